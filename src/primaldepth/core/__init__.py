@@ -1,0 +1,1 @@
+"""What every room speaks of: frames, predictions, methods, errors, settings, seeds."""

@@ -1,0 +1,21 @@
+"""Errors a user can meet. Each message says which input, what was found, what to do."""
+
+
+class PrimalDepthError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class InputError(PrimalDepthError, ValueError):
+    """What was handed in cannot be used: a wrong size, unit, name or option."""
+
+
+class FileFormatError(InputError):
+    """A file cannot be read or written as the format it claims to be."""
+
+
+class StepSizeError(PrimalDepthError, ValueError):
+    """Step sizes for which the primal-dual iteration need not converge."""
+
+
+class MissingDependencyError(PrimalDepthError, ImportError):
+    """An optional package is needed for what was asked."""

@@ -1,0 +1,127 @@
+"""Frame in, Prediction out: the two types that cross every room."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.errors import InputError
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise InputError(message)
+
+
+def _map_like(name: str, value: Tensor, shape: torch.Size, dtype: torch.dtype) -> None:
+    _require(value.shape == shape, f"{name}: shape {tuple(value.shape)}, but the depth has {tuple(shape)}")
+    _require(value.dtype == dtype, f"{name}: dtype {value.dtype}, expected {dtype}")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One batch of low-resolution depth maps and the sharp images beside them.
+
+    Args:
+        depth: (B, 1, h, w) any unit; values where `valid` is False are never read.
+        valid: (B, 1, h, w) True where the sensor measured.
+        guide: (B, C, H, W) in [0, 1], C = 1 or 3; covers the same field of view.
+        confidence: (B, 1, h, w) in [0, 1], or None for equal trust.
+        sigma: (B, 1, h, w) standard deviation of the noise in the depth's unit, or None if unknown.
+    """
+
+    depth: Tensor
+    valid: Tensor
+    guide: Tensor
+    confidence: Tensor | None = None
+    sigma: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        depth, guide = self.depth, self.guide
+        _require(depth.ndim == 4 and depth.shape[1] == 1, f"depth: shape {tuple(depth.shape)}, expected (B, 1, h, w)")
+        _require(depth.is_floating_point(), f"depth: dtype {depth.dtype}, expected a floating point type")
+        _map_like("valid", self.valid, depth.shape, torch.bool)
+        for name in ("confidence", "sigma"):
+            value = getattr(self, name)
+            if value is not None:
+                _map_like(name, value, depth.shape, depth.dtype)
+        _require(
+            guide.ndim == 4 and guide.shape[1] in (1, 3) and guide.shape[0] == depth.shape[0],
+            f"guide: shape {tuple(guide.shape)}, expected ({depth.shape[0]}, 1 or 3, H, W)",
+        )
+        _require(guide.dtype == depth.dtype, f"guide: dtype {guide.dtype}, but the depth has {depth.dtype}")
+        _require(
+            guide.shape[2] >= depth.shape[2] and guide.shape[3] >= depth.shape[3],
+            f"guide: {guide.shape[3]}x{guide.shape[2]} is smaller than the depth's "
+            f"{depth.shape[3]}x{depth.shape[2]}; the guide sets the output size and must not be smaller",
+        )
+        self._check_values()
+
+    def _check_values(self) -> None:
+        _require(bool(torch.isfinite(self.guide).all()), "guide: contains NaN or infinite values")
+        _require(bool(self.valid.flatten(1).any(dim=1).all()), "depth: no valid pixel in the map")
+        _require(bool(torch.isfinite(self.depth[self.valid]).all()), "depth: NaN or infinite at valid pixels")
+        if self.sigma is not None:
+            sigma = self.sigma[self.valid]
+            _require(bool(((sigma >= 0) & torch.isfinite(sigma)).all()), "sigma: negative or not finite")
+        if self.confidence is not None:
+            confidence = self.confidence[self.valid]
+            _require(bool(((confidence >= 0) & (confidence <= 1)).all()), "confidence: outside [0, 1]")
+
+    @property
+    def low_size(self) -> tuple[int, int]:
+        """(h, w) of the depth samples."""
+        return int(self.depth.shape[2]), int(self.depth.shape[3])
+
+    @property
+    def high_size(self) -> tuple[int, int]:
+        """(H, W) of the guide, which is the size of the result."""
+        return int(self.guide.shape[2]), int(self.guide.shape[3])
+
+    def clean_depth(self) -> Tensor:
+        """Depth with 0 written where it is not valid, so that no stray value can leak."""
+        return torch.where(self.valid, self.depth, torch.zeros_like(self.depth))
+
+    def to(self, device: torch.device | str) -> "Frame":
+        """The same frame on another device."""
+        moved = {name: value.to(device) for name, value in self._tensors().items()}
+        return replace(self, **moved)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        names = ("depth", "valid", "guide", "confidence", "sigma")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A depth map on the guide's grid.
+
+    Args:
+        depth: (B, 1, H, W) in the unit of the frame.
+        valid: (B, 1, H, W) True where `depth` is an estimate.
+        measured: (B, 1, H, W) True where a valid sample covers the pixel; False marks a filled hole.
+        sigma: (B, 1, H, W) standard deviation of the estimate, or None.
+        info: what the method reports of its run (iterations, energy, ...).
+    """
+
+    depth: Tensor
+    valid: Tensor
+    measured: Tensor
+    sigma: Tensor | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Method(Protocol):
+    """Anything that turns a frame into a prediction."""
+
+    @property
+    def name(self) -> str:
+        """The name users type."""
+        ...
+
+    def __call__(self, frame: Frame) -> Prediction:
+        """Estimate the high-resolution depth."""
+        ...

@@ -1,0 +1,30 @@
+"""Frozen, typed settings whose unknown keys are errors that name the nearest key."""
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from primaldepth.core.errors import InputError
+
+
+class Settings(BaseModel):
+    """Base of every configuration in this package."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any], where: str) -> Self:
+        """Build from plain values; `where` names them in the error."""
+        for key in values:
+            if key not in cls.model_fields:
+                near = difflib.get_close_matches(key, list(cls.model_fields), n=1)
+                hint = f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(cls.model_fields)}"
+                raise InputError(f"{where}: unknown key '{key}'{hint}")
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"])
+            raise InputError(f"{where}: '{key}': {first['msg']} (found {first['input']!r})") from error
