@@ -40,7 +40,10 @@ class Frame:
 
     def __post_init__(self) -> None:
         depth, guide = self.depth, self.guide
-        _require(depth.ndim == 4 and depth.shape[1] == 1, f"depth: shape {tuple(depth.shape)}, expected (B, 1, h, w)")
+        _require(
+            depth.ndim == 4 and depth.shape[1] == 1,
+            f"depth: shape {tuple(depth.shape)}, expected (B, 1, h, w)",
+        )
         _require(depth.is_floating_point(), f"depth: dtype {depth.dtype}, expected a floating point type")
         _map_like("valid", self.valid, depth.shape, torch.bool)
         for name in ("confidence", "sigma"):

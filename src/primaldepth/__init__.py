@@ -1,0 +1,8 @@
+"""primaldepth: a small noisy depth map and a sharp image become one clean, high-resolution depth map."""
+
+from primaldepth.api import upsample
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.core.frame import Frame, Method, Prediction
+from primaldepth.version import __version__
+
+__all__ = ["Frame", "Method", "Prediction", "PrimalDepthError", "__version__", "upsample"]

@@ -1,0 +1,1 @@
+"""Sensors and their noise, named; degradations and datasets."""

@@ -1,0 +1,1 @@
+"""Metrics, frozen protocols, and the run that ties methods to numbers."""

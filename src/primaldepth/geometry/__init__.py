@@ -1,0 +1,1 @@
+"""Cameras and what follows from them: rays, z / radial / disparity, point clouds."""

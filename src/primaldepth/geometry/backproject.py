@@ -1,0 +1,59 @@
+"""Depth map and camera to a cloud of points in the camera's frame: x right, y down, z forward."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.core.errors import InputError
+from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.geometry.conversions import Map, Mask, check_maps, check_size
+from primaldepth.io.pointcloud import PointCloud
+
+
+def backproject(depth: Map, valid: Mask, intrinsics: Intrinsics) -> NDArray[np.float32]:
+    """Points z ((x - cx) / fx, (y - cy) / fy, 1) of the valid pixels.
+
+    Args:
+        depth: (H, W) z along the optical axis, any unit.
+        valid: (H, W).
+        intrinsics: of the camera that saw it, for H x W pixels.
+
+    Returns:
+        (N, 3) in the depth's unit; row by row, N the number of valid pixels.
+    """
+    check_maps(depth, valid)
+    check_size(depth, intrinsics)
+    bad = int(np.count_nonzero(~np.isfinite(depth[valid])))
+    if bad:
+        raise InputError(f"depth: {bad} valid pixels are NaN or infinite; mark them as not valid")
+    points = intrinsics.rays()[valid] * depth[valid].astype(np.float64)[:, None]
+    return points.astype(np.float32)
+
+
+def point_cloud(
+    depth: Map,
+    valid: Mask,
+    intrinsics: Intrinsics,
+    *,
+    colors: NDArray[np.uint8] | None = None,
+    measured: Mask | None = None,
+) -> PointCloud:
+    """The valid pixels as a cloud ready to be written.
+
+    Args:
+        depth: (H, W) z along the optical axis; metres if the cloud shall be in metres.
+        valid: (H, W).
+        intrinsics: of the camera that saw it, for H x W pixels.
+        colors: (H, W, 3) sRGB of the same pixels, or None for mid-grey points.
+        measured: (H, W) False where the depth was filled in, or None if unknown.
+    """
+    points = backproject(depth, valid, intrinsics)
+    if colors is not None and (colors.shape != (*depth.shape, 3) or colors.dtype != np.uint8):
+        raise InputError(
+            f"colours: shape {colors.shape}, dtype {colors.dtype}, expected uint8 {(*depth.shape, 3)}"
+        )
+    if measured is not None and (measured.shape != depth.shape or measured.dtype != np.bool_):
+        raise InputError(
+            f"measured: shape {measured.shape}, dtype {measured.dtype}, expected bool {depth.shape}"
+        )
+    picked = np.full((len(points), 3), 128, np.uint8) if colors is None else colors[valid]
+    return PointCloud(points, picked, None if measured is None else measured[valid])

@@ -1,0 +1,91 @@
+"""Depth kinds: z (along the optical axis), radial (along the ray), disparity (pixels between two views).
+
+Every function reads values only where `valid` is True, writes 0 elsewhere, and leaves its arguments alone.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.core.errors import InputError
+from primaldepth.geometry.cameras import Intrinsics
+
+Map = NDArray[np.floating]
+Mask = NDArray[np.bool_]
+
+
+def radial_from_z(z: Map, valid: Mask, intrinsics: Intrinsics) -> Map:
+    """Distance along the ray: r = z |ray|, with ray = ((x - cx) / fx, (y - cy) / fy, 1).
+
+    Args:
+        z: (H, W) along the optical axis.
+        valid: (H, W).
+        intrinsics: of the camera that saw this map, for H x W pixels.
+    """
+    check_maps(z, valid)
+    return _times(z, valid, ray_lengths(z, intrinsics))
+
+
+def z_from_radial(radial: Map, valid: Mask, intrinsics: Intrinsics) -> Map:
+    """Depth along the optical axis: z = r / |ray|; the inverse of `radial_from_z`."""
+    check_maps(radial, valid)
+    return _times(radial, valid, 1.0 / ray_lengths(radial, intrinsics))
+
+
+def z_from_disparity(disparity: Map, valid: Mask, baseline_focal: float) -> Map:
+    """Depth of a rectified pair: z = baseline focal / disparity, in the baseline's unit.
+
+    Args:
+        disparity: (H, W) in pixels, > 0 where valid.
+        valid: (H, W).
+        baseline_focal: baseline (metres, say) times focal length (pixels of the disparity's image).
+    """
+    return _reciprocal("disparity", disparity, valid, baseline_focal)
+
+
+def disparity_from_z(z: Map, valid: Mask, baseline_focal: float) -> Map:
+    """Disparity of a rectified pair: d = baseline focal / z; the inverse of `z_from_disparity`."""
+    return _reciprocal("z", z, valid, baseline_focal)
+
+
+def check_maps(values: Map, valid: Mask) -> None:
+    """Raise unless `values` is a floating (H, W) and `valid` a bool of the same shape."""
+    if values.ndim != 2 or not np.issubdtype(values.dtype, np.floating):
+        raise InputError(
+            f"depth: shape {values.shape}, dtype {values.dtype}, expected a floating point (H, W)"
+        )
+    if valid.shape != values.shape or valid.dtype != np.bool_:
+        raise InputError(f"valid: shape {valid.shape}, dtype {valid.dtype}, expected bool {values.shape}")
+
+
+def check_size(values: Map, intrinsics: Intrinsics) -> None:
+    """Raise unless the camera has one pixel per value."""
+    height, width = values.shape
+    if (width, height) != (intrinsics.width, intrinsics.height):
+        raise InputError(
+            f"intrinsics: {intrinsics.width}x{intrinsics.height} pixels, but the depth has {width}x{height}; "
+            f"use intrinsics.scaled_to({width}, {height}) if both cover the same field of view"
+        )
+
+
+def ray_lengths(values: Map, intrinsics: Intrinsics) -> NDArray[np.float64]:
+    """(H, W): length of the ray through each pixel centre, whose z component is 1."""
+    check_size(values, intrinsics)
+    rays = intrinsics.rays()
+    lengths: NDArray[np.float64] = np.sqrt(rays[..., 0] ** 2 + rays[..., 1] ** 2 + 1.0)
+    return lengths
+
+
+def _times(values: Map, valid: Mask, factor: NDArray[np.float64]) -> Map:
+    product = np.where(valid, values, 0) * factor
+    return product.astype(values.dtype)
+
+
+def _reciprocal(name: str, values: Map, valid: Mask, baseline_focal: float) -> Map:
+    check_maps(values, valid)
+    if not (np.isfinite(baseline_focal) and baseline_focal > 0):
+        raise InputError(f"baseline * focal: {baseline_focal}, expected a finite number > 0")
+    bad = int(np.count_nonzero(~(values[valid] > 0)))
+    if bad:
+        raise InputError(f"{name}: {bad} valid pixels are not > 0; mark them as not valid before converting")
+    result = baseline_focal / np.where(valid, values, 1).astype(np.float64)
+    return np.where(valid, result, 0).astype(values.dtype)

@@ -1,0 +1,82 @@
+"""Writing that is either complete or did not happen."""
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from primaldepth.core.errors import InputError
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary name beside `path`; on success it is synced and takes the place of `path`.
+
+    The name keeps the extension, is unique to this process and call, and is gone after an exception, with
+    the old file untouched. A missing parent folder is made. A link is followed, not replaced.
+    """
+    target = _checked_target(Path(path))
+    temporary = target.with_name(f".{target.stem[:80]}.{os.getpid()}-{secrets.token_hex(4)}{target.suffix}")
+    try:
+        yield temporary
+        _publish(temporary, target)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write `data` as the whole of `path`, atomically."""
+    with atomic_path(path) as temporary:
+        try:
+            temporary.write_bytes(data)
+        except OSError as error:
+            raise _cannot_write(Path(path), error) from error
+
+
+def _checked_target(path: Path) -> Path:
+    try:
+        target = path.resolve()
+        if target.is_dir():
+            raise InputError(f"{path}: is a directory; give the name of a file to write")
+        if target.exists() and not target.is_file():
+            raise InputError(f"{path}: is not a regular file; give the name of a file to write")
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise _cannot_write(path, error) from error
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{path}: the folder {target.parent} is not writable; choose another or change its rights"
+        )
+    return target
+
+
+def _publish(temporary: Path, target: Path) -> None:
+    try:
+        _sync(temporary)
+        if target.exists():
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        temporary.replace(target)
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    with suppress(OSError):  # some file systems refuse to sync a folder; the rename is done
+        _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _cannot_write(path: Path, error: Exception) -> InputError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return InputError(
+        f"{path}: cannot be written ({reason}); check the folder, its rights and the free space"
+    )

@@ -1,0 +1,153 @@
+"""Depth maps in files: units, invalid pixels and the kind of depth become explicit here."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.io.atomic import write_bytes
+from primaldepth.io.formats import read_raster, writer_for
+from primaldepth.io.formats.base import Raster
+from primaldepth.io.storage import stored_pixels
+from primaldepth.io.units import KINDS, UNITS, Kind, Unit, from_stored
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DepthMap:
+    """One depth map with its mask.
+
+    Args:
+        values: (H, W) metres, or pixels of disparity; 0 where not valid.
+        valid: (H, W) True where there is a measurement: finite and positive.
+        unit: unit of the file it came from or is to be written in.
+        kind: along the optical axis, along the ray, or a disparity.
+    """
+
+    values: NDArray[np.float64]
+    valid: NDArray[np.bool_]
+    unit: Unit = "m"
+    kind: Kind = "z"
+
+    def __post_init__(self) -> None:
+        values, valid = self.values, self.valid
+        _check_names(self.unit, self.kind)
+        if values.ndim != 2 or values.dtype != np.float64 or values.size == 0:
+            raise InputError(f"depth: shape {values.shape} of {values.dtype}, expected (H, W) of float64")
+        if valid.shape != values.shape or valid.dtype != np.bool_:
+            raise InputError(f"valid: shape {valid.shape} of {valid.dtype}, expected {values.shape} of bool")
+        if not (np.isfinite(values) & ((values > 0) == valid) & (values >= 0)).all():
+            raise InputError(
+                "depth: must be finite and positive where valid, 0 elsewhere; see DepthMap.from_array"
+            )
+
+    @classmethod
+    def from_array(
+        cls, values: ArrayLike, valid: ArrayLike | None = None, *, unit: Unit = "m", kind: Kind | None = None
+    ) -> "DepthMap":
+        """Clean metres or pixels: 0, NaN, infinities, negatives and what is masked become invalid."""
+        clean = np.array(values, dtype=np.float64)
+        mask = np.isfinite(clean) & (clean > 0)
+        if valid is not None:
+            if np.shape(valid) != clean.shape:
+                raise InputError(f"valid: shape {np.shape(valid)}, but the depth has {clean.shape}")
+            mask &= np.asarray(valid, dtype=bool)
+        clean[~mask] = 0.0
+        return cls(clean, mask, unit, kind or ("disparity" if unit == "disparity" else "z"))
+
+
+def read_depth(
+    path: str | os.PathLike[str], *, unit: Unit | None = None, kind: Kind | None = None
+) -> DepthMap:
+    """Read a depth or disparity map.
+
+    The format is told by the content. Without a unit, integers are millimetres and floats metres; an 8-bit
+    PNG and anything of kind "disparity" is disparity in pixels. 0, NaN, infinities and negatives are invalid.
+    """
+    _check_names(unit, kind)
+    where = Path(path)
+    raster = read_raster(where, "depth")
+    pixels = _plane(where, raster)
+    unit, kind = _meaning(where, raster, unit, kind)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        values = from_stored(pixels.astype(np.float64), unit)
+        depth = DepthMap.from_array(values, _mask(raster), unit=unit, kind=kind)
+    if not depth.valid.any():
+        raise FileFormatError(f"{where}: no valid pixel (all 0, NaN, infinite or negative); check the export")
+    return depth
+
+
+def write_depth(path: str | os.PathLike[str], depth: DepthMap) -> None:
+    """Write a depth map in its unit; the extension picks the format.
+
+    Integer formats round to the nearest step. A value the format cannot hold is an error: too large, too
+    small to differ from the invalid 0, or a unit the format cannot mean.
+    """
+    where = Path(path)
+    codec = writer_for(where)
+    if not depth.valid.any():
+        raise InputError(f"{where}: nothing to write, the depth has no valid pixel")
+    pixels = stored_pixels(where, codec, depth.values, depth.valid, depth.unit)
+    if codec.encode is not None:
+        write_bytes(where, codec.encode(pixels, depth.valid))
+
+
+def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
+    """The unit to write `path` in so that reading it with no unit given is right.
+
+    Disparity stays. PNG takes mm unless one of its integer units is asked for; the others take metres.
+    """
+    floating = any("float" in name for name in writer_for(Path(path)).dtypes)
+    if unit == "disparity":
+        return unit
+    if floating:
+        return "m"
+    return "mm" if unit == "m" else unit
+
+
+def _check_names(unit: str | None, kind: str | None) -> None:
+    if unit is not None and unit not in UNITS:
+        raise InputError(f"unit {unit!r} is not known; use one of {', '.join(UNITS)}")
+    if kind is not None and kind not in KINDS:
+        raise InputError(f"kind {kind!r} is not known; use one of {', '.join(KINDS)}")
+    if unit == "disparity" and kind not in (None, "disparity"):
+        raise InputError(f"unit 'disparity' contradicts kind '{kind}'; use kind 'disparity' or another unit")
+    if kind == "disparity" and unit not in (None, "disparity", "256"):
+        raise InputError(f"kind 'disparity' contradicts unit '{unit}'; use unit 'disparity' or '256'")
+
+
+def _plane(path: Path, raster: Raster) -> NDArray[np.generic]:
+    """The one channel of real numbers."""
+    pixels = raster.pixels
+    if pixels.ndim == 3 and pixels.shape[2] == 1:
+        pixels = pixels[..., 0]
+    if pixels.ndim != 2:
+        raise FileFormatError(
+            f"{path}: {pixels.shape[-1]} channels ({pixels.shape}); a depth map has one: export it alone"
+        )
+    if pixels.dtype.kind not in "iuf":
+        raise FileFormatError(
+            f"{path}: numbers of type {pixels.dtype}; save depth as float32 or an integer type"
+        )
+    return pixels
+
+
+def _mask(raster: Raster) -> NDArray[np.bool_] | None:
+    if raster.valid is None:
+        return None
+    return raster.valid[..., 0] if raster.valid.ndim == 3 else raster.valid
+
+
+def _meaning(path: Path, raster: Raster, unit: Unit | None, kind: Kind | None) -> tuple[Unit, Kind]:
+    """Unit and kind, each as asked or by the format's custom."""
+    if unit is None and kind == "disparity":
+        unit = "disparity"
+    if unit is None:
+        unit = raster.default_unit or ("m" if raster.pixels.dtype.kind == "f" else "mm")
+        if unit == "disparity" and kind is not None:
+            raise InputError(
+                f"{path}: an 8-bit PNG is read as disparity, not as kind '{kind}'; give its unit"
+            )
+    return unit, kind or ("disparity" if unit == "disparity" else "z")

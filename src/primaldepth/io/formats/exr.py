@@ -1,0 +1,193 @@
+"""OpenEXR: 32-bit floats, halves or integers; 0 marks an invalid pixel, as renderers leave a miss.
+
+Scan lines with the compressions NONE, RLE, ZIPS and ZIP are read here. The others (PIZ, DWA, tiles, ...) go
+to the OpenEXR package in a process of its own: on damaged files its decoders can take any amount of memory.
+Depth is the channel Z, else one called depth (or in a layer of that name), else Y, else the only one.
+"""
+
+import struct
+import zlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.io.formats.base import Codec, Pixels, Raster, Source, library_errors, listing, native
+from primaldepth.io.formats.exr_header import MAGIC, Channel, Header, damaged, parse_header
+
+_LINES = {"NONE": 1, "RLE": 1, "ZIPS": 1, "ZIP": 16}
+_LOOSE_RATIO = 2**16  # the other compressions have no bound as firm as deflate's
+
+
+def _pick(source: Source, header: Header) -> list[Channel]:
+    """The channels wanted: red, green and blue for a guide, else one."""
+    named = {channel.name: channel for channel in header.channels}
+    if source.role == "guide" and {"R", "G", "B"} <= named.keys():
+        return [named["R"], named["G"], named["B"]]
+    single = _pick_name(source.role, list(named))
+    if single is None:
+        hint = "R, G and B, or Y" if source.role == "guide" else "Z" if source.role == "depth" else "Y"
+        raise source.error(f"EXR holds the channels {listing(list(named))}; name the wanted one {hint}")
+    return [named[single]]
+
+
+def _pick_name(role: str, names: list[str]) -> str | None:
+    """The first rule that leaves exactly one name."""
+    rules = (
+        [name for name in names if name == "Z" and role == "depth"],
+        [name for name in names if name.lower() == role],
+        [name for name in names if role in name.lower().split(".")],
+        [name for name in names if name == "Y"],
+        names,
+    )
+    return next((found[0] for found in rules if len(found) == 1), None)
+
+
+def _read(source: Source) -> Raster:
+    header = parse_header(source)
+    wanted = _pick(source, header)
+    with library_errors(source, "EXR"):
+        if header.simple and header.compression in _LINES:
+            raw = header.height * header.row_bytes
+            source.check_size(header.height, header.width, stored_bytes=raw)
+            planes = _read_lines(source, header, wanted)
+        else:
+            raw = header.height * header.row_bytes
+            source.check_size(header.height, header.width, stored_bytes=raw, ratio=_LOOSE_RATIO)
+            planes = _read_apart(source, header, wanted)
+    return Raster(planes[0] if len(planes) == 1 else np.stack(planes, axis=-1))
+
+
+def _read_apart(source: Source, header: Header, wanted: list[Channel]) -> list[Pixels]:
+    from primaldepth.io.formats.isolated import read_array
+
+    planes = read_array(source, "exr", *(channel.name for channel in wanted))
+    if planes.shape != (len(wanted), header.height, header.width):
+        damaged(source, f"pixels have the shape {planes.shape}, which its header does not say")
+    return [planes[index].astype(channel.dtype.newbyteorder("=")) for index, channel in enumerate(wanted)]
+
+
+def _read_lines(source: Source, header: Header, wanted: list[Channel]) -> list[Pixels]:
+    """Decode every chunk of rows and cut the wanted channels out of it."""
+    lines = _LINES[header.compression]
+    chunks = -(-header.height // lines)
+    if header.end + 8 * chunks > len(source.data):
+        damaged(source, "ends in its table of chunks")
+    offsets = struct.unpack_from(f"<{chunks}Q", source.data, header.end)
+    spans = _spans(header)
+    planes = [np.empty((header.height, header.width), channel.dtype) for channel in wanted]
+    seen: set[int] = set()
+    for offset in offsets:
+        first, rows = _chunk(source, header, offset, lines)
+        if first in seen:
+            damaged(source, "has the same rows twice")
+        seen.add(first)
+        for plane, channel in zip(planes, wanted, strict=True):
+            part = np.ascontiguousarray(rows[:, spans[channel.name]]).view(channel.dtype)
+            plane[first : first + len(rows)] = part
+    return [native(plane) for plane in planes]
+
+
+def _spans(header: Header) -> dict[str, slice]:
+    """Where each channel's samples lie in a row."""
+    found, at = {}, 0
+    for channel in header.channels:
+        size = header.width * channel.dtype.itemsize
+        found[channel.name] = slice(at, at + size)
+        at += size
+    return found
+
+
+def _chunk(source: Source, header: Header, offset: int, lines: int) -> tuple[int, NDArray[np.uint8]]:
+    """The first row's number and the decoded rows (n, row_bytes)."""
+    data = source.data
+    if offset + 8 > len(data):
+        damaged(source, "has a chunk past its end")
+    y, size = struct.unpack_from("<ii", data, offset)
+    first = y - header.top
+    if first % lines or not 0 <= first < header.height or size < 0 or offset + 8 + size > len(data):
+        damaged(source, "has a chunk in a wrong place")
+    count = min(lines, header.height - first)
+    expected = count * header.row_bytes
+    packed = data[offset + 8 : offset + 8 + size]
+    raw = packed if size == expected else _unpack(packed, header.compression, expected)
+    if len(raw) != expected:
+        damaged(source, f"has {len(raw)} bytes in a chunk of {expected}")
+    return first, np.frombuffer(raw, np.uint8).reshape(count, header.row_bytes)
+
+
+def _unpack(packed: bytes, compression: str, expected: int) -> bytes:
+    """Expand, undo the differences, and interleave the two halves."""
+    if compression == "NONE":
+        return packed
+    if compression == "RLE":
+        body = _unpack_runs(packed, expected)
+    else:
+        body = zlib.decompressobj().decompress(packed, expected + 1)
+    steps = np.frombuffer(body, np.uint8).copy()
+    steps[1:] -= 128
+    halves = np.cumsum(steps, dtype=np.uint8)
+    rows = np.empty_like(halves)
+    rows[0::2], rows[1::2] = halves[: (len(halves) + 1) // 2], halves[(len(halves) + 1) // 2 :]
+    return rows.tobytes()
+
+
+def _unpack_runs(packed: bytes, expected: int) -> bytes:
+    out, at = bytearray(), 0
+    while at < len(packed) and len(out) <= expected:
+        count = packed[at]
+        if count > 127:  # that many bytes as they are
+            out += packed[at + 1 : at + 257 - count]
+            at += 257 - count
+        else:  # one byte, repeated
+            out += packed[at + 1 : at + 2] * (count + 1)
+            at += 2
+    return bytes(out)
+
+
+def _pack(rows: bytes) -> bytes:
+    """The inverse of `_unpack` for ZIP; rows that do not shrink stay as they are."""
+    flat = np.frombuffer(rows, np.uint8)
+    halves = np.concatenate([flat[0::2], flat[1::2]])
+    steps = halves.copy()
+    steps[1:] = halves[1:] - halves[:-1] + np.uint8(128)
+    packed = zlib.compress(steps.tobytes(), 6)
+    return packed if len(packed) < len(rows) else rows
+
+
+def _attribute(name: str, kind: str, body: bytes) -> bytes:
+    return f"{name}\0{kind}\0".encode() + struct.pack("<i", len(body)) + body
+
+
+def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
+    """One part of scan lines, one channel Z, ZIP."""
+    height, width = pixels.shape
+    code = 0 if pixels.dtype.kind == "u" else 2
+    window = struct.pack("<4i", 0, 0, width - 1, height - 1)
+    attributes = (
+        ("channels", "chlist", b"Z\0" + struct.pack("<iIii", code, 0, 1, 1) + b"\0"),
+        ("compression", "compression", b"\3"),
+        ("dataWindow", "box2i", window),
+        ("displayWindow", "box2i", window),
+        ("lineOrder", "lineOrder", b"\0"),
+        ("pixelAspectRatio", "float", struct.pack("<f", 1.0)),
+        ("screenWindowCenter", "v2f", struct.pack("<2f", 0.0, 0.0)),
+        ("screenWindowWidth", "float", struct.pack("<f", 1.0)),
+    )
+    head = MAGIC + struct.pack("<I", 2) + b"".join(_attribute(*each) for each in attributes) + b"\0"
+    raw = pixels.astype(pixels.dtype.newbyteorder("<"))
+    starts = range(0, height, 16)
+    packed = [_pack(raw[y : y + 16].tobytes()) for y in starts]
+    chunks = [struct.pack("<ii", y, len(body)) + body for y, body in zip(starts, packed, strict=True)]
+    offsets = len(head) + 8 * len(chunks) + np.cumsum([0, *map(len, chunks)])[:-1]
+    return head + offsets.astype("<u8").tobytes() + b"".join(chunks)
+
+
+CODEC = Codec(
+    name="EXR",
+    extensions=(".exr",),
+    recognises=lambda head: head[:4] == MAGIC,
+    read=_read,
+    dtypes=("uint32", "float32"),
+    missing=0.0,
+    encode=_encode,
+)

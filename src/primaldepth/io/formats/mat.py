@@ -1,0 +1,206 @@
+"""MATLAB .mat: one two-dimensional numeric array; invalid pixels are 0 in integers and NaN in floats.
+
+Version 5 (and 6, 7) is read here, without trusting a single length in it. Version 7.3 is HDF5 and needs h5py.
+A file with one variable needs no name; among several one must be called depth, disparity or the like.
+"""
+
+import math
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.io.formats.base import (
+    DEFLATE_RATIO,
+    Codec,
+    Pixels,
+    Raster,
+    Source,
+    library_errors,
+    listing,
+    native,
+)
+
+_HEADER = 128
+_COMPRESSED, _MATRIX, _INT8, _INT32, _UINT32 = 15, 14, 1, 5, 6
+_COMPLEX, _LOGICAL = 0x0800, 0x0200
+_CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
+_STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_WORDS = {"depth": ("depth", "disp"), "guide": ("guide", "image", "rgb"), "confidence": ("conf",)}
+_MAX_VARIABLES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    """One array of the file; `body` holds it from its flags on, deflated or not."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str | None
+    order: str
+    body: bytes
+    deflated: bool
+    start: int
+
+    @property
+    def numeric(self) -> bool:
+        return self.dtype is not None
+
+
+def _damaged(source: Source, what: str) -> NoReturn:
+    raise source.error(f"MATLAB file {what}; it is truncated or damaged, copy or save it again")
+
+
+def _read(source: Source) -> Raster:
+    if _is_hdf5(source.data):
+        with library_errors(source, "MATLAB 7.3"):
+            return Raster(_read_hdf5(source))
+    with library_errors(source, "MATLAB"):
+        variables = list(_variables(source))
+        chosen = _choose(source, [(each.name, each.shape, each.numeric) for each in variables])
+        return Raster(_values(source, next(each for each in variables if each.name == chosen)))
+
+
+def _choose(source: Source, found: list[tuple[str, tuple[int, ...], bool]]) -> str:
+    """The name of the one map in the file."""
+    if not found:
+        _damaged(source, "holds no variable")
+    plain = [name for name, shape, numeric in found if numeric and _is_map(source, shape)]
+    named = [name for name in plain if any(word in name.lower() for word in _WORDS[source.role])]
+    for names in ([name for name in plain if name.lower() == source.role], named, plain):
+        if len(names) == 1 and (names is not plain or len(found) == 1):
+            return names[0]
+    every = [f"{name} ({'x'.join(map(str, shape))})" for name, shape, _ in found]
+    raise source.error(
+        f"holds {listing(every)}; expected one plain numeric map, or one named '{source.role}': save it alone"
+    )
+
+
+def _is_map(source: Source, shape: tuple[int, ...]) -> bool:
+    return len(shape) == 2 or (source.role == "guide" and len(shape) == 3)
+
+
+def _variables(source: Source) -> Iterator[_Variable]:
+    """Every top-level array's head; none is expanded further than that."""
+    data, at = source.data, _HEADER
+    order = "<" if data[126:128] == b"IM" else ">"
+    for _ in range(_MAX_VARIABLES):
+        if at == len(data):
+            return
+        if at + 8 > len(data):
+            break
+        kind, size = struct.unpack_from(order + "II", data, at)
+        body, at = data[at + 8 : at + 8 + size], at + 8 + size
+        if at > len(data):
+            break
+        if kind not in (_MATRIX, _COMPRESSED):
+            _damaged(source, f"has an element of type {kind}")
+        yield _variable(source, body, kind == _COMPRESSED, order)
+    _damaged(source, "ends inside a variable")
+
+
+def _variable(source: Source, body: bytes, deflated: bool, order: str) -> _Variable:
+    """Parse flags, dimensions and name; `start` is where the numbers' tag lies."""
+    head, at = (_inflate(body, 1024), 8) if deflated else (body[:1024], 0)
+    _, flags, at = _element(source, head, at, order)
+    _, dims, at = _element(source, head, at, order)
+    _, name, start = _element(source, head, at, order)
+    if len(flags) < 4 or len(dims) % 4 or not 8 <= len(dims) <= 128:
+        _damaged(source, "has a variable without flags or dimensions")
+    (word,) = struct.unpack_from(order + "I", flags)
+    dtype = None if word & (_COMPLEX | _LOGICAL) else _CLASSES.get(word & 0xFF)
+    shape = struct.unpack(f"{order}{len(dims) // 4}i", dims)
+    return _Variable(name.decode("latin1"), shape, dtype, order, body, deflated, start)
+
+
+def _element(source: Source, data: bytes, at: int, order: str) -> tuple[int, bytes, int]:
+    """Type and bytes of the element at `at`, and where the next one starts."""
+    if at + 8 > len(data):
+        _damaged(source, "ends inside a variable")
+    kind, size = struct.unpack_from(order + "II", data, at)
+    if kind >> 16:  # up to four bytes packed into the tag itself
+        return kind & 0xFFFF, data[at + 4 : at + 4 + min(kind >> 16, 4)], at + 8
+    if at + 8 + size > len(data):
+        _damaged(source, "ends inside a variable")
+    return kind, data[at + 8 : at + 8 + size], at + 8 + -(-size // 8) * 8
+
+
+def _inflate(body: bytes, limit: int) -> bytes:
+    return zlib.decompressobj().decompress(body, limit)
+
+
+def _values(source: Source, variable: _Variable) -> Pixels:
+    """The numbers, which may be stored in a smaller type than the array's class."""
+    height, width = variable.shape[:2]
+    count = math.prod(variable.shape)
+    ratio = DEFLATE_RATIO if variable.deflated else 1
+    source.check_size(height, width)
+    source.check_size(height, width, stored_bytes=count, ratio=ratio)
+    body = _inflate(variable.body, variable.start + 8 * count + 16) if variable.deflated else variable.body
+    kind, raw, _ = _element(source, body, variable.start, variable.order)
+    stored = _STORED.get(kind)
+    if stored is None or len(raw) != count * int(stored[1]):
+        _damaged(source, f"has {len(raw)} bytes for {'x'.join(map(str, variable.shape))} numbers")
+    numbers = np.frombuffer(raw, variable.order + stored).reshape(variable.shape, order="F")
+    return native(numbers).astype(variable.dtype)
+
+
+def _is_hdf5(head: bytes) -> bool:
+    return head[:8] == _HDF5 or head[512:520] == _HDF5
+
+
+def _read_hdf5(source: Source) -> Pixels:
+    from primaldepth.io.formats.isolated import read_array, read_listing
+
+    found = [_described(each) for each in read_listing(source, "hdf5")]
+    name = _choose(source, [each for each in found if not each[0].startswith("#")])
+    shape = next(each[1] for each in found if each[0] == name)
+    source.check_size(shape[0], shape[1])
+    pixels: Pixels = read_array(source, "hdf5", name)[0]
+    if pixels.shape != shape:
+        _damaged(source, "changed while it was read")
+    return native(pixels)
+
+
+def _described(each: dict[str, Any]) -> tuple[str, tuple[int, ...], bool]:
+    return str(each["name"]), tuple(int(n) for n in each["shape"]), bool(each["numeric"])
+
+
+def _tagged(kind: int, body: bytes) -> bytes:
+    return struct.pack("<II", kind, len(body)) + body + bytes(-len(body) % 8)
+
+
+def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
+    """Version 5, one variable `depth`, not compressed."""
+    code = f"{pixels.dtype.kind}{pixels.dtype.itemsize}"
+    mat_class = next(number for number, name in _CLASSES.items() if name == code)
+    mat_type = next(number for number, name in _STORED.items() if name == code)
+    parts = (
+        _tagged(_UINT32, struct.pack("<II", mat_class, 0)),
+        _tagged(_INT32, struct.pack("<2i", *pixels.shape)),
+        _tagged(_INT8, b"depth"),
+        _tagged(mat_type, pixels.astype("<" + code).tobytes(order="F")),
+    )
+    text = b"MATLAB 5.0 MAT-file, written by primaldepth".ljust(116)
+    return text + bytes(8) + struct.pack("<H", 0x0100) + b"IM" + _tagged(_MATRIX, b"".join(parts))
+
+
+def _recognises(head: bytes) -> bool:
+    order_and_version = head[124:128] in (b"\x00\x01IM", b"\x01\x00MI")
+    return order_and_version or _is_hdf5(head)
+
+
+CODEC = Codec(
+    name="MATLAB",
+    extensions=(".mat",),
+    recognises=_recognises,
+    read=_read,
+    dtypes=("uint16", "uint32", "float32", "float64"),
+    missing=math.nan,
+    encode=_encode,
+)

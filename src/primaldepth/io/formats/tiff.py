@@ -1,0 +1,131 @@
+"""TIFF: integers or floats; invalid pixels are 0 in integers and NaN in floats (as in GIS tools and ImageJ).
+
+tifffile decodes what it can by itself. LZW and JPEG go to Pillow in a process of its own: the library below
+it reports damage straight to standard error.
+"""
+
+import io
+import logging
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.io.formats.base import Codec, Pixels, Raster, Source, library_errors, native
+
+_HEADS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_UNCOMPRESSED, _LZW, _JPEG = 1, 5, 7
+_BY_TIFFFILE = (_UNCOMPRESSED, 8, 32946, 32773)  # none, deflate twice, packbits
+_RATIO = {_UNCOMPRESSED: 1}
+_ALPHA_SAMPLES = (2, 4)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence the logger that hears of damaged tags; what matters comes back as an exception."""
+    logger = logging.getLogger("tifffile")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
+
+
+def _read(source: Source) -> Raster:
+    import tifffile
+
+    with library_errors(source, "TIFF"), _quiet(), tifffile.TiffFile(io.BytesIO(source.data)) as file:
+        page = file.pages[0]
+        _check(source, page)
+        if page.compression in _BY_TIFFFILE:
+            pixels = _arranged(source, page, _segments(source, page))
+        elif page.compression in (_LZW, _JPEG):
+            pixels = _read_apart(source, page)
+        else:
+            raise source.error(
+                f"TIFF with compression {int(page.compression)}; export it with deflate or none"
+            )
+    if pixels.dtype.kind not in "uif" or pixels.dtype.itemsize > 8:
+        raise source.error(f"TIFF with samples of type {pixels.dtype}; export it as uint16 or float32")
+    return Raster(native(pixels))
+
+
+def _check(source: Source, page: Any) -> None:
+    """Refuse sizes the file cannot hold, before anything is allocated."""
+    height, width, samples = int(page.imagelength), int(page.imagewidth), int(page.samplesperpixel)
+    if page.dtype is None or page.imagedepth != 1 or not 1 <= samples <= 4:
+        raise source.error(
+            f"TIFF with {samples} samples of {page.bitspersample} bits; export it as uint16 or float32"
+        )
+    stored = height * width * samples * page.dtype.itemsize
+    source.check_size(height, width)
+    source.check_size(height, width, stored_bytes=stored, ratio=_RATIO.get(int(page.compression), 4096))
+    if page.is_tiled and page.tilelength * page.tilewidth > 4 * max(height * width, 2**16):
+        raise source.error("TIFF with tiles far larger than the image; the file is damaged, export it again")
+
+
+def _segments(source: Source, page: Any) -> Pixels:
+    """Every strip or tile must lie in the file: tifffile would leave holes for the others."""
+    for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
+        if offset < 8 or size < 1 or offset + size > len(source.data):
+            raise source.error(
+                "TIFF has pixels outside of the file; it is truncated, copy or export it again"
+            )
+    expected = math.prod(page.chunked)
+    if len(page.dataoffsets) != expected:
+        raise source.error(f"TIFF has {len(page.dataoffsets)} strips, expected {expected}; export it again")
+    return np.asarray(page.asarray())
+
+
+def _arranged(source: Source, page: Any, pixels: Pixels) -> Pixels:
+    """Channels last; for a guide also colours, alpha and orientation as they are meant to be seen."""
+    from primaldepth.io.formats.orientation import upright
+
+    samples = int(page.samplesperpixel)
+    if samples > 1 and int(page.planarconfig) == 2:
+        pixels = np.moveaxis(pixels, 0, -1)
+    if source.role != "guide":
+        return pixels
+    if page.colormap is not None and pixels.ndim == 2:
+        pixels = np.moveaxis(page.colormap[:, pixels], 0, -1)
+    elif int(page.photometric) == 0 and pixels.dtype.kind == "u":  # white is zero
+        pixels = np.iinfo(pixels.dtype).max - pixels
+    if samples in _ALPHA_SAMPLES:
+        pixels = pixels[..., 0] if samples == 2 else pixels[..., :3]
+    tag = page.tags.get(274)
+    return upright(pixels, tag.value if tag is not None and isinstance(tag.value, int) else 1)
+
+
+def _read_apart(source: Source, page: Any) -> Pixels:
+    from primaldepth.io.formats.isolated import read_array
+
+    if page.dtype.itemsize > 1 and page.samplesperpixel > 1:
+        raise source.error("TIFF in 16-bit colour with LZW or JPEG; export it with deflate or no compression")
+    pixels: Pixels = read_array(source, "tiff", source.role)[0]
+    if sorted(pixels.shape[:2]) != sorted((int(page.imagelength), int(page.imagewidth))):
+        raise source.error("TIFF has two sizes that disagree; export it again")
+    return pixels
+
+
+def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
+    import tifffile
+
+    stream = io.BytesIO()
+    tifffile.imwrite(
+        stream, pixels, photometric="minisblack", compression="zlib", metadata=None, software=False
+    )
+    return stream.getvalue()
+
+
+CODEC = Codec(
+    name="TIFF",
+    extensions=(".tif", ".tiff"),
+    recognises=lambda head: head[:4] in _HEADS,
+    read=_read,
+    dtypes=("uint16", "uint32", "float32", "float64"),
+    missing=math.nan,
+    encode=_encode,
+)

@@ -1,0 +1,190 @@
+"""Point clouds as PLY (binary, little-endian) and GLB (glTF 2.0, binary).
+
+PLY keeps the camera's frame: x right, y down, z forward. glTF wants y up and -z forward, so GLB
+stores (x, -y, -z), and its vertex colours are linear light, so the sRGB colours are converted.
+glTF reads positions as metres.
+"""
+
+import json
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.io.atomic import write_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PointCloud:
+    """Coloured points in the camera's frame.
+
+    Args:
+        points: (N, 3) float32.
+        colors: (N, 3) uint8, sRGB.
+        measured: (N,) False where the depth was filled in rather than measured, or None if unknown.
+    """
+
+    points: NDArray[np.float32]
+    colors: NDArray[np.uint8]
+    measured: NDArray[np.bool_] | None = None
+
+    def __post_init__(self) -> None:
+        count = len(self.points)
+        _expect("points", self.points, (count, 3), np.float32)
+        _expect("colours", self.colors, (count, 3), np.uint8)
+        if self.measured is not None:
+            _expect("measured", self.measured, (count,), np.bool_)
+
+
+def write_cloud(path: str | Path, cloud: PointCloud) -> None:
+    """Write `.ply` or `.glb`, by the extension; GLB has no room for `measured`."""
+    path = Path(path)
+    encode = _ENCODERS.get(path.suffix.lower())
+    if encode is None:
+        raise FileFormatError(
+            f"{path}: extension '{path.suffix}', but a point cloud is written as .ply or .glb"
+        )
+    if len(cloud.points) == 0:
+        raise InputError(f"{path}: no valid pixel, so there is no point to write")
+    if not np.isfinite(cloud.points).all():
+        raise InputError(f"{path}: the cloud has NaN or infinite points; leave them out")
+    write_bytes(path, encode(cloud))
+
+
+def read_ply(path: str | Path) -> PointCloud:
+    """Read a binary little-endian PLY whose first element is `vertex` with scalar properties.
+
+    Needs x, y, z; without uchar red, green, blue the points are mid-grey; `measured` is optional.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be read ({error})") from error
+    count, layout, start = _ply_header(path, data)
+    if len(data) < start + count * layout.itemsize:
+        found = (len(data) - start) // layout.itemsize
+        raise FileFormatError(f"{path}: cut short, {found} of {count} vertices")
+    rows = np.frombuffer(data, layout, count, start)
+    names = layout.names or ()
+    points = np.stack([rows[name].astype(np.float32) for name in "xyz"], axis=1)
+    colors = np.full((count, 3), 128, np.uint8)
+    if all(name in names and layout[name] == np.uint8 for name in _RGB):
+        colors = np.stack([rows[name] for name in _RGB], axis=1)
+    return PointCloud(points, colors, rows["measured"] != 0 if "measured" in names else None)
+
+
+_RGB = ("red", "green", "blue")
+_XYZ_FIELDS = [("x", "<f4"), ("y", "<f4"), ("z", "<f4")]
+_PLY_TYPES = {"char": "i1", "uchar": "u1", "short": "<i2", "ushort": "<u2", "int": "<i4", "uint": "<u4"} | {
+    "float": "<f4",
+    "double": "<f8",
+    "int8": "i1",
+    "uint8": "u1",
+    "int16": "<i2",
+    "uint16": "<u2",
+    "int32": "<i4",
+    "uint32": "<u4",
+    "float32": "<f4",
+    "float64": "<f8",
+}
+
+
+def _expect(name: str, value: NDArray[Any], shape: tuple[int, ...], dtype: type[np.generic]) -> None:
+    if value.shape != shape or value.dtype != dtype:
+        raise InputError(
+            f"{name}: shape {value.shape}, dtype {value.dtype}, expected {shape}, {np.dtype(dtype).name}"
+        )
+
+
+def _encode_ply(cloud: PointCloud) -> bytes:
+    fields = [*_XYZ_FIELDS, *((name, "u1") for name in _RGB)]
+    if cloud.measured is not None:
+        fields.append(("measured", "u1"))
+    rows = np.empty(len(cloud.points), np.dtype(fields))
+    for axis in range(3):
+        rows["xyz"[axis]] = cloud.points[:, axis]
+        rows[_RGB[axis]] = cloud.colors[:, axis]
+    if cloud.measured is not None:
+        rows["measured"] = cloud.measured
+    words = {"<f4": "float", "u1": "uchar"}
+    lines = ["ply", "format binary_little_endian 1.0", "comment primaldepth: x right, y down, z forward"]
+    lines += [f"element vertex {len(rows)}", *(f"property {words[kind]} {name}" for name, kind in fields)]
+    return ("\n".join([*lines, "end_header"]) + "\n").encode("ascii") + rows.tobytes()
+
+
+def _ply_header(path: str | Path, data: bytes) -> tuple[int, np.dtype[Any], int]:
+    """(vertices, layout of one vertex, first byte after the header)."""
+    end = data.find(b"end_header")
+    newline = data.find(b"\n", end)
+    if not data.startswith(b"ply") or end < 0 or newline < 0:
+        raise FileFormatError(f"{path}: not a PLY file (no 'ply' ... 'end_header')")
+    lines = [line.split() for line in data[:end].decode("ascii", "replace").splitlines()]
+    if ["format", "binary_little_endian", "1.0"] not in lines:
+        raise FileFormatError(f"{path}: only 'format binary_little_endian 1.0' is read; convert the file")
+    elements = [index for index, line in enumerate(lines) if line[:1] == ["element"]]
+    first = lines[elements[0]] if elements else []
+    if len(first) != 3 or first[1] != "vertex" or not first[2].isdecimal() or len(first[2]) > 15:
+        found = " ".join(first)[:60]
+        raise FileFormatError(f"{path}: the first element must be 'vertex' with its count, found '{found}'")
+    body = lines[elements[0] : elements[1] if len(elements) > 1 else None]
+    layout = _ply_layout(path, [line[1:] for line in body if line[:1] == ["property"]])
+    return int(first[2]), layout, newline + 1
+
+
+def _ply_layout(path: str | Path, properties: list[list[str]]) -> np.dtype[Any]:
+    unknown = [" ".join(words) for words in properties if len(words) != 2 or words[0] not in _PLY_TYPES]
+    if unknown:
+        raise FileFormatError(f"{path}: vertex property '{unknown[0]}' is not a scalar of a known type")
+    names = [name for _, name in properties]
+    if len(set(names)) != len(names) or not {"x", "y", "z"} <= set(names):
+        raise FileFormatError(f"{path}: vertex properties {names}, expected x, y, z and no name twice")
+    return np.dtype([(name, _PLY_TYPES[kind]) for kind, name in properties])
+
+
+def linear_from_srgb(colors: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Linear light in 0..255: c / 12.92 up to 0.04045, else ((c + 0.055) / 1.055)^2.4, of c in [0, 1]."""
+    c = np.arange(256) / 255
+    linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    table: NDArray[np.uint8] = np.rint(linear * 255).astype(np.uint8)
+    return np.take(table, colors)
+
+
+def _encode_glb(cloud: PointCloud) -> bytes:
+    positions = cloud.points * np.array([1, -1, -1], "<f4")
+    colors = np.full((len(positions), 4), 255, np.uint8)  # RGBA: every element starts on 4 bytes
+    colors[:, :3] = linear_from_srgb(cloud.colors)
+    blob: bytes = positions.tobytes() + colors.tobytes()
+    text = json.dumps(_gltf(positions, len(blob)), separators=(",", ":")).encode("ascii")
+    text += b" " * (-len(text) % 4)
+    chunks = struct.pack("<I4s", len(text), b"JSON") + text + struct.pack("<I4s", len(blob), b"BIN\0") + blob
+    return struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks
+
+
+def _gltf(positions: NDArray[np.float32], length: int) -> dict[str, Any]:
+    """The JSON half of the file: one scene, one node, one mesh of points."""
+    count, split = len(positions), positions.nbytes
+    array_buffer, float32, uint8, points = 34962, 5126, 5121, 0
+    position = {"bufferView": 0, "componentType": float32, "count": count, "type": "VEC3"}
+    position |= {"min": positions.min(axis=0).tolist(), "max": positions.max(axis=0).tolist()}
+    color = {"bufferView": 1, "componentType": uint8, "normalized": True, "count": count, "type": "VEC4"}
+    return {
+        "asset": {"version": "2.0", "generator": "primaldepth"},
+        "scene": 0,
+        "scenes": [{"nodes": [0]}],
+        "nodes": [{"mesh": 0}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0, "COLOR_0": 1}, "mode": points}]}],
+        "accessors": [position, color],
+        "bufferViews": [
+            {"buffer": 0, "byteOffset": 0, "byteLength": split, "target": array_buffer},
+            {"buffer": 0, "byteOffset": split, "byteLength": length - split, "target": array_buffer},
+        ],
+        "buffers": [{"byteLength": length}],
+    }
+
+
+_ENCODERS: dict[str, Callable[[PointCloud], bytes]] = {".ply": _encode_ply, ".glb": _encode_glb}

@@ -1,0 +1,76 @@
+"""Names to methods."""
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Method
+from primaldepth.methods.interpolation import Interpolation
+from primaldepth.methods.variational import DEFAULTS, Variational, VariationalSettings
+from primaldepth.operators.resampling import Kernel
+from primaldepth.variational import Progress
+
+Watcher = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class MethodInfo:
+    """What users see in the list of methods."""
+
+    name: str
+    family: str
+    uses_guide: bool
+    summary: str
+    settings: Mapping[str, Any]
+
+
+_INTERPOLATIONS: dict[str, tuple[Kernel, str]] = {
+    "nearest": ("nearest", "value of the sample whose cell covers the pixel"),
+    "bilinear": ("bilinear", "linear between sample centres"),
+    "bicubic": ("bicubic", "cubic convolution, a = -1/2"),
+}
+
+_SUMMARIES = {
+    "atv-l2": "anisotropic total variation, edges from the guide",
+    "atgv-l2": "anisotropic second-order total generalised variation",
+    "nltv-l2": "non-local total variation, pairs weighted by the guide",
+    "nlh-l2": "non-local Huber regularisation",
+    "nlh-l1": "non-local Huber regularisation, absolute data term",
+    "nltgv-l2": "non-local total generalised variation",
+    "nltgv-l1": "non-local total generalised variation, absolute data term",
+}
+
+
+def list_methods() -> list[MethodInfo]:
+    """Every method, in the order of the documentation."""
+    plain = [
+        MethodInfo(name, "interpolation", False, summary, {})
+        for name, (_, summary) in _INTERPOLATIONS.items()
+    ]
+    models = [
+        MethodInfo(name, "variational", True, summary, DEFAULTS[name].model_dump())
+        for name, summary in _SUMMARIES.items()
+    ]
+    return plain + models
+
+
+def create(name: str, options: Mapping[str, Any] | None = None, *, progress: Watcher | None = None) -> Method:
+    """The method `name`, with `options` in place of its defaults.
+
+    Args:
+        progress: called now and then by methods that iterate.
+    """
+    options = options or {}
+    if name in _INTERPOLATIONS:
+        if options:
+            raise InputError(f"method '{name}' has no options, got {', '.join(options)}")
+        return Interpolation(name, _INTERPOLATIONS[name][0])
+    if name in DEFAULTS:
+        settings = VariationalSettings.parse({**DEFAULTS[name].model_dump(), **options}, f"method '{name}'")
+        return Variational(name, settings, progress)
+    names = [info.name for info in list_methods()]
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    raise InputError(f"unknown method '{name}'{hint} (known: {', '.join(names)})")

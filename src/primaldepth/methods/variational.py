@@ -1,0 +1,155 @@
+"""The seven variational models as methods: a noisy frame in, the minimiser of an energy out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.data.noise import estimate_sigma
+from primaldepth.methods.holes import fill_holes, measured_mask
+from primaldepth.operators.resampling import Kernel, Resample, resample
+from primaldepth.variational import (
+    MODELS,
+    DataTerm,
+    ModelParameters,
+    Progress,
+    build_energy,
+    preconditioned,
+    solve,
+)
+
+
+class VariationalSettings(ModelParameters):
+    """Parameters of a model and of its minimisation.
+
+    lam weighs a sample whose noise is the frame's typical one; `ratio` balances dual against
+    primal steps; `levels` halvings of the grid are solved first, each starting the next.
+    """
+
+    lam: float = 1.0
+    iterations: int = 100
+    coarse_iterations: int = 100
+    levels: int = 4
+    ratio: float = 0.1
+    change_tolerance: float = 0.0
+    sensor: Kernel = "bicubic"
+
+
+@dataclass(frozen=True, slots=True)
+class Normalised:
+    """Depth in units of the typical noise: centred, sigma about 1, so that lam means the same everywhere."""
+
+    depth: Tensor
+    sigma: Tensor
+    centre: Tensor
+    scale: Tensor
+
+    @classmethod
+    def of(cls, frame: Frame) -> "Normalised":
+        """Centre at the median, scale by the median sigma (at least 1e-3 of the spread)."""
+        sigma = frame.sigma if frame.sigma is not None else estimate_sigma(frame.depth, frame.valid)
+        centre, scale = [], []
+        for depth, valid, noise in zip(frame.depth, frame.valid, sigma, strict=True):
+            values = depth[valid]
+            middle = values.median()
+            spread = 1.4826 * (values - middle).abs().median()
+            floor = torch.maximum(1e-3 * spread, 1e-6 * values.abs().max().clamp_min(1e-30))
+            centre.append(middle)
+            scale.append(torch.maximum(noise[valid].median(), floor))
+        c, s = torch.stack(centre).view(-1, 1, 1, 1), torch.stack(scale).view(-1, 1, 1, 1)
+        depth = torch.where(frame.valid, (frame.depth - c) / s, 0.0)
+        relative = torch.where(frame.valid, sigma / s, 1.0)
+        return cls(depth, relative.clamp_min(1e-2), c, s)
+
+    def restore(self, depth: Tensor) -> Tensor:
+        """Back to the frame's unit."""
+        return depth * self.scale + self.centre
+
+
+@dataclass(frozen=True, slots=True)
+class Variational:
+    """Minimise one of the seven energies from coarse to fine.
+
+    The data term acts on the low-resolution samples through the sensor's resampling; each
+    sample is weighted by its confidence and its noise, invalid samples not at all.
+    """
+
+    name: str
+    settings: VariationalSettings
+    progress: Callable[[Progress], None] | None = None
+
+    def __call__(self, frame: Frame) -> Prediction:
+        """Solve on every level of the pyramid, keep the last."""
+        with torch.no_grad():
+            normal = Normalised.of(frame)
+            lam = self._weights(frame, normal.sigma)
+            u = self._first_estimate(frame, normal)
+            info: dict[str, float | int | str | None] = {}
+            for level in range(self._levels(frame) - 1, -1, -1):
+                u, info = self._solve_level(frame, normal, lam, u, level)
+        depth = normal.restore(u[:, :1])
+        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame), info=info)
+
+    def _weights(self, frame: Frame, sigma: Tensor) -> Tensor:
+        """lam c / sigma^2 (l2) or lam c / sigma (l1) at valid samples, 0 elsewhere."""
+        power = 2 if MODELS[self.name].norm == "l2" else 1
+        trust = frame.valid.to(sigma.dtype) if frame.confidence is None else frame.confidence
+        return torch.where(frame.valid, self.settings.lam * trust / sigma**power, 0.0)
+
+    def _first_estimate(self, frame: Frame, normal: Normalised) -> Tensor:
+        depth = fill_holes(normal.depth, frame.valid)
+        slopes = depth.new_zeros((depth.shape[0], MODELS[self.name].channels - 1, *frame.low_size))
+        return torch.cat([depth, slopes], dim=1)
+
+    def _levels(self, frame: Frame) -> int:
+        """Halvings of the guide's grid that stay at or above the samples' grid."""
+        count = 1
+        while count < self.settings.levels and _halved(frame.high_size, count) >= frame.low_size:
+            count += 1
+        return count
+
+    def _solve_level(
+        self, frame: Frame, normal: Normalised, lam: Tensor, u: Tensor, level: int
+    ) -> tuple[Tensor, dict[str, float | int | str | None]]:
+        q, size = self.settings, _halved(frame.high_size, level)
+        guide = frame.guide if level == 0 else resample(frame.guide, size, "area")
+        A = None if size == frame.low_size else Resample(size, frame.low_size, q.sensor)
+        data = DataTerm(normal.depth, lam / 2**level, MODELS[self.name].norm, A)
+        parameters = q.model_copy(update={"alpha_0": q.alpha_0 / 2**level})
+        energy = build_energy(self.name, guide, data, parameters)
+        start = _enlarge(u, size)
+        solution = solve(
+            energy,
+            start,
+            preconditioned(energy, start, q.ratio),
+            iterations=q.iterations if level == 0 else q.coarse_iterations,
+            change_tolerance=q.change_tolerance,
+            callback=self.progress,
+        )
+        last = solution.history[-1]
+        info = {
+            "iterations": last.iteration,
+            "energy": last.energy,
+            "gap": last.gap,
+            "stopped": solution.stopped,
+        }
+        return solution.u, info
+
+
+def _halved(size: tuple[int, int], level: int) -> tuple[int, int]:
+    """Size after `level` halvings, rounded up."""
+    return -(-size[0] // 2**level), -(-size[1] // 2**level)
+
+
+def _enlarge(u: Tensor, size: tuple[int, int]) -> Tensor:
+    """Depth and slopes on a finer grid: slopes are per pixel, so they shrink with the pixel."""
+    ratios = [u.shape[2] / size[0], u.shape[3] / size[1]]
+    larger = resample(u, size, "bilinear")
+    if u.shape[1] == 1:
+        return larger
+    return larger * u.new_tensor([1.0, *ratios]).view(1, 3, 1, 1)
+
+
+DEFAULTS: dict[str, VariationalSettings] = {name: VariationalSettings() for name in MODELS}

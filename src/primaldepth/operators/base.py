@@ -1,0 +1,84 @@
+"""The contract of a linear operator, composition, and the test of an adjoint."""
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+Shape = tuple[int, int, int]
+
+
+class LinearOperator(ABC):
+    """K: (B, *in_shape) -> (B, *out_shape), linear, with its exact adjoint.
+
+    Conditions every member keeps: <K u, p> = <u, K' p>, and ||K|| <= norm_bound.
+    """
+
+    in_shape: Shape
+    out_shape: Shape
+
+    @abstractmethod
+    def forward(self, u: Tensor) -> Tensor:
+        """K u."""
+
+    @abstractmethod
+    def adjoint(self, p: Tensor) -> Tensor:
+        """K' p."""
+
+    @property
+    @abstractmethod
+    def norm_bound(self) -> float:
+        """An upper bound of the spectral norm of K."""
+
+    @abstractmethod
+    def magnitude(self) -> "LinearOperator":
+        """The operator with every coefficient replaced by (a bound of) its absolute value."""
+
+    def __call__(self, u: Tensor) -> Tensor:
+        """K u."""
+        return self.forward(u)
+
+    def __matmul__(self, other: "LinearOperator") -> "Composition":
+        """K1 @ K2: first K2, then K1."""
+        return Composition(self, other)
+
+
+class Composition(LinearOperator):
+    """outer . inner, with ||outer . inner|| <= ||outer|| ||inner||."""
+
+    def __init__(self, outer: LinearOperator, inner: LinearOperator) -> None:
+        if outer.in_shape != inner.out_shape:
+            raise ValueError(f"cannot compose: inner gives {inner.out_shape}, outer takes {outer.in_shape}")
+        self.outer, self.inner = outer, inner
+        self.in_shape, self.out_shape = inner.in_shape, outer.out_shape
+
+    def forward(self, u: Tensor) -> Tensor:
+        """K1 (K2 u)."""
+        return self.outer.forward(self.inner.forward(u))
+
+    def adjoint(self, p: Tensor) -> Tensor:
+        """K2' (K1' p)."""
+        return self.inner.adjoint(self.outer.adjoint(p))
+
+    @property
+    def norm_bound(self) -> float:
+        """Product of the two bounds."""
+        return self.outer.norm_bound * self.inner.norm_bound
+
+    def magnitude(self) -> LinearOperator:
+        """|K1| |K2| >= |K1 K2|, entry by entry."""
+        return Composition(self.outer.magnitude(), self.inner.magnitude())
+
+
+def dot_test(K: LinearOperator, *, batch: int = 2, seed: int = 0, device: str = "cpu") -> float:
+    """|<Ku, p> - <u, K'p>| / (|Ku||p| + |u||K'p|) for random u, p in float64: about 1e-16 for an exact adjoint.
+
+    Use it on operators of your own before handing them to the solver.
+    """
+    random = torch.Generator().manual_seed(seed)
+    u = torch.randn((batch, *K.in_shape), generator=random, dtype=torch.float64).to(device)
+    p = torch.randn((batch, *K.out_shape), generator=random, dtype=torch.float64).to(device)
+    Ku, Kp = K.forward(u), K.adjoint(p)
+    left, right = (Ku * p).sum(), (u * Kp).sum()
+    scale = Ku.norm() * p.norm() + u.norm() * Kp.norm()
+    return float((left - right).abs() / scale.clamp_min(torch.finfo(torch.float64).tiny))

@@ -1,0 +1,65 @@
+"""Operators that act on each pixel by itself."""
+
+import torch
+from torch import Tensor
+
+from primaldepth.operators.base import LinearOperator
+
+
+class Mask(LinearOperator):
+    """u -> m u with m in [0, 1] of shape (B or 1, C, H, W); self-adjoint, ||m|| <= 1."""
+
+    norm_bound = 1.0
+
+    def __init__(self, mask: Tensor) -> None:
+        channels, height, width = mask.shape[1:]
+        self.mask = mask
+        self.in_shape = self.out_shape = (channels, height, width)
+
+    def forward(self, u: Tensor) -> Tensor:
+        """Zero where masked."""
+        return u * self.mask.to(u.dtype)
+
+    def adjoint(self, p: Tensor) -> Tensor:
+        """The same."""
+        return self.forward(p)
+
+    def magnitude(self) -> LinearOperator:
+        """Itself: the mask is not negative."""
+        return self
+
+
+class EdgeTensor(LinearOperator):
+    """z -> T z with one symmetric 2x2 matrix per pixel; self-adjoint.
+
+    Args:
+        tensor: (B or 1, 3, H, W) the entries (T_yy, T_yx, T_xx), eigenvalues in [0, 1].
+    """
+
+    norm_bound = 1.0
+
+    def __init__(self, tensor: Tensor) -> None:
+        if tensor.ndim != 4 or tensor.shape[1] != 3:
+            raise ValueError(f"tensor: shape {tuple(tensor.shape)}, expected (B, 3, H, W)")
+        self.tensor = tensor
+        self.in_shape = self.out_shape = (2, int(tensor.shape[2]), int(tensor.shape[3]))
+
+    def forward(self, u: Tensor) -> Tensor:
+        """T z, pixel by pixel."""
+        T_yy, T_yx, T_xx = self.tensor.unbind(1)
+        z_y, z_x = u.unbind(1)
+        return torch.stack([T_yy * z_y + T_yx * z_x, T_yx * z_y + T_xx * z_x], dim=1)
+
+    def adjoint(self, p: Tensor) -> Tensor:
+        """The same: T is symmetric."""
+        return self.forward(p)
+
+    def magnitude(self) -> LinearOperator:
+        """|T|, entry by entry."""
+        return _AbsoluteTensor(self.tensor.abs())
+
+
+class _AbsoluteTensor(EdgeTensor):
+    """A tensor of absolute values: its norm may exceed 1, at most 2 (row sums)."""
+
+    norm_bound = 2.0

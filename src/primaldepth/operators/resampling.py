@@ -1,0 +1,136 @@
+"""Resampling between pixel grids as separable matrices, so that the adjoint is exact.
+
+Both grids cover the same field of view and have their pixel centres at half-integers:
+output pixel i sits at input coordinate (i + 1/2) * n_in / n_out - 1/2. When the grid gets
+coarser the kernel is stretched by the ratio (antialiasing); at the border the signal is
+mirrored, and every row of weights sums to one.
+"""
+
+import math
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from primaldepth.operators.base import LinearOperator
+
+Kernel = Literal["nearest", "bilinear", "bicubic", "area"]
+Array = NDArray[np.float64]
+
+
+def _triangle(t: Array) -> Array:
+    return np.maximum(0.0, 1.0 - np.abs(t))
+
+
+def _cubic(t: Array) -> Array:
+    """Cubic convolution with a = -1/2: exact for quadratics."""
+    t = np.abs(t)
+    near = 1.5 * t**3 - 2.5 * t**2 + 1.0
+    far = -0.5 * t**3 + 2.5 * t**2 - 4.0 * t + 2.0
+    return np.where(t <= 1.0, near, np.where(t < 2.0, far, 0.0))
+
+
+def _kernel_matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
+    function, radius = (_triangle, 1.0) if kernel == "bilinear" else (_cubic, 2.0)
+    stretch = max(1.0, n_in / n_out)
+    centre = (np.arange(n_out) + 0.5) * (n_in / n_out) - 0.5
+    taps = math.ceil(2 * radius * stretch) + 2
+    index = np.floor(centre - radius * stretch)[:, None].astype(np.int64) + np.arange(taps)[None, :]
+    weight = function((centre[:, None] - index) / stretch)
+    weight /= weight.sum(axis=1, keepdims=True)
+    mirrored = np.mod(index, 2 * n_in)
+    mirrored = np.where(mirrored < n_in, mirrored, 2 * n_in - 1 - mirrored)
+    matrix = np.zeros((n_out, n_in))
+    np.add.at(matrix, (np.arange(n_out)[:, None], mirrored), weight)
+    return matrix
+
+
+def _area_matrix(n_in: int, n_out: int) -> Array:
+    """Mean over the footprint of each output pixel, partial overlaps counted by their length."""
+    left = np.arange(n_out)[:, None] * (n_in / n_out)
+    right = left + n_in / n_out
+    cell = np.arange(n_in)[None, :]
+    overlap = np.clip(np.minimum(right, cell + 1) - np.maximum(left, cell), 0.0, None)
+    return np.asarray(overlap / overlap.sum(axis=1, keepdims=True))
+
+
+def _nearest_matrix(n_in: int, n_out: int) -> Array:
+    index = np.minimum(((np.arange(n_out) + 0.5) * (n_in / n_out)).astype(np.int64), n_in - 1)
+    matrix = np.zeros((n_out, n_in))
+    matrix[np.arange(n_out), index] = 1.0
+    return matrix
+
+
+@lru_cache(maxsize=64)
+def resampling_matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
+    """(n_out, n_in) weights of one axis; rows sum to one."""
+    if n_in < 1 or n_out < 1:
+        raise ValueError(f"sizes must be positive, got {n_in} -> {n_out}")
+    if kernel == "area":
+        matrix = _area_matrix(n_in, n_out)
+    elif kernel == "nearest":
+        matrix = _nearest_matrix(n_in, n_out)
+    else:
+        matrix = _kernel_matrix(kernel, n_in, n_out)
+    matrix.flags.writeable = False
+    return matrix
+
+
+class Resample(LinearOperator):
+    """u -> A_y u A_x' per channel, from one grid to another of the same field of view.
+
+    ||A||^2 <= max row sum * max column sum of |A|, axis by axis.
+    """
+
+    def __init__(
+        self,
+        in_size: tuple[int, int],
+        out_size: tuple[int, int],
+        kernel: Kernel = "bicubic",
+        channels: int = 1,
+    ) -> None:
+        rows = resampling_matrix(kernel, in_size[0], out_size[0])
+        columns = resampling_matrix(kernel, in_size[1], out_size[1])
+        self._set(rows, columns, channels)
+
+    def _set(self, rows: Array, columns: Array, channels: int) -> None:
+        self.rows, self.columns = torch.tensor(rows), torch.tensor(columns)
+        self.in_shape = (channels, rows.shape[1], columns.shape[1])
+        self.out_shape = (channels, rows.shape[0], columns.shape[0])
+        self._cast: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor]] = {}
+
+    def _matrices(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        key = (like.dtype, like.device)
+        if key not in self._cast:
+            self._cast[key] = (self.rows.to(like), self.columns.to(like))
+        return self._cast[key]
+
+    def forward(self, u: Tensor) -> Tensor:
+        """A_y u A_x'."""
+        rows, columns = self._matrices(u)
+        return rows @ u @ columns.mT
+
+    def adjoint(self, p: Tensor) -> Tensor:
+        """A_y' p A_x."""
+        rows, columns = self._matrices(p)
+        return rows.mT @ (p @ columns)
+
+    @property
+    def norm_bound(self) -> float:
+        """Product of the bounds of the two axes."""
+        squares = [m.abs().sum(1).max() * m.abs().sum(0).max() for m in (self.rows, self.columns)]
+        return float((squares[0] * squares[1]).sqrt())
+
+    def magnitude(self) -> LinearOperator:
+        """The same with absolute weights."""
+        other = Resample.__new__(Resample)
+        other._set(self.rows.abs().numpy(), self.columns.abs().numpy(), self.in_shape[0])
+        return other
+
+
+def resample(u: Tensor, size: tuple[int, int], kernel: Kernel = "bicubic") -> Tensor:
+    """`Resample` as a function: (B, C, h, w) -> (B, C, *size)."""
+    return Resample((int(u.shape[2]), int(u.shape[3])), size, kernel, int(u.shape[1])).forward(u)

@@ -1,0 +1,65 @@
+"""What the guide says about depth: pairwise support weights and edge tensors."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import avg_pool2d, pad
+
+from primaldepth.operators.differences import difference
+from primaldepth.operators.pairwise import Offset
+from primaldepth.operators.pairwise.reference import ends
+
+
+def proximity(offsets: Sequence[Offset], like: Tensor) -> Tensor:
+    """Delta_d = |x - y|_2 of each offset: (1, N, 1, 1)."""
+    lengths = [float(dy * dy + dx * dx) ** 0.5 for dy, dx in offsets]
+    return like.new_tensor(lengths).view(1, -1, 1, 1)
+
+
+def guide_distance(guide: Tensor, offsets: Sequence[Offset]) -> Tensor:
+    """Delta_a(x, k) = |g(x) - g(x + d_k)|_2 over the channels: (B, C, H, W) -> (B, N, H, W); 0 outside."""
+    size = (int(guide.shape[2]), int(guide.shape[3]))
+    out = guide.new_zeros((guide.shape[0], len(offsets), *size))
+    for k, offset in enumerate(offsets):
+        x, y = ends(offset, size)
+        out[:, k, x[0], x[1]] = (guide[:, :, x[0], x[1]] - guide[:, :, y[0], y[1]]).norm(dim=1)
+    return out
+
+
+def guide_affinities(guide: Tensor, offsets: Sequence[Offset], sigma_d: float, sigma_v: float) -> Tensor:
+    """w(x, y) = exp(-Delta_d / sigma_d - Delta_a / sigma_v): (B, N, H, W) in (0, 1].
+
+    The paper's support weight with the affinity of a guide image. Pairs that leave the image
+    carry a weight too, but their difference is 0 by definition of the pairwise operator.
+    """
+    distance = guide_distance(guide, offsets)
+    return torch.exp(-proximity(offsets, guide) / sigma_d - distance / sigma_v)
+
+
+def smooth(image: Tensor, passes: int) -> Tensor:
+    """Binomial smoothing by `passes` 2x2 box filters each way, border repeated."""
+    for i in range(passes):
+        image = avg_pool2d(pad(image, (i % 2, 1 - i % 2, i % 2, 1 - i % 2), mode="replicate"), 2, stride=1)
+    return image
+
+
+def edge_tensor(guide: Tensor, beta: float, gamma: float, passes: int = 2) -> Tensor:
+    """T = exp(-beta |grad g|^gamma) n n' + n_perp n_perp', n = grad g / |grad g|: (B, 3, H, W).
+
+    Penalises little across guide edges and fully along them (Ferstl et al. 2013). With a
+    colour guide the gradient is that of the channel that changes most at the pixel.
+    """
+    image = smooth(guide, passes)
+    d_y, d_x = difference(image, -2), difference(image, -1)
+    strongest = (d_y**2 + d_x**2).argmax(dim=1, keepdim=True)
+    d_y, d_x = d_y.gather(1, strongest), d_x.gather(1, strongest)
+    length = (d_y**2 + d_x**2).sqrt()
+    keep = torch.exp(-beta * length**gamma)
+    safe = length.clamp_min(1e-8)
+    n_y, n_x = d_y / safe, d_x / safe
+    flat = length < 1e-8
+    T_yy = torch.where(flat, 1.0, keep * n_y**2 + n_x**2)
+    T_yx = torch.where(flat, 0.0, (keep - 1.0) * n_y * n_x)
+    T_xx = torch.where(flat, 1.0, keep * n_x**2 + n_y**2)
+    return torch.cat([T_yy, T_yx, T_xx], dim=1)

@@ -1,0 +1,129 @@
+"""An energy is a sum of penalties of linear operators plus a simple term."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from primaldepth.operators.base import LinearOperator
+from primaldepth.variational.penalties import Number, Penalty
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """F(K u)."""
+
+    K: LinearOperator
+    F: Penalty
+
+
+class SimpleTerm(Protocol):
+    """G(u): its proximal map is cheap, so it needs no dual variable."""
+
+    def value(self, u: Tensor) -> Tensor:
+        """G(u), shape (B,)."""
+        ...
+
+    def prox(self, u: Tensor, tau: Number) -> Tensor:
+        """prox_{tau G}(u)."""
+        ...
+
+    def conjugate(self, z: Tensor) -> Tensor | None:
+        """G*(z), or None where it is infinite almost everywhere."""
+        ...
+
+    @property
+    def dual_scale(self) -> Number:
+        """Typical size of its gradient."""
+        ...
+
+
+class Unconstrained:
+    """G = 0: every term of the energy has a dual variable."""
+
+    dual_scale: Number = 0.0
+
+    def value(self, u: Tensor) -> Tensor:
+        """0."""
+        return u.new_zeros(u.shape[0])
+
+    def prox(self, u: Tensor, tau: Number) -> Tensor:
+        """Itself."""
+        return u
+
+    def conjugate(self, z: Tensor) -> Tensor | None:
+        """Infinite unless z = 0."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class OnDepth:
+    """G(u) = D(u_0): a data term on the first channel, the depth; other channels are free."""
+
+    D: Penalty
+
+    def value(self, u: Tensor) -> Tensor:
+        """D(u_0)."""
+        return self.D.value(u[:, :1])
+
+    def prox(self, u: Tensor, tau: Number) -> Tensor:
+        """The data term's map on the depth, the identity on slopes."""
+        tau_0 = tau[:, :1] if isinstance(tau, Tensor) and tau.ndim == 4 else tau
+        depth = self.D.prox(u[:, :1], tau_0)
+        return depth if u.shape[1] == 1 else torch.cat([depth, u[:, 1:]], dim=1)
+
+    def conjugate(self, z: Tensor) -> Tensor | None:
+        """D*(z_0) if the depth is the only channel and D* is finite everywhere."""
+        from primaldepth.variational.penalties import Quadratic
+
+        if z.shape[1] != 1 or not isinstance(self.D, Quadratic):
+            return None
+        if not bool((torch.as_tensor(self.D.lam) > 0).all()):
+            return None
+        return self.D.conjugate(z)
+
+    @property
+    def dual_scale(self) -> Number:
+        """That of D."""
+        return self.D.dual_scale
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """E(u) = sum_i F_i(K_i u) + G(u), u: (B, C, H, W) with the depth in channel 0.
+
+    Its saddle-point form is  min_u max_p  sum_i <K_i u, p_i> - F_i*(p_i) + G(u).
+    """
+
+    terms: tuple[Term, ...]
+    G: SimpleTerm
+
+    def value(self, u: Tensor) -> Tensor:
+        """E(u), shape (B,)."""
+        return sum((term.F.value(term.K(u)) for term in self.terms), self.G.value(u))
+
+    def dual_value(self, p: tuple[Tensor, ...]) -> Tensor | None:
+        """- sum_i F_i*(p_i) - G*(-sum_i K_i' p_i), shape (B,), or None where G* is not finite."""
+        conjugate = self.G.conjugate(-self.adjoint(p))
+        if conjugate is None:
+            return None
+        total = conjugate
+        for term, p_i in zip(self.terms, p, strict=True):
+            total = total + term.F.conjugate(p_i)
+        return -total
+
+    def gap(self, u: Tensor, p: tuple[Tensor, ...]) -> Tensor | None:
+        """E(u) minus its dual value: an upper bound of E(u) - min E, shape (B,)."""
+        dual = self.dual_value(p)
+        return None if dual is None else self.value(u) - dual
+
+    def adjoint(self, p: tuple[Tensor, ...]) -> Tensor:
+        """sum_i K_i' p_i."""
+        parts = [term.K.adjoint(p_i) for term, p_i in zip(self.terms, p, strict=True)]
+        return torch.stack(parts).sum(dim=0) if len(parts) > 1 else parts[0]
+
+    @property
+    def squared_norms(self) -> tuple[float, ...]:
+        """Bounds of ||K_i||^2."""
+        return tuple(term.K.norm_bound**2 for term in self.terms)

@@ -1,0 +1,189 @@
+"""Convex penalties with their conjugates and proximal maps.
+
+prox_{tau F}(z) = argmin_x  (x - z)^2 / (2 tau) + F(x),  and Moreau's identity
+prox_{sigma F*}(p) = p - sigma prox_{F / sigma}(p / sigma) ties the pairs together.
+`value` and `conjugate` return one number per image, shape (B,). Step sizes may be numbers
+or tensors, weights may vary from pixel to pixel, and a weight of 0 switches a pixel off.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+Number = float | Tensor
+
+
+def _per_image(values: Tensor) -> Tensor:
+    return values.flatten(1).sum(dim=1)
+
+
+class Penalty(ABC):
+    """F(z) = sum_x f_x(z(x)), convex."""
+
+    @abstractmethod
+    def value(self, z: Tensor) -> Tensor:
+        """F(z), shape (B,)."""
+
+    @abstractmethod
+    def conjugate(self, p: Tensor) -> Tensor:
+        """F*(p) on its domain, shape (B,); points outside the domain are not looked for."""
+
+    @abstractmethod
+    def prox(self, z: Tensor, tau: Number) -> Tensor:
+        """prox_{tau F}(z)."""
+
+    @abstractmethod
+    def prox_conjugate(self, p: Tensor, sigma: Number) -> Tensor:
+        """prox_{sigma F*}(p)."""
+
+    @property
+    @abstractmethod
+    def dual_scale(self) -> Number:
+        """Typical size of the dual variable, which balances the step sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Huber(Penalty):
+    """F(z) = sum h(z),  h(z) = z^2 / (2 eps) if |z| <= eps w, else w |z| - eps w^2 / 2.
+
+    F*(p) = eps p^2 / 2 for |p| <= w, as in the paper's saddle-point problem; eps = 0 is the
+    weighted L1 norm. (The paper's primal formula w |z|_eps has its kink at eps, the
+    saddle-point problem and its iteration have it at eps w; the iteration is what is run.)
+
+    Args:
+        w: weights >= 0, broadcastable to z.
+        eps: width of the quadratic part, >= 0.
+    """
+
+    w: Number
+    eps: Number = 0.0
+
+    def value(self, z: Tensor) -> Tensor:
+        """Sum of h."""
+        w = torch.as_tensor(self.w, dtype=z.dtype, device=z.device)
+        p = self._dual_at(z, w)  # the maximiser: h(z) = p z - eps p^2 / 2
+        return _per_image(p * z - 0.5 * self.eps * p**2)
+
+    def _dual_at(self, z: Tensor, w: Tensor) -> Tensor:
+        eps = torch.as_tensor(self.eps, dtype=z.dtype, device=z.device)
+        slope = torch.where(eps > 0, z / torch.where(eps > 0, eps, 1.0), torch.sign(z) * w)
+        return torch.clamp(slope, -w, w)
+
+    def conjugate(self, p: Tensor) -> Tensor:
+        """Eps p^2 / 2."""
+        return _per_image(0.5 * self.eps * p**2)
+
+    def prox(self, z: Tensor, tau: Number) -> Tensor:
+        """Z / (1 + tau / eps) near 0, shrunk by tau w elsewhere; written through the dual."""
+        return z - tau * self.prox_conjugate(z / tau, 1.0 / tau)
+
+    def prox_conjugate(self, p: Tensor, sigma: Number) -> Tensor:
+        """Clamp p / (1 + sigma eps) to [-w, w]."""
+        shrunk = p / (1.0 + sigma * self.eps)
+        if isinstance(self.w, Tensor):
+            return torch.minimum(torch.maximum(shrunk, -self.w), self.w)
+        return shrunk.clamp(-self.w, self.w)
+
+    @property
+    def dual_scale(self) -> Number:
+        """|p| <= w."""
+        return self.w
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNorm(Penalty):
+    """F(z) = sum_x w(x) |z(x)|_2 with the Euclidean norm over all channels (isotropic TV).
+
+    F*(p) = 0 for |p(x)|_2 <= w(x). Step sizes must not vary over the channels.
+    """
+
+    w: Number
+
+    def value(self, z: Tensor) -> Tensor:
+        """Sum of the weighted norms."""
+        return _per_image(self.w * z.norm(dim=1, keepdim=True))
+
+    def conjugate(self, p: Tensor) -> Tensor:
+        """0 on the ball."""
+        return p.new_zeros(p.shape[0])
+
+    def prox(self, z: Tensor, tau: Number) -> Tensor:
+        """Shrink the length by tau w."""
+        length = z.norm(dim=1, keepdim=True)
+        keep = (1.0 - tau * self.w / length.clamp_min(torch.finfo(z.dtype).tiny)).clamp_min(0.0)
+        return z * keep
+
+    def prox_conjugate(self, p: Tensor, sigma: Number) -> Tensor:
+        """Project onto the ball |p(x)|_2 <= w(x)."""
+        length = p.norm(dim=1, keepdim=True)
+        w = torch.as_tensor(self.w, dtype=p.dtype, device=p.device)
+        return p * (w / torch.maximum(length, w.clamp_min(torch.finfo(p.dtype).tiny)))
+
+    @property
+    def dual_scale(self) -> Number:
+        """|p| <= w."""
+        return self.w
+
+
+@dataclass(frozen=True, slots=True)
+class Quadratic(Penalty):
+    """F(z) = sum lam / 2 (z - f)^2,  F*(p) = sum p^2 / (2 lam) + p f; lam = 0 switches a sample off."""
+
+    f: Tensor
+    lam: Number
+
+    def value(self, z: Tensor) -> Tensor:
+        """Weighted squared distance to f."""
+        return _per_image(0.5 * self.lam * (z - self.f) ** 2)
+
+    def conjugate(self, p: Tensor) -> Tensor:
+        """p^2 / (2 lam) + p f where lam > 0."""
+        lam = torch.as_tensor(self.lam, dtype=p.dtype, device=p.device)
+        inside = 0.5 * p**2 / torch.where(lam > 0, lam, 1.0) + p * self.f
+        return _per_image(torch.where(lam > 0, inside, 0.0))
+
+    def prox(self, z: Tensor, tau: Number) -> Tensor:
+        """(z + tau lam f) / (1 + tau lam)."""
+        return (z + tau * self.lam * self.f) / (1.0 + tau * self.lam)
+
+    def prox_conjugate(self, p: Tensor, sigma: Number) -> Tensor:
+        """Lam (p - sigma f) / (lam + sigma)."""
+        return self.lam * (p - sigma * self.f) / (self.lam + sigma)
+
+    @property
+    def dual_scale(self) -> Number:
+        """P = lam (z - f) at the optimum."""
+        return self.lam
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute(Penalty):
+    """F(z) = sum lam |z - f|,  F*(p) = p f for |p| <= lam; lam = 0 switches a sample off."""
+
+    f: Tensor
+    lam: Number
+
+    def value(self, z: Tensor) -> Tensor:
+        """Weighted absolute distance to f."""
+        return _per_image(self.lam * (z - self.f).abs())
+
+    def conjugate(self, p: Tensor) -> Tensor:
+        """P f."""
+        return _per_image(p * self.f)
+
+    def prox(self, z: Tensor, tau: Number) -> Tensor:
+        """F plus z - f shrunk by tau lam."""
+        departure = z - self.f
+        return self.f + torch.sign(departure) * (departure.abs() - tau * self.lam).clamp_min(0.0)
+
+    def prox_conjugate(self, p: Tensor, sigma: Number) -> Tensor:
+        """Clamp p - sigma f to [-lam, lam]."""
+        lam = torch.as_tensor(self.lam, dtype=p.dtype, device=p.device)
+        return torch.clamp(p - sigma * self.f, -lam, lam)
+
+    @property
+    def dual_scale(self) -> Number:
+        """|p| <= lam."""
+        return self.lam

@@ -1,0 +1,39 @@
+"""The primal-dual step (Chambolle and Pock 2011), once, for solvers and networks alike."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from primaldepth.variational.energies import Energy
+from primaldepth.variational.step_sizes import StepSizes
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """u, its extrapolation u_bar, and one dual variable per term."""
+
+    u: Tensor
+    u_bar: Tensor
+    p: tuple[Tensor, ...]
+
+    @classmethod
+    def start(cls, energy: Energy, u: Tensor) -> "State":
+        """From a first estimate u: (B, C, H, W), with p = 0."""
+        p = tuple(u.new_zeros((u.shape[0], *term.K.out_shape)) for term in energy.terms)
+        return cls(u, u, p)
+
+
+def primal_dual_step(energy: Energy, state: State, steps: StepSizes) -> State:
+    """One iteration; pure, differentiable in everything.
+
+    p_i+  = prox_{sigma_i F_i*}(p_i + sigma_i K_i u_bar)
+    u+    = prox_{tau G}(u - tau sum_i K_i' p_i+)
+    u_bar = u+ + theta (u+ - u)
+    """
+    u, u_bar = state.u, state.u_bar
+    p = tuple(
+        term.F.prox_conjugate(p_i + sigma * term.K(u_bar), sigma)
+        for term, p_i, sigma in zip(energy.terms, state.p, steps.sigma, strict=True)
+    )
+    u_next = energy.G.prox(u - steps.tau * energy.adjoint(p), steps.tau)
+    return State(u_next, u_next + steps.theta * (u_next - u), p)

@@ -1,0 +1,100 @@
+"""Minimise an energy by repeating the primal-dual step."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from primaldepth.variational.energies import Energy
+from primaldepth.variational.primal_dual import State, primal_dual_step
+from primaldepth.variational.step_sizes import StepSizes, check_step_sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is known after `iteration` steps; worst image of the batch."""
+
+    iteration: int
+    energy: float
+    gap: float | None
+    change: float
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The last state, the path to it, and why it ended there."""
+
+    state: State
+    history: tuple[Progress, ...]
+    stopped: Literal["gap", "change", "iterations"]
+
+    @property
+    def u(self) -> Tensor:
+        """The minimiser, (B, C, H, W)."""
+        return self.state.u
+
+    @property
+    def iterations(self) -> int:
+        """Steps taken in this call."""
+        return self.history[-1].iteration
+
+
+def _measure(energy: Energy, before: State, after: State, iteration: int) -> Progress:
+    value = energy.value(after.u)
+    gap = energy.gap(after.u, after.p)
+    scale = after.u[:, :1].flatten(1).std(dim=1).clamp_min(1e-12)
+    change = (after.u - before.u)[:, :1].flatten(1).pow(2).mean(dim=1).sqrt() / scale
+    return Progress(
+        iteration, float(value.max()), None if gap is None else float(gap.max()), float(change.max())
+    )
+
+
+def _reason(
+    progress: Progress, gap_tolerance: float, change_tolerance: float
+) -> Literal["gap", "change"] | None:
+    if progress.gap is not None and progress.gap <= gap_tolerance * abs(progress.energy):
+        return "gap"
+    return "change" if progress.change <= change_tolerance else None
+
+
+def solve(
+    energy: Energy,
+    start: Tensor | State,
+    steps: StepSizes | None = None,
+    *,
+    iterations: int = 200,
+    gap_tolerance: float = 0.0,
+    change_tolerance: float = 0.0,
+    check_every: int = 20,
+    callback: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Run up to `iterations` primal-dual steps from `start`.
+
+    Stops early when the duality gap (where it exists) falls to `gap_tolerance` of the energy,
+    or when one step changes the depth by less than `change_tolerance` of its spread (RMS).
+    Handing the returned state back as `start` goes on exactly where it ended (warm start).
+
+    Args:
+        start: (B, C, H, W) first estimate, or the state of an earlier call.
+        steps: checked for convergence; uniform steps when None.
+    """
+    if iterations < 1 or check_every < 1:
+        raise ValueError(f"iterations = {iterations}, check_every = {check_every}: both must be at least 1")
+    state = start if isinstance(start, State) else State.start(energy, start)
+    steps = steps if steps is not None else StepSizes.uniform(energy)
+    check_step_sizes(energy, steps, state.u)
+    history: list[Progress] = []
+    for iteration in range(1, iterations + 1):
+        before, state = state, primal_dual_step(energy, state, steps)
+        if iteration % check_every and iteration < iterations:
+            continue
+        with torch.no_grad():
+            history.append(_measure(energy, before, state, iteration))
+        if callback is not None:
+            callback(history[-1])
+        reason = _reason(history[-1], gap_tolerance, change_tolerance)
+        if reason is not None:
+            return Solution(state, tuple(history), reason)
+    return Solution(state, tuple(history), "iterations")

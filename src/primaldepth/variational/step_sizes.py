@@ -1,0 +1,92 @@
+"""Step sizes for which the primal-dual iteration converges, and the check that refuses others."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.errors import StepSizeError
+from primaldepth.variational.energies import Energy, Term
+from primaldepth.variational.penalties import GroupNorm, Number
+
+TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class StepSizes:
+    """tau for the primal variable, one sigma per term, theta for the extrapolation.
+
+    Numbers, or tensors that give every pixel (and pair) its own step.
+    """
+
+    tau: Number
+    sigma: tuple[Number, ...]
+    theta: float = 1.0
+
+    @classmethod
+    def uniform(cls, energy: Energy, ratio: float = 1.0) -> "StepSizes":
+        """Tau sigma L^2 = 1 with one sigma for all terms; ratio = sigma / tau."""
+        L = sum(energy.squared_norms) ** 0.5
+        return cls(1.0 / (L * ratio**0.5), (ratio**0.5 / L,) * len(energy.terms))
+
+
+def _ones(term: Term, like: Tensor) -> Tensor:
+    return torch.ones((1, *term.K.in_shape), dtype=like.dtype, device=like.device)
+
+
+def _row_sums(term: Term, like: Tensor) -> Tensor:
+    """|K| 1: (1, *out_shape); one number per group where the penalty couples channels."""
+    rows = term.K.magnitude()(_ones(term, like))
+    if isinstance(term.F, GroupNorm):
+        rows = rows.amax(dim=1, keepdim=True).expand_as(rows)
+    return rows.clamp_min(1e-6)
+
+
+def preconditioned(energy: Energy, like: Tensor, ratio: float = 1.0) -> StepSizes:
+    """Diagonal steps: sigma_i = ratio s_i / |K_i| 1,  tau = 1 / (ratio sum_i |K_i|' s_i).
+
+    s_i is the size of the dual variable of term i (its weights), so pixels whose pairs are
+    weak take long steps. ||Sigma^1/2 K T^1/2|| <= 1 holds for any s_i > 0, which
+    generalises Pock and Chambolle (2011).
+    """
+    sigma, columns = [], torch.zeros((), dtype=like.dtype, device=like.device)
+    for term in energy.terms:
+        rows = _row_sums(term, like)
+        scale = torch.as_tensor(term.F.dual_scale, dtype=like.dtype, device=like.device)
+        floor = 1e-3 * float(scale.max()) if scale.numel() else 0.0
+        scale = scale.clamp_min(max(floor, 1e-12)).expand(-1 if scale.ndim == 4 else 1, *term.K.out_shape)
+        sigma.append(ratio * scale / rows)
+        columns = columns + term.K.magnitude().adjoint(scale.contiguous())
+    return StepSizes(1.0 / (ratio * columns.clamp_min(1e-12)), tuple(sigma))
+
+
+def check_step_sizes(energy: Energy, steps: StepSizes, like: Tensor) -> None:
+    """Refuse steps for which convergence is not guaranteed.
+
+    Numbers: tau sum_i sigma_i L_i^2 <= 1. Tensors: tau(x) sum_i (|K_i|' (sigma_i |K_i| 1))(x) <= 1
+    at every x, which bounds the norm of the preconditioned operator (Schur's test).
+    """
+    if len(steps.sigma) != len(energy.terms):
+        raise StepSizeError(f"{len(steps.sigma)} dual steps for {len(energy.terms)} terms")
+    positive = [torch.as_tensor(step) for step in (steps.tau, *steps.sigma)]
+    if not all(bool((step > 0).all()) and bool(torch.isfinite(step).all()) for step in positive):
+        raise StepSizeError("step sizes must be positive and finite")
+    if not 0.0 <= steps.theta <= 1.0:
+        raise StepSizeError(f"theta = {steps.theta}, expected a value in [0, 1]")
+    if all(step.numel() == 1 for step in positive):
+        pairs = zip(steps.sigma, energy.squared_norms, strict=True)
+        product = float(steps.tau) * sum(float(sigma) * square for sigma, square in pairs)
+    else:
+        product = _schur_bound(energy, steps, like)
+    if product > 1.0 + TOLERANCE:
+        raise StepSizeError(
+            f"tau * sigma * L^2 = {product:.4g} > 1: the iteration may diverge; divide tau or sigma by {product:.4g}"
+        )
+
+
+def _schur_bound(energy: Energy, steps: StepSizes, like: Tensor) -> float:
+    columns = torch.zeros((), dtype=like.dtype, device=like.device)
+    for term, sigma in zip(energy.terms, steps.sigma, strict=True):
+        magnitude = term.K.magnitude()
+        columns = columns + magnitude.adjoint(sigma * magnitude(_ones(term, like)))
+    return float((steps.tau * columns).max())
