@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from primaldepth.data.noise import noise_map
 from primaldepth.geometry.cameras import Cameras, read_cameras
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.io import DepthMap, Kind, Unit, read_confidence, read_depth, read_guide
+from primaldepth.io.units import from_stored
 from primaldepth.methods import create
 from primaldepth.variational import Progress
 
@@ -96,9 +97,21 @@ def load_inputs(
         values = _radial_to_z(values, valid, known)
         found_kind = "z"
     trust = None if confidence is None else _load_confidence(confidence, values)
-    sigma = noise_map(noise if isinstance(noise, str | float | int) else _tensor(noise), values, valid)
+    from_file = found_unit if isinstance(depth, str | os.PathLike) else None
+    sigma = noise_map(_noise(noise, from_file), values, valid)
     frame = Frame(values, valid, _load_guide(guide), trust, sigma)
     return Inputs(frame, found_unit, found_kind, known)
+
+
+def _noise(noise: str | float | ArrayLike, unit: Unit | None) -> str | float | Tensor:
+    """Numbers and maps that go with a file are in the file's unit, the frame is in metres."""
+    scale = 1.0 if unit is None else float(from_stored(np.ones(()), unit))
+    if isinstance(noise, Tensor | np.ndarray):
+        return _map(_tensor(noise)) * scale
+    try:
+        return float(noise) * scale
+    except ValueError:
+        return noise
 
 
 def pick_device(device: str) -> torch.device:
@@ -117,7 +130,12 @@ def _load_depth(
 ) -> tuple[Tensor, Tensor, Unit | None, Kind]:
     if isinstance(depth, str | os.PathLike):
         image = read_depth(depth, unit=unit, kind=kind)
-        return _map(torch.from_numpy(image.values)), _map(torch.from_numpy(image.valid)), image.unit, image.kind
+        return (
+            _map(torch.from_numpy(image.values)),
+            _map(torch.from_numpy(image.valid)),
+            image.unit,
+            image.kind,
+        )
     values = _map(_tensor(depth))
     valid = torch.isfinite(values) & (values > 0)
     return torch.where(valid, values, 0.0), valid, unit, kind or ("disparity" if unit == "disparity" else "z")
@@ -145,8 +163,14 @@ def _load_guide(guide: ArrayLike | PathLike) -> Tensor:
     if image.ndim == 3:
         image = image.permute(2, 0, 1)[None]
     image = _map(image).contiguous()
-    if image.numel() and not (0.0 <= float(image.min()) and float(image.max()) <= 1.0) and bool(image.isfinite().all()):
-        raise InputError(f"guide: values {float(image.min()):g}..{float(image.max()):g}, expected [0, 1] or uint8")
+    if (
+        image.numel()
+        and not (float(image.min()) >= 0.0 and float(image.max()) <= 1.0)
+        and bool(image.isfinite().all())
+    ):
+        raise InputError(
+            f"guide: values {float(image.min()):g}..{float(image.max()):g}, expected [0, 1] or uint8"
+        )
     return image
 
 
@@ -193,5 +217,5 @@ def as_depth_map(prediction: Prediction, inputs: Inputs, *, fill: bool = True) -
     """
     keep = prediction.valid if fill else prediction.valid & prediction.measured
     values = prediction.depth[0, 0].double().cpu().numpy()
-    unit = cast("Unit", inputs.unit or "m")
+    unit = inputs.unit or "m"
     return DepthMap.from_array(values, keep[0, 0].cpu().numpy(), unit=unit, kind=inputs.kind)

@@ -21,7 +21,7 @@ def local_mean(depth: Tensor, valid: Tensor, size: int = 5) -> Tensor:
 
 
 def middlebury_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """sigma = 651 / d with d the local mean: the noisy sample itself would bias its own weight."""
+    """Sigma = 651 / d with d the local mean: the noisy sample itself would bias its own weight."""
     return MIDDLEBURY_NOISE / local_mean(depth, valid).clamp_min(1.0)
 
 

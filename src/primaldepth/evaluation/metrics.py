@@ -16,7 +16,7 @@ def rmse(depth: Tensor, truth: Tensor, known: Tensor) -> float:
 
 
 def mae(depth: Tensor, truth: Tensor, known: Tensor) -> float:
-    """mean |d - t|."""
+    """Mean |d - t|."""
     return float(_errors(depth, truth, known).abs().mean())
 
 

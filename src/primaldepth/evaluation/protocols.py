@@ -57,7 +57,9 @@ class Protocol:
         for candidate in (data / self.folder, data):
             if (candidate / self.scenes[0]).is_dir():
                 return candidate
-        raise InputError(f"{data}: no folder '{self.folder}' there; {self.name} needs it (see the docs, Protocols)")
+        raise InputError(
+            f"{data}: no folder '{self.folder}' there; {self.name} needs it (see the docs, Protocols)"
+        )
 
     def load(self, data: Path, scene: str, scale: int) -> Case:
         """Check the scene's files, then build the case."""

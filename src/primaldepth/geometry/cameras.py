@@ -11,6 +11,7 @@ The camera file is JSON::
 
 import json
 import math
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -138,7 +139,7 @@ class _CamerasKeys(Settings):
     guide: dict[str, Any]
 
 
-def read_cameras(path: str | Path) -> Cameras:
+def read_cameras(path: str | os.PathLike[str]) -> Cameras:
     """Read a camera file (JSON, see the top of this module); unknown keys are errors."""
     try:
         values = json.loads(Path(path).read_text(encoding="utf-8"))

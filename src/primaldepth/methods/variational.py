@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -86,14 +87,14 @@ class Variational:
             normal = Normalised.of(frame)
             lam = self._weights(frame, normal.sigma)
             u = self._first_estimate(frame, normal)
-            info: dict[str, float | int | str | None] = {}
+            info: dict[str, Any] = {}
             for level in range(self._levels(frame) - 1, -1, -1):
                 u, info = self._solve_level(frame, normal, lam, u, level)
         depth = normal.restore(u[:, :1])
         return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame), info=info)
 
     def _weights(self, frame: Frame, sigma: Tensor) -> Tensor:
-        """lam c / sigma^2 (l2) or lam c / sigma (l1) at valid samples, 0 elsewhere."""
+        """Lam c / sigma^2 (l2) or lam c / sigma (l1) at valid samples, 0 elsewhere."""
         power = 2 if MODELS[self.name].norm == "l2" else 1
         trust = frame.valid.to(sigma.dtype) if frame.confidence is None else frame.confidence
         return torch.where(frame.valid, self.settings.lam * trust / sigma**power, 0.0)
@@ -112,7 +113,7 @@ class Variational:
 
     def _solve_level(
         self, frame: Frame, normal: Normalised, lam: Tensor, u: Tensor, level: int
-    ) -> tuple[Tensor, dict[str, float | int | str | None]]:
+    ) -> tuple[Tensor, dict[str, Any]]:
         q, size = self.settings, _halved(frame.high_size, level)
         guide = frame.guide if level == 0 else resample(frame.guide, size, "area")
         A = None if size == frame.low_size else Resample(size, frame.low_size, q.sensor)

@@ -19,6 +19,12 @@ def _per_image(values: Tensor) -> Tensor:
     return values.flatten(1).sum(dim=1)
 
 
+def _length(z: Tensor) -> Tensor:
+    """|z(x)|_2 over the channels, (B, 1, H, W)."""
+    length: Tensor = torch.linalg.vector_norm(z, dim=1, keepdim=True)
+    return length
+
+
 class Penalty(ABC):
     """F(z) = sum_x f_x(z(x)), convex."""
 
@@ -103,7 +109,7 @@ class GroupNorm(Penalty):
 
     def value(self, z: Tensor) -> Tensor:
         """Sum of the weighted norms."""
-        return _per_image(self.w * z.norm(dim=1, keepdim=True))
+        return _per_image(self.w * _length(z))
 
     def conjugate(self, p: Tensor) -> Tensor:
         """0 on the ball."""
@@ -111,15 +117,13 @@ class GroupNorm(Penalty):
 
     def prox(self, z: Tensor, tau: Number) -> Tensor:
         """Shrink the length by tau w."""
-        length = z.norm(dim=1, keepdim=True)
-        keep = (1.0 - tau * self.w / length.clamp_min(torch.finfo(z.dtype).tiny)).clamp_min(0.0)
-        return z * keep
+        length = _length(z).clamp_min(torch.finfo(z.dtype).tiny)
+        return z * (1.0 - tau * self.w / length).clamp_min(0.0)
 
     def prox_conjugate(self, p: Tensor, sigma: Number) -> Tensor:
         """Project onto the ball |p(x)|_2 <= w(x)."""
-        length = p.norm(dim=1, keepdim=True)
-        w = torch.as_tensor(self.w, dtype=p.dtype, device=p.device)
-        return p * (w / torch.maximum(length, w.clamp_min(torch.finfo(p.dtype).tiny)))
+        length = _length(p).clamp_min(torch.finfo(p.dtype).tiny)
+        return p * (self.w / length).clamp_max(1.0)
 
     @property
     def dual_scale(self) -> Number:

@@ -1,5 +1,6 @@
 """Pairwise operators in plain torch: the definition that faster backends are tested against."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -59,7 +60,7 @@ class PairwiseDifference(LinearOperator):
 
     def adjoint(self, p: Tensor) -> Tensor:
         """Non-local divergence (with its sign): what flows out of x minus what flows in."""
-        p = p.unflatten(1, (self.in_shape[0], len(self.offsets)))
+        p = p.reshape(p.shape[0], self.in_shape[0], len(self.offsets), *self.size)
         out = p.new_zeros((p.shape[0], *self.in_shape))
         for k, (x, y) in enumerate(self._ends):
             flow = p[:, :, k, x[0], x[1]]
@@ -70,7 +71,7 @@ class PairwiseDifference(LinearOperator):
     @property
     def norm_bound(self) -> float:
         """sqrt(4 N)."""
-        return 2.0 * float(len(self.offsets)) ** 0.5
+        return 2.0 * math.sqrt(len(self.offsets))
 
     def magnitude(self) -> LinearOperator:
         """Sums instead of differences."""
@@ -115,7 +116,7 @@ class PairwiseSlope(LinearOperator):
     @property
     def norm_bound(self) -> float:
         """sqrt(sum_k 4 + |d_k|^2)."""
-        return float(sum(4.0 + dy * dy + dx * dx for dy, dx in self.offsets)) ** 0.5
+        return math.sqrt(sum(4.0 + dy * dy + dx * dx for dy, dx in self.offsets))
 
     def magnitude(self) -> LinearOperator:
         """Sums instead of differences, absolute slopes."""

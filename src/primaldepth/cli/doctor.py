@@ -1,0 +1,51 @@
+"""`primaldepth doctor`: what this machine has, and what is missing for what."""
+
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+import torch
+import typer
+
+from primaldepth.version import __version__
+
+_OPTIONAL = {"h5py": "reading MATLAB v7.3 files (pip install 'primaldepth[mat]')"}
+
+
+def _package(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _cuda() -> str:
+    if not torch.cuda.is_available():
+        return "none (the CPU is used)"
+    properties = torch.cuda.get_device_properties(0)
+    return f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB"
+
+
+def doctor() -> None:
+    """Say what is installed and what each missing piece would be for."""
+    lines = {
+        "primaldepth": __version__,
+        "python": f"{platform.python_version()} ({sys.executable})",
+        "system": platform.platform(),
+        "torch": f"{torch.__version__}, {torch.get_num_threads()} threads",
+        "CUDA device": _cuda(),
+        "pairwise operator": "torch (reference)",
+    }
+    lines |= {name: _package(name) for name in ("numpy", "scipy", "pillow", "OpenEXR", "tifffile")}
+    lines["data"] = os.environ.get("PRIMALDEPTH_DATA", "PRIMALDEPTH_DATA is not set; use --data")
+    for name, value in lines.items():
+        typer.echo(f"{name:<18} {value}")
+    for name, use in _OPTIONAL.items():
+        state = _package(name) if find_spec(name) else f"missing: needed for {use}"
+        typer.echo(f"{name:<18} {state}")
+    broken = [name for name in ("numpy", "pillow", "OpenEXR", "tifffile") if _package(name) == "missing"]
+    if broken:
+        typer.echo(f"\nnot usable: {', '.join(broken)} missing; reinstall primaldepth", err=True)
+        raise typer.Exit(1)

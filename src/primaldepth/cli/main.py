@@ -1,0 +1,56 @@
+"""`primaldepth`: one verb per module."""
+
+import sys
+
+import typer
+
+from primaldepth.cli import data, demo, doctor, evaluate, methods, upsample
+from primaldepth.cli.output import fail
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.version import __version__
+
+app = typer.Typer(
+    name="primaldepth",
+    help="A small noisy depth map and a sharp image become one clean, high-resolution depth map.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"primaldepth {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    pass
+
+
+app.command("upsample")(upsample.upsample)
+app.command("demo")(demo.demo)
+app.command("methods")(methods.methods)
+app.command("evaluate")(evaluate.evaluate)
+app.command("doctor")(doctor.doctor)
+app.add_typer(data.app, name="data", help="Check the data of a protocol.")
+
+
+def run() -> None:
+    """Entry point: errors of ours become one line and exit code 2."""
+    try:
+        app()
+    except PrimalDepthError as error:
+        fail(str(error))
+        sys.exit(2)
+    except KeyboardInterrupt:
+        fail("interrupted")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)

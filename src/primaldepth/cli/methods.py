@@ -1,0 +1,22 @@
+"""`primaldepth methods`: what can be asked for by name."""
+
+from dataclasses import asdict
+
+import typer
+
+from primaldepth.api import DEFAULT_METHOD
+from primaldepth.cli.output import show_json, show_table
+from primaldepth.methods import list_methods
+
+
+def methods(
+    as_json: bool = typer.Option(False, "--json", help="Print JSON, with all default settings."),
+) -> None:
+    """List every method."""
+    found = list_methods()
+    if as_json:
+        show_json([{**asdict(info), "default": info.name == DEFAULT_METHOD} for info in found])
+        return
+    rows = [[info.name, info.family, "yes" if info.uses_guide else "no", info.summary] for info in found]
+    show_table("", ["name", "family", "guide", "what it does"], rows, left=4)
+    typer.echo(f"\ndefault: {DEFAULT_METHOD}")
