@@ -30,7 +30,9 @@ def show_json(value: Any) -> None:
 
 def show_table(title: str, columns: list[str], rows: list[list[str]], left: int = 1) -> None:
     """A table on stdout; the first `left` columns are text, the others numbers."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    if title:
+        typer.echo(title)
+    table = Table(box=None, pad_edge=False)
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index < left else "right", no_wrap=True)
     for row in rows:

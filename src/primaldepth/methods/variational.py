@@ -30,10 +30,10 @@ class VariationalSettings(ModelParameters):
     """
 
     lam: float = 1.0
-    iterations: int = 100
-    coarse_iterations: int = 100
+    iterations: int = 120
+    coarse_iterations: int = 80
     levels: int = 4
-    ratio: float = 0.1
+    ratio: float = 1.0
     change_tolerance: float = 0.0
     sensor: Kernel = "bicubic"
 
@@ -153,4 +153,13 @@ def _enlarge(u: Tensor, size: tuple[int, int]) -> Tensor:
     return larger * u.new_tensor([1.0, *ratios]).view(1, 3, 1, 1)
 
 
-DEFAULTS: dict[str, VariationalSettings] = {name: VariationalSettings() for name in MODELS}
+# Chosen by benchmarks/tune_variational.py on middlebury-2006 at x4 and x8; see the docs, Energies.
+DEFAULTS: dict[str, VariationalSettings] = {
+    "atv-l2": VariationalSettings(lam=3.14, beta=8.7, gamma=0.654, ratio=2.0),
+    "atgv-l2": VariationalSettings(lam=2.91, alpha_0=154.0, beta=12.5, gamma=0.74, ratio=5.0),
+    "nltv-l2": VariationalSettings(lam=64.5, sigma_d=3.07, sigma_v=0.288),
+    "nlh-l2": VariationalSettings(lam=44.1, sigma_d=2.09, sigma_v=0.247, eps=0.2),
+    "nlh-l1": VariationalSettings(lam=49.2, sigma_d=2.79, sigma_v=0.194, eps=0.166),
+    "nltgv-l2": VariationalSettings(lam=58.9, alpha_0=26.3, sigma_d=4.37, sigma_v=0.136, ratio=10.0),
+    "nltgv-l1": VariationalSettings(lam=49.4, alpha_0=14.9, sigma_d=4.59, sigma_v=0.117, ratio=10.0),
+}

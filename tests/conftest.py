@@ -1,0 +1,22 @@
+"""Shared by the whole tree: one thread per worker, and where the benchmark folders lie."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import settings
+
+torch.set_num_threads(1)
+settings.register_profile("primaldepth", deadline=None, derandomize=True, database=None)
+settings.load_profile("primaldepth")
+
+
+@pytest.fixture(scope="session")
+def benchmark_data() -> Path:
+    """The folder with the benchmark's files; the test is skipped where there is none."""
+    beside = Path(__file__).parents[1].parent / "shared" / "data"
+    folder = Path(os.environ.get("PRIMALDEPTH_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip(f"no benchmark files: PRIMALDEPTH_DATA is not set and {beside} does not exist")
+    return folder
