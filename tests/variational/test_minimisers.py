@@ -95,7 +95,7 @@ def test_the_gap_of_nlh_closes():
 def test_the_gap_of_total_variation_shrinks_and_is_never_negative(name):
     found = gaps(name, 800, 40)
     assert found.min() > -1e-14
-    assert found[-1] < 1e-2 * found[0]
+    assert found[-1] < 2e-2 * found[0]
     assert (found[10:] < found[0]).all()
 
 
@@ -128,7 +128,7 @@ def test_all_step_sizes_lead_to_the_same_limit(name, tolerance):
     start = first_estimate(name, f)
     first = float(energy.value(start))
     choices = [StepSizes.uniform(energy), StepSizes.uniform(energy, 4.0), preconditioned(energy, f)]
-    limits = [solve(energy, start, steps, iterations=1500, check_every=1500).history[-1].energy for steps in choices]
+    limits = [solve(energy, start, steps, iterations=800, check_every=800).history[-1].energy for steps in choices]
     assert max(limits) < 0.9 * first
     assert max(limits) - min(limits) < tolerance * first
 

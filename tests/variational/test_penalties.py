@@ -225,7 +225,7 @@ def test_arguments_are_untouched(F):
     assert z.equal(expected)
 
 
-@pytest.mark.parametrize("F", [Quadratic(pixel(1e200), 0.0), Absolute(pixel(1e200), 0.0)])
+@pytest.mark.parametrize("F", [Quadratic(pixel(1e30), 0.0), Absolute(pixel(1e30), 0.0)])
 def test_a_sample_that_is_switched_off_has_no_influence_however_large(F):
     z = pixel(0.3)
     assert float(F.prox(z, 0.7)) == 0.3

@@ -5,8 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from primaldepth.cli.places import EXTENSIONS, check_extension, check_place
 from primaldepth.core.errors import InputError
 from primaldepth.io.formats import CODECS
+
+_READABLE = frozenset(extension for codec in CODECS for extension in codec.extensions)
+_WRITABLE = EXTENSIONS["--out"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,23 @@ class Job:
     confidence: Path | None = None
     preview: Path | None = None
     cloud: Path | None = None
+    measured: Path | None = None
+
+    @property
+    def inputs(self) -> list[Path]:
+        """Files that are read."""
+        return [path for path in (self.depth, self.guide, self.confidence) if path is not None]
+
+    @property
+    def outputs(self) -> list[tuple[str, Path]]:
+        """(option, file) of everything that is written."""
+        pairs = (
+            ("--out", self.out),
+            ("--preview", self.preview),
+            ("--cloud", self.cloud),
+            ("--measured", self.measured),
+        )
+        return [(option, path) for option, path in pairs if path is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,27 +49,39 @@ class Targets:
     depth: str
     guide: str
     out: Path
-    confidence: Path | None
-    preview: Path | None
-    cloud: Path | None
+    confidence: Path | None = None
+    preview: Path | None = None
+    cloud: Path | None = None
+    measured: Path | None = None
 
 
 def list_jobs(targets: Targets) -> tuple[list[Job], bool]:
-    """The pairs to run, and whether they are a batch."""
-    t = targets
-    if not _is_many(t.depth):
-        return [Job(Path(t.depth), Path(t.guide), t.out, t.confidence, t.preview, t.cloud)], False
+    """The pairs to run, and whether they are a batch; every place to write to is checked."""
+    batch = _is_many(targets.depth)
+    jobs = _batch(targets) if batch else [_pair(targets)]
+    for job in jobs:
+        for option, path in job.outputs:
+            check_extension(option, path)
+            check_place(option, path)
+    _refuse_collisions(jobs)
+    return jobs, batch
+
+
+def _pair(t: Targets) -> Job:
+    return Job(Path(t.depth), Path(t.guide), t.out, t.confidence, t.preview, t.cloud, t.measured)
+
+
+def _batch(t: Targets) -> list[Job]:
     depths = _matches(t.depth)
     guides = _partners(t.guide, "guides", len(depths))
-    trusts = (
-        [None] * len(depths)
-        if t.confidence is None
-        else _partners(str(t.confidence), "confidence maps", len(depths))
-    )
-    for name, target in (("--out", t.out), ("--preview", t.preview), ("--cloud", t.cloud)):
-        if target is not None and (target.suffix or target.is_file()):
-            raise InputError(f"{name} {target}: {len(depths)} depth files need a folder here, not a file")
-    jobs = [
+    trusts: Sequence[Path | None] = [None] * len(depths)
+    if t.confidence is not None:
+        trusts = _partners(str(t.confidence), "confidence maps", len(depths))
+    folders = (("--out", t.out), ("--preview", t.preview), ("--cloud", t.cloud), ("--measured", t.measured))
+    for option, folder in folders:
+        if folder is not None:
+            _check_folder(option, folder, len(depths))
+    return [
         Job(
             depth,
             guide,
@@ -56,11 +89,10 @@ def list_jobs(targets: Targets) -> tuple[list[Job], bool]:
             trust,
             t.preview and t.preview / f"{depth.stem}.png",
             t.cloud and t.cloud / f"{depth.stem}.ply",
+            t.measured and t.measured / f"{depth.stem}.png",
         )
         for depth, guide, trust in zip(depths, guides, trusts, strict=True)
     ]
-    _refuse_collisions(jobs)
-    return jobs, True
 
 
 def _is_many(name: str) -> bool:
@@ -70,12 +102,13 @@ def _is_many(name: str) -> bool:
 def _matches(name: str) -> list[Path]:
     """Files of a folder whose extension is a known format, or of a glob; sorted."""
     if Path(name).is_dir():
-        known = {extension for codec in CODECS for extension in codec.extensions}
-        found = [path for path in Path(name).iterdir() if path.suffix.lower() in known and path.is_file()]
+        found = [path for path in Path(name).iterdir() if path.suffix.lower() in _READABLE and path.is_file()]
+        if not found:
+            raise InputError(f"{name}: no depth or image file in this folder")
     else:
         found = [Path(path) for path in glob.glob(name, recursive=True) if Path(path).is_file()]
-    if not found:
-        raise InputError(f"{name}: no depth or image file there")
+        if not found:
+            raise InputError(f"{name}: no file matches this pattern")
     return sorted(found)
 
 
@@ -88,17 +121,26 @@ def _partners(name: str, what: str, count: int) -> Sequence[Path]:
     return found
 
 
+def _check_folder(option: str, folder: Path, count: int) -> None:
+    named_like_file = not folder.is_dir() and folder.suffix.lower() in EXTENSIONS[option]
+    if folder.is_file() or named_like_file:
+        raise InputError(f"{option} {folder}: {count} depth files need a folder here, not a file")
+
+
 def _output_suffix(depth: Path) -> str:
     """The input's own format, or PNG where that cannot be written."""
-    writable = {extension for codec in CODECS if codec.encode is not None for extension in codec.extensions}
-    return depth.suffix if depth.suffix.lower() in writable else ".png"
+    return depth.suffix if depth.suffix.lower() in _WRITABLE else ".png"
 
 
 def _refuse_collisions(jobs: list[Job]) -> None:
-    seen: dict[Path, Path] = {}
+    """No result may take the place of an input or of another result."""
+    inputs = {path.resolve() for job in jobs for path in job.inputs}
+    taken: set[Path] = set()
     for job in jobs:
-        if job.out in seen:
-            raise InputError(f"{seen[job.out]} and {job.depth} would both be written to {job.out}")
-        seen[job.out] = job.depth
-        if job.out.exists() and job.out.samefile(job.depth):
-            raise InputError(f"--out {job.out.parent}: would overwrite the input {job.depth}")
+        for option, path in job.outputs:
+            place = path.resolve()
+            if place in inputs:
+                raise InputError(f"{option} {path}: would overwrite an input; choose another place")
+            if place in taken:
+                raise InputError(f"{option} {path}: two results would be written there; choose other places")
+            taken.add(place)

@@ -9,9 +9,13 @@ from importlib.util import find_spec
 import torch
 import typer
 
+from primaldepth.operators.pairwise import available_backends
 from primaldepth.version import __version__
 
-_OPTIONAL = {"h5py": "reading MATLAB v7.3 files (pip install 'primaldepth[mat]')"}
+_OPTIONAL = {
+    "numba": "the fast pairwise update on the CPU (pip install 'primaldepth[fast]')",
+    "h5py": "reading MATLAB v7.3 files (pip install 'primaldepth[mat]')",
+}
 
 
 def _package(name: str) -> str:
@@ -36,7 +40,7 @@ def doctor() -> None:
         "system": platform.platform(),
         "torch": f"{torch.__version__}, {torch.get_num_threads()} threads",
         "CUDA device": _cuda(),
-        "pairwise operator": "torch (reference)",
+        "pairwise backends": ", ".join(available_backends()),
     }
     lines |= {name: _package(name) for name in ("numpy", "scipy", "pillow", "OpenEXR", "tifffile")}
     lines["data"] = os.environ.get("PRIMALDEPTH_DATA", "PRIMALDEPTH_DATA is not set; use --data")

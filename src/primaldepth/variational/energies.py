@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.base import LinearOperator
-from primaldepth.variational.penalties import Number, Penalty
+from primaldepth.variational.fused import WeightedStep, fused_dual_step
+from primaldepth.variational.penalties import Number, Penalty, Quadratic
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,21 @@ class Term:
 
     K: LinearOperator
     F: Penalty
+
+    def dual_step(
+        self, p: Tensor, u_bar: Tensor, sigma: Number | WeightedStep, reuse: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """p+ = prox_{sigma F*}(p + sigma K u_bar), and K' p+.
+
+        Args:
+            reuse: memory of the shape of p that a fused backend may write p+ to.
+        """
+        fused = fused_dual_step(self.K, self.F, p, u_bar, sigma, reuse)
+        if fused is not None:
+            return fused
+        step = sigma.tensor if isinstance(sigma, WeightedStep) else sigma
+        p = self.F.prox_conjugate(p + step * self.K(u_bar), step)
+        return p, self.K.adjoint(p)
 
 
 class SimpleTerm(Protocol):
@@ -75,8 +91,6 @@ class OnDepth:
 
     def conjugate(self, z: Tensor) -> Tensor | None:
         """D*(z_0) if the depth is the only channel and D* is finite everywhere."""
-        from primaldepth.variational.penalties import Quadratic
-
         if z.shape[1] != 1 or not isinstance(self.D, Quadratic):
             return None
         if not bool((torch.as_tensor(self.D.lam) > 0).all()):

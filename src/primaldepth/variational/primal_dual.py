@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from primaldepth.variational.energies import Energy
@@ -23,17 +24,22 @@ class State:
         return cls(u, u, p)
 
 
-def primal_dual_step(energy: Energy, state: State, steps: StepSizes) -> State:
+def primal_dual_step(energy: Energy, state: State, steps: StepSizes, *, reuse: State | None = None) -> State:
     """One iteration; pure, differentiable in everything.
 
     p_i+  = prox_{sigma_i F_i*}(p_i + sigma_i K_i u_bar)
     u+    = prox_{tau G}(u - tau sum_i K_i' p_i+)
     u_bar = u+ + theta (u+ - u)
+
+    Args:
+        reuse: a state that nobody needs any more; its dual variables may be overwritten.
     """
-    u, u_bar = state.u, state.u_bar
-    p = tuple(
-        term.F.prox_conjugate(p_i + sigma * term.K(u_bar), sigma)
-        for term, p_i, sigma in zip(energy.terms, state.p, steps.sigma, strict=True)
-    )
-    u_next = energy.G.prox(u - steps.tau * energy.adjoint(p), steps.tau)
-    return State(u_next, u_next + steps.theta * (u_next - u), p)
+    u = state.u
+    spare = reuse.p if reuse is not None else (None,) * len(energy.terms)
+    duals, pull = [], torch.zeros((), dtype=u.dtype, device=u.device)
+    for term, p, sigma, memory in zip(energy.terms, state.p, steps.sigma, spare, strict=True):
+        p_next, divergence = term.dual_step(p, state.u_bar, sigma, memory)
+        duals.append(p_next)
+        pull = pull + divergence
+    u_next = energy.G.prox(u - steps.tau * pull, steps.tau)
+    return State(u_next, u_next + steps.theta * (u_next - u), tuple(duals))

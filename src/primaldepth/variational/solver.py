@@ -86,8 +86,10 @@ def solve(
     steps = steps if steps is not None else StepSizes.uniform(energy)
     check_step_sizes(energy, steps, state.u)
     history: list[Progress] = []
+    before, spare = state, None  # the caller's state is never overwritten, those made here may be
     for iteration in range(1, iterations + 1):
-        before, state = state, primal_dual_step(energy, state, steps)
+        spare = before if iteration > 2 else None
+        before, state = state, primal_dual_step(energy, state, steps, reuse=spare)
         if iteration % check_every and iteration < iterations:
             continue
         with torch.no_grad():

@@ -6,7 +6,9 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.errors import StepSizeError
+from primaldepth.operators import Composition, LinearOperator, PairwiseDifference, SelectChannels
 from primaldepth.variational.energies import Energy, Term
+from primaldepth.variational.fused import WeightedStep
 from primaldepth.variational.penalties import GroupNorm, Number
 
 TOLERANCE = 1e-5
@@ -20,7 +22,7 @@ class StepSizes:
     """
 
     tau: Number
-    sigma: tuple[Number, ...]
+    sigma: tuple[Number | WeightedStep, ...]
     theta: float = 1.0
 
     @classmethod
@@ -32,6 +34,12 @@ class StepSizes:
 
 def _ones(term: Term, like: Tensor) -> Tensor:
     return torch.ones((1, *term.K.in_shape), dtype=like.dtype, device=like.device)
+
+
+def _is_pairwise(K: LinearOperator) -> bool:
+    if isinstance(K, Composition) and isinstance(K.inner, SelectChannels):
+        K = K.outer
+    return isinstance(K, PairwiseDifference)
 
 
 def _row_sums(term: Term, like: Tensor) -> Tensor:
@@ -49,13 +57,16 @@ def preconditioned(energy: Energy, like: Tensor, ratio: float = 1.0) -> StepSize
     weak take long steps. ||Sigma^1/2 K T^1/2|| <= 1 holds for any s_i > 0, which
     generalises Pock and Chambolle (2011).
     """
-    sigma, columns = [], torch.zeros((), dtype=like.dtype, device=like.device)
+    sigma: list[Number | WeightedStep] = []
+    columns = torch.zeros((), dtype=like.dtype, device=like.device)
     for term in energy.terms:
-        rows = _row_sums(term, like)
-        scale = torch.as_tensor(term.F.dual_scale, dtype=like.dtype, device=like.device)
-        floor = 1e-3 * float(scale.max()) if scale.numel() else 0.0
-        scale = scale.clamp_min(max(floor, 1e-12)).expand(-1 if scale.ndim == 4 else 1, *term.K.out_shape)
-        sigma.append(ratio * scale / rows)
+        weight = torch.as_tensor(term.F.dual_scale, dtype=like.dtype, device=like.device)
+        floor = max(1e-3 * float(weight.max()), 1e-12)
+        scale = (weight + floor).expand(-1 if weight.ndim == 4 else 1, *term.K.out_shape)
+        if _is_pairwise(term.K):  # |K| 1 = 2 for every pair
+            sigma.append(WeightedStep(ratio * floor / 2, ratio / 2, weight))
+        else:
+            sigma.append(ratio * scale / _row_sums(term, like))
         columns = columns + term.K.magnitude().adjoint(scale.contiguous())
     return StepSizes(1.0 / (ratio * columns.clamp_min(1e-12)), tuple(sigma))
 
@@ -68,16 +79,17 @@ def check_step_sizes(energy: Energy, steps: StepSizes, like: Tensor) -> None:
     """
     if len(steps.sigma) != len(energy.terms):
         raise StepSizeError(f"{len(steps.sigma)} dual steps for {len(energy.terms)} terms")
-    positive = [torch.as_tensor(step) for step in (steps.tau, *steps.sigma)]
+    duals = [step.tensor if isinstance(step, WeightedStep) else step for step in steps.sigma]
+    positive = [torch.as_tensor(step) for step in (steps.tau, *duals)]
     if not all(bool((step > 0).all()) and bool(torch.isfinite(step).all()) for step in positive):
         raise StepSizeError("step sizes must be positive and finite")
     if not 0.0 <= steps.theta <= 1.0:
         raise StepSizeError(f"theta = {steps.theta}, expected a value in [0, 1]")
     if all(step.numel() == 1 for step in positive):
-        pairs = zip(steps.sigma, energy.squared_norms, strict=True)
+        pairs = zip(duals, energy.squared_norms, strict=True)
         product = float(steps.tau) * sum(float(sigma) * square for sigma, square in pairs)
     else:
-        product = _schur_bound(energy, steps, like)
+        product = _schur_bound(energy, steps.tau, duals, like)
     if product > 1.0 + TOLERANCE:
         raise StepSizeError(
             f"tau * sigma * L^2 = {product:.4g} > 1: the iteration may diverge; "
@@ -85,9 +97,9 @@ def check_step_sizes(energy: Energy, steps: StepSizes, like: Tensor) -> None:
         )
 
 
-def _schur_bound(energy: Energy, steps: StepSizes, like: Tensor) -> float:
+def _schur_bound(energy: Energy, tau: Number, sigmas: list[Number], like: Tensor) -> float:
     columns = torch.zeros((), dtype=like.dtype, device=like.device)
-    for term, sigma in zip(energy.terms, steps.sigma, strict=True):
+    for term, sigma in zip(energy.terms, sigmas, strict=True):
         magnitude = term.K.magnitude()
         columns = columns + magnitude.adjoint(sigma * magnitude(_ones(term, like)))
-    return float((steps.tau * columns).max())
+    return float((tau * columns).max())

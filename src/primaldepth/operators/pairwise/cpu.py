@@ -1,0 +1,119 @@
+"""Fused dual update and divergence on the CPU, compiled by numba.
+
+One pass over the rows computes the new dual variable of a row while its inputs are in the
+cache and adds it to the divergence of the rows it connects, so p and w cross the memory bus
+once. Rows are split into bands, one per thread; what a band owes to rows above it is kept
+aside in its halo and added at the end, so no two threads write to one row.
+"""
+
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Array = NDArray[np.floating[Any]]
+_MAX_THREADS = numba.get_num_threads()
+
+
+@numba.njit(fastmath=True, error_model="numpy", cache=True)
+def _dual_row(p: Array, w: Array, z: Array, z_there: Array, step: Array, out: Array) -> None:
+    """Clamp (p + s (z - z_there)) / (1 + s eps) to [-w, w] with s = step[0] + step[1] w, eps = step[2]."""
+    base, slope, eps = step[0], step[1], step[2]
+    one = base * 0 + 1
+    for x in range(out.size):
+        bound = w[x]
+        s = base + slope * bound
+        value = (p[x] + s * (z[x] - z_there[x])) / (one + s * eps)
+        value = value if value < bound else bound
+        out[x] = value if value > -bound else -bound
+
+
+@numba.njit(fastmath=True, cache=True)
+def _add_flow(flow: Array, here: Array, there: Array) -> None:
+    """What flows from x to y leaves x and enters y."""
+    for x in range(flow.size):
+        here[x] += flow[x]
+    for x in range(flow.size):
+        there[x] -= flow[x]
+
+
+@numba.njit(parallel=True, fastmath=True, error_model="numpy", cache=True)
+def _dual_bands(
+    z: Array, p: Array, w: Array, offsets: Array, step: Array, out: Array, div: Array, halo: Array
+) -> None:
+    """z: (B, H, W), p, w, out: (B, N, H, W), div: (B, H, W), halo: (B, bands, reach, W)."""
+    images, pairs, height, width = p.shape
+    bands, reach = halo.shape[1], halo.shape[2]
+    for job in numba.prange(images * bands):
+        b, band = job // bands, job % bands
+        top, bottom = height * band // bands, height * (band + 1) // bands
+        div[b, top:bottom] = 0
+        halo[b, band] = 0
+        for y in range(top, bottom):
+            for k in range(pairs):
+                dx, there = offsets[k, 1], y + offsets[k, 0]
+                left, right = max(0, -dx), width - max(0, dx)
+                if there < 0 or left >= right:
+                    left, right = width, width
+                old, bound, new = p[b, k, y], w[b, k, y], out[b, k, y]
+                here = z[b, y]
+                _dual_row(old[:left], bound[:left], here[:left], here[:left], step, new[:left])
+                _dual_row(old[right:], bound[right:], here[right:], here[right:], step, new[right:])
+                if left >= right:
+                    continue
+                a, e = left + dx, right + dx
+                inner = new[left:right]
+                _dual_row(old[left:right], bound[left:right], here[left:right], z[b, there, a:e], step, inner)
+                if there >= top:
+                    _add_flow(inner, div[b, y, left:right], div[b, there, a:e])
+                else:
+                    _add_flow(inner, div[b, y, left:right], halo[b, band, there - top + reach, a:e])
+
+
+@numba.njit(cache=True)
+def _add_halo(div: Array, halo: Array) -> None:
+    images, height, _ = div.shape
+    bands, reach = halo.shape[1], halo.shape[2]
+    for b in range(images):
+        for band in range(1, bands):
+            top = height * band // bands
+            for row in range(max(0, reach - top), reach):
+                div[b, top - reach + row] += halo[b, band, row]
+
+
+def dual_step(
+    u_bar: Tensor,
+    p: Tensor,
+    w: Tensor,
+    offsets: tuple[tuple[int, int], ...],
+    step: tuple[float, float, float],
+    out: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """One dual update of non-local Huber and its divergence.
+
+    Args:
+        u_bar: (B, 1, H, W).
+        p: (B, N, H, W) dual variable; not modified unless it is `out`.
+        w: (B, N, H, W) bounds.
+        offsets: of a half window: every pair reaches up, or left in its own row.
+        step: (base, slope, eps): the step of a pair is base + slope * w.
+        out: memory for the new p, or None for fresh memory.
+
+    Returns:
+        The new p and K' p: (B, 1, H, W).
+    """
+    images, _, height, width = p.shape
+    out = torch.empty_like(p, memory_format=torch.contiguous_format) if out is None else out
+    reach = max(1, max(-dy for dy, _ in offsets))
+    numba.set_num_threads(min(torch.get_num_threads(), _MAX_THREADS))
+    bands = max(1, min(numba.get_num_threads(), height // (4 * reach)))
+    div = u_bar.new_empty((images, height, width))
+    halo = np.empty((images, bands, reach, width), dtype=div.numpy().dtype)
+    steps = np.array(step, dtype=halo.dtype)
+    arrays = [t.contiguous().numpy() for t in (u_bar[:, 0], p, w)]
+    _dual_bands(arrays[0], arrays[1], arrays[2], np.array(offsets), steps, out.numpy(), div.numpy(), halo)
+    _add_halo(div.numpy(), halo)
+    return out, div[:, None]

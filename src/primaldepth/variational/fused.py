@@ -1,0 +1,68 @@
+"""The seam between the primal-dual step and fused kernels: same result, one pass over memory."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from primaldepth.operators.base import Composition, LinearOperator
+from primaldepth.operators.pairwise import PairwiseDifference, pick_backend
+from primaldepth.variational.penalties import Huber, Number, Penalty
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedStep:
+    """A dual step base + slope * w for every pair, without a tensor of its own."""
+
+    base: float
+    slope: float
+    w: Tensor
+
+    @property
+    def tensor(self) -> Tensor:
+        """The same as a tensor."""
+        return self.base + self.slope * self.w
+
+
+def fused_dual_step(
+    K: LinearOperator,
+    F: Penalty,
+    p: Tensor,
+    u_bar: Tensor,
+    sigma: Number | WeightedStep,
+    reuse: Tensor | None,
+) -> tuple[Tensor, Tensor] | None:
+    """p+ and K' p+ by a fused kernel, or None where there is none for this case."""
+    step = _step(F, sigma)
+    if step is None or not isinstance(F, Huber) or not isinstance(F.w, Tensor):
+        return None
+    if isinstance(K, Composition) and isinstance(K.outer, PairwiseDifference):
+        inner = fused_dual_step(K.outer, F, p, K.inner(u_bar), sigma, reuse)
+        return None if inner is None else (inner[0], K.inner.adjoint(inner[1]))
+    if not isinstance(K, PairwiseDifference) or not _plain(K, p, u_bar, F.w) or pick_backend(p) != "numba":
+        return None
+    from primaldepth.operators.pairwise.cpu import dual_step
+
+    images, channels = u_bar.shape[0], K.in_shape[0]
+    folded = (images * channels, len(K.offsets), *K.size)  # every channel is an image of its own
+    out = reuse.view(folded) if reuse is not None else None
+    w = F.w.expand(p.shape).reshape(folded)
+    p_next, divergence = dual_step(u_bar.reshape(-1, 1, *K.size), p.reshape(folded), w, K.offsets, step, out)
+    return p_next.view(p.shape), divergence.view(images, channels, *K.size)
+
+
+def _step(F: Penalty, sigma: Number | WeightedStep) -> tuple[float, float, float] | None:
+    """(base, slope, eps) as plain numbers, or None if any of them is a map or carries a gradient."""
+    if not isinstance(F, Huber) or isinstance(F.eps, Tensor) or isinstance(sigma, Tensor):
+        return None
+    if isinstance(sigma, WeightedStep):
+        return (sigma.base, sigma.slope, F.eps) if sigma.w is F.w else None
+    return sigma, 0.0, F.eps
+
+
+def _plain(K: PairwiseDifference, *tensors: Tensor) -> bool:
+    """The kernel's conditions: differences of a half window, float32 or float64, nothing to differentiate."""
+    half = all(dy < 0 or (dy == 0 and dx < 0) for dy, dx in K.offsets)
+    learning = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    kinds = {t.dtype for t in tensors}
+    return half and K.sign < 0 and not learning and kinds in ({torch.float32}, {torch.float64})

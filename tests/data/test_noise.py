@@ -1,0 +1,123 @@
+"""How noisy a frame is: estimated, by sensor, by number or map."""
+
+import pytest
+import torch
+
+from primaldepth.core.errors import InputError
+from primaldepth.data.noise import MIDDLEBURY_NOISE, estimate_sigma, local_mean, middlebury_sigma, noise_map
+
+SIZE = (60, 80)
+
+
+def normal(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def plane(size=SIZE):
+    y, x = torch.meshgrid(torch.arange(size[0]), torch.arange(size[1]), indexing="ij")
+    return (3.0 + 0.4 * y - 0.7 * x)[None, None]
+
+
+def everywhere(depth):
+    return torch.ones_like(depth, dtype=torch.bool)
+
+
+@pytest.mark.parametrize("sigma", [0.01, 1.0, 20.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_noise_on_a_plane_is_found(sigma, seed):
+    depth = plane() + sigma * normal(1, 1, *SIZE, seed=seed)
+    assert float(estimate_sigma(depth, everywhere(depth)).mean()) == pytest.approx(sigma, rel=0.1)
+
+
+def test_noise_is_found_beside_holes_and_an_edge():
+    depth = plane() + 0.5 * normal(1, 1, *SIZE)
+    depth[..., 35:] += 50.0
+    valid = torch.rand(depth.shape, generator=torch.Generator().manual_seed(3)) > 0.15
+    depth[~valid] = float("nan")
+    assert float(estimate_sigma(depth, valid).mean()) == pytest.approx(0.5, rel=0.1)
+
+
+def test_a_plane_without_noise_has_none():
+    depth = plane()
+    assert float(estimate_sigma(depth, everywhere(depth)).max()) < 1e-5
+
+
+def test_each_image_has_its_own_noise():
+    depth = plane().repeat(2, 1, 1, 1) + torch.tensor([0.1, 2.0]).view(2, 1, 1, 1) * normal(2, 1, *SIZE)
+    sigma = estimate_sigma(depth, everywhere(depth))
+    assert sigma.shape == depth.shape
+    assert sigma.flatten(1).std(dim=1).max() < 1e-6
+    assert sigma[:, 0, 0, 0].tolist() == pytest.approx([0.1, 2.0], rel=0.1)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 2), (1, 2)])
+def test_too_few_samples_give_zero(size):
+    depth = torch.full((1, 1, *size), 5.0)
+    assert (estimate_sigma(depth, everywhere(depth)) == 0).all()
+
+
+def test_local_mean_leaves_invalid_samples_out():
+    depth = torch.full((1, 1, 7, 7), 4.0)
+    valid = everywhere(depth)
+    valid[..., 2:, 3] = False
+    depth[~valid] = float("nan")
+    assert (local_mean(depth, valid) - 4).abs().max() < 1e-6
+    assert (local_mean(depth, torch.zeros_like(valid)) == 0).all()
+
+
+def test_local_mean_by_hand():
+    depth = torch.arange(25.0).view(1, 1, 5, 5)
+    assert float(local_mean(depth, everywhere(depth))[0, 0, 2, 2]) == pytest.approx(12.0)
+    assert float(local_mean(depth, everywhere(depth), 3)[0, 0, 0, 0]) == pytest.approx((0 + 1 + 5 + 6) / 4)
+
+
+def test_middlebury_noise_falls_with_disparity():
+    depth = torch.full((1, 1, 8, 8), 93.0)
+    assert torch.allclose(middlebury_sigma(depth, everywhere(depth)), torch.tensor(7.0))
+    assert MIDDLEBURY_NOISE == 651.0
+
+
+def test_middlebury_noise_of_a_sample_hardly_depends_on_itself():
+    depth = torch.full((1, 1, 9, 9), 100.0)
+    depth[0, 0, 4, 4] = 50.0
+    assert float(middlebury_sigma(depth, everywhere(depth))[0, 0, 4, 4]) == pytest.approx(651 / 98)
+
+
+def test_noise_by_name():
+    depth = 90 + plane() + normal(1, 1, *SIZE)
+    valid = everywhere(depth)
+    assert noise_map("auto", depth, valid).equal(estimate_sigma(depth, valid))
+    assert noise_map("middlebury", depth, valid).equal(middlebury_sigma(depth, valid))
+
+
+@pytest.mark.parametrize("number", [0.25, 0, "0.25", "0"])
+def test_noise_by_number(number):
+    depth = plane()
+    assert noise_map(number, depth, everywhere(depth)).equal(torch.full_like(depth, float(number)))
+
+
+def test_noise_by_map():
+    depth = plane()
+    given = normal(1, 1, *SIZE).abs().double()
+    found = noise_map(given, depth, everywhere(depth))
+    assert found.dtype == depth.dtype
+    assert found.equal(given.float())
+
+
+@pytest.mark.parametrize("wrong", ["kinect", "", "-1", "nan", "inf", -0.5, float("nan"), float("inf")])
+def test_wrong_noise_is_named(wrong):
+    depth = plane()
+    with pytest.raises(InputError, match="^noise: "):
+        noise_map(wrong, depth, everywhere(depth))
+
+
+def test_unknown_sensors_list_the_known():
+    depth = plane()
+    with pytest.raises(InputError, match="'kinect' is neither a number nor one of auto, middlebury"):
+        noise_map("kinect", depth, everywhere(depth))
+
+
+def test_a_map_of_another_size_is_refused():
+    depth = plane()
+    with pytest.raises(InputError, match="noise"):
+        noise_map(torch.ones(1, 1, 3, 4), depth, everywhere(depth))
