@@ -1,14 +1,24 @@
 """Formulas as MathML, made while building by the converter in docutils: no script, no download."""
 
+import re
+
 from docutils import nodes
 from docutils.utils.math import latex2mathml
 from sphinx.application import Sphinx
 from sphinx.util.math import get_node_equation_number
 
 
+_FENCE = re.compile(r"(?<!\\left)(?<!\\right)\\(langle|rangle|lvert|rvert|lVert|rVert)(?![A-Za-z])")
+
+
+def _fences(tex: str) -> str:
+    """Brackets that belong together become one group: they stretch and carry exponents as one."""
+    return _FENCE.sub(lambda match: rf"\{'left' if match[1][0] == 'l' else 'right'}\{match[1]} ", tex)
+
+
 def _convert(translator, node: nodes.Element, block: bool) -> str:
     try:
-        return latex2mathml.tex2mathml(node.astext(), as_block=block)
+        return latex2mathml.tex2mathml(_fences(node.astext()), as_block=block)
     except SyntaxError as error:  # with -W the build fails here, at the formula
         raise SyntaxError(f"{node.source}:{node.line}: {error} in {node.astext()!r}") from error
 

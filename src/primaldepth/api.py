@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -42,7 +42,7 @@ def upsample(
     *,
     method: str = DEFAULT_METHOD,
     unit: Unit | None = None,
-    kind: Kind = "z",
+    kind: Kind | None = None,
     noise: str | float | ArrayLike = "auto",
     confidence: ArrayLike | PathLike | None = None,
     cameras: Cameras | PathLike | None = None,
@@ -58,11 +58,14 @@ def upsample(
 
     Args:
         depth: (h, w) or (B, 1, h, w), or a file.
-        guide: (H, W), (H, W, 3) in [0, 1] or uint8, (B, C, H, W), or a file; not smaller than `depth`.
+        guide: (H, W), (H, W, 3) or (B, C, H, W), in [0, 1], uint8 or uint16, or a file; not smaller than
+            `depth`; an alpha channel is dropped.
         method: a name of `primaldepth methods`.
         unit: of the file, where it does not say (mm, m, 5000, 256, disparity).
-        kind: z, radial (along the ray; needs `cameras`) or disparity.
-        noise: "auto", a standard deviation, a map of them, or a sensor's name such as "middlebury".
+        kind: z, radial (along the ray; needs `cameras`, gives z) or disparity; None for what the unit or
+            the file says, and z where they say nothing.
+        noise: "auto", a standard deviation, a map of them, or a sensor's name such as "middlebury"; numbers
+            are in the unit of `depth`.
         confidence: (h, w) in [0, 1], or a file.
         cameras: or their file; needed for radial depth.
         device: "auto" takes a CUDA device where there is one.
@@ -70,13 +73,15 @@ def upsample(
         progress: called now and then while the method iterates.
 
     Returns:
-        depth, valid and measured: (H, W) for (h, w) input, (B, 1, H, W) for batches.
+        depth, valid and measured: (H, W) for (h, w) input, (B, 1, H, W) for batches; on the device of
+        `depth` if that is a tensor, else on the CPU.
     """
     inputs = load_inputs(
         depth, guide, unit=unit, kind=kind, noise=noise, confidence=confidence, cameras=cameras
     )
     prediction = create(method, options, progress=progress)(inputs.frame.to(pick_device(device)))
-    batched = isinstance(depth, Tensor | np.ndarray) and depth.ndim == 4
+    prediction = _moved(prediction, depth.device if isinstance(depth, Tensor) else torch.device("cpu"))
+    batched = not isinstance(depth, str | os.PathLike) and np.ndim(depth) == 4
     return prediction if batched else _single(prediction)
 
 
@@ -91,6 +96,9 @@ def load_inputs(
     cameras: Cameras | PathLike | None = None,
 ) -> Inputs:
     """Read and check everything, before any work is done."""
+    check_meaning(unit, kind)
+    if isinstance(noise, str | int | float):
+        check_noise(noise)
     known = read_cameras(cameras) if isinstance(cameras, str | os.PathLike) else cameras
     values, valid, found_unit, found_kind = _load_depth(depth, unit, kind)
     if found_kind == "radial":
@@ -98,20 +106,35 @@ def load_inputs(
         found_kind = "z"
     trust = None if confidence is None else _load_confidence(confidence, values)
     from_file = found_unit if isinstance(depth, str | os.PathLike) else None
-    sigma = noise_map(_noise(noise, from_file), values, valid)
+    sigma = noise_map(_noise(noise, from_file, values), values, valid)
     frame = Frame(values, valid, _load_guide(guide), trust, sigma)
     return Inputs(frame, found_unit, found_kind, known)
 
 
-def _noise(noise: str | float | ArrayLike, unit: Unit | None) -> str | float | Tensor:
+def check_meaning(unit: str | None, kind: str | None) -> None:
+    """Raise on an unknown unit or kind, or two that contradict each other, as reading a file would."""
+    custom = "disparity" if kind == "disparity" else "m"
+    DepthMap.from_array([[1.0]], unit=cast("Unit", unit or custom), kind=cast("Kind | None", kind))
+
+
+def check_noise(noise: str | float) -> None:
+    """Raise unless it is "auto", a sensor's name, or a number that can be a standard deviation."""
+    one = torch.ones(1, 1, 1, 1)
+    noise_map(noise, one, one > 0)
+
+
+def _noise(noise: str | float | ArrayLike, unit: Unit | None, depth: Tensor) -> str | float | Tensor:
     """Numbers and maps that go with a file are in the file's unit, the frame is in metres."""
     scale = 1.0 if unit is None else float(from_stored(np.ones(()), unit))
-    if isinstance(noise, Tensor | np.ndarray):
-        return _map(_tensor(noise)) * scale
-    try:
-        return float(noise) * scale
-    except ValueError:
-        return noise
+    if isinstance(noise, str | int | float) or np.ndim(noise) == 0:
+        try:
+            return float(noise) * scale
+        except (TypeError, ValueError):
+            return str(noise)
+    sigma = _map(_tensor("noise", noise), "noise")
+    if sigma.shape[1:] != depth.shape[1:] or sigma.shape[0] not in (1, depth.shape[0]):
+        raise InputError(f"noise: shape {tuple(sigma.shape)}, but the depth has {tuple(depth.shape)}")
+    return sigma * scale
 
 
 def pick_device(device: str) -> torch.device:
@@ -121,7 +144,7 @@ def pick_device(device: str) -> torch.device:
     if device not in ("cpu", "cuda"):
         raise InputError(f"device: '{device}' is not one of auto, cpu, cuda")
     if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("device: cuda was asked for, but torch sees no CUDA device; use --device cpu")
+        raise InputError("device: cuda was asked for, but torch sees no CUDA device; use cpu or auto")
     return torch.device(device)
 
 
@@ -130,20 +153,18 @@ def _load_depth(
 ) -> tuple[Tensor, Tensor, Unit | None, Kind]:
     if isinstance(depth, str | os.PathLike):
         image = read_depth(depth, unit=unit, kind=kind)
-        return (
-            _map(torch.from_numpy(image.values)),
-            _map(torch.from_numpy(image.valid)),
-            image.unit,
-            image.kind,
-        )
-    values = _map(_tensor(depth))
+        values, valid = torch.from_numpy(image.values).float(), torch.from_numpy(image.valid)
+        return values[None, None], valid[None, None], image.unit, image.kind
+    values = _map(_tensor("depth", depth), "depth")
     valid = torch.isfinite(values) & (values > 0)
     return torch.where(valid, values, 0.0), valid, unit, kind or ("disparity" if unit == "disparity" else "z")
 
 
 def _radial_to_z(values: Tensor, valid: Tensor, cameras: Cameras | None) -> Tensor:
     if cameras is None:
-        raise InputError("kind radial: the distance along the ray needs the camera; give it with --cameras")
+        raise InputError(
+            "kind radial: the distance along the ray needs the camera; give --cameras (Python: cameras=)"
+        )
     camera = cameras.guide.scaled_to(int(values.shape[3]), int(values.shape[2]))
     planes = [
         z_from_radial(image[0].double().numpy(), mask[0].numpy(), camera)
@@ -155,46 +176,64 @@ def _radial_to_z(values: Tensor, valid: Tensor, cameras: Cameras | None) -> Tens
 def _load_guide(guide: ArrayLike | PathLike) -> Tensor:
     if isinstance(guide, str | os.PathLike):
         guide = read_guide(guide)
-    image = _tensor(guide)
-    if image.dtype == torch.uint8:
-        image = image.float() / 255.0
-    elif image.dtype == torch.uint16:
-        image = image.float() / 65535.0
+    image = _tensor("guide", guide)
+    if image.dtype in (torch.uint8, torch.uint16):
+        image = image.float() / float(torch.iinfo(image.dtype).max)
     if image.ndim == 3:
+        if image.shape[2] not in (1, 3, 4):
+            raise InputError(f"guide: shape {tuple(image.shape)}, expected (H, W), (H, W, 3) or (B, C, H, W)")
         image = image.permute(2, 0, 1)[None]
-    image = _map(image).contiguous()
-    if (
-        image.numel()
-        and not (float(image.min()) >= 0.0 and float(image.max()) <= 1.0)
-        and bool(image.isfinite().all())
-    ):
-        raise InputError(
-            f"guide: values {float(image.min()):g}..{float(image.max()):g}, expected [0, 1] or uint8"
-        )
-    return image
+    image = _map(image, "guide")
+    return _unit_range(image[:, :3] if image.shape[1] == 4 else image)
+
+
+def _unit_range(image: Tensor) -> Tensor:
+    """Raise where a finite guide leaves [0, 1]; Frame tells of the others."""
+    low, high = (float(image.min()), float(image.max())) if image.numel() else (0.0, 0.0)
+    if (low < 0.0 or high > 1.0) and bool(image.isfinite().all()):
+        raise InputError(f"guide: values {low:g}..{high:g}, expected [0, 1], uint8 or uint16")
+    return image.contiguous()
 
 
 def _load_confidence(confidence: ArrayLike | PathLike, depth: Tensor) -> Tensor:
     if isinstance(confidence, str | os.PathLike):
         confidence = read_confidence(confidence, (int(depth.shape[2]), int(depth.shape[3])))
-    return _map(_tensor(confidence))
+    return _map(_tensor("confidence", confidence), "confidence")
 
 
-def _tensor(values: ArrayLike) -> Tensor:
+def _tensor(name: str, values: ArrayLike) -> Tensor:
+    """A copy on the CPU: uint8 and uint16 as they are, everything else as float32."""
     if isinstance(values, Tensor):
         return values.detach().cpu()
-    array = np.ascontiguousarray(values)
+    array = np.asarray(values)
     if array.dtype.kind not in "bfiu":
-        raise InputError(f"array of {array.dtype}: expected numbers")
-    return torch.from_numpy(array.copy())
+        raise InputError(f"{name}: array of {array.dtype}, expected numbers")
+    native = array.dtype.newbyteorder("=")
+    with np.errstate(over="ignore"):
+        return torch.from_numpy(
+            array.astype(native if native in (np.uint8, np.uint16) else np.float32, order="C")
+        )
 
 
-def _map(values: Tensor) -> Tensor:
-    """(h, w) or (B, C, h, w) -> (B, C, h, w), float32 unless bool."""
-    if values.ndim not in (2, 4):
-        raise InputError(f"array of shape {tuple(values.shape)}: expected (h, w) or (B, 1, h, w)")
-    values = values if values.dtype == torch.bool else values.float()
+def _map(values: Tensor, name: str) -> Tensor:
+    """(h, w) or (B, C, h, w) -> (B, C, h, w), float32."""
+    if values.ndim not in (2, 4) or values.is_complex() or values.numel() == 0:
+        raise InputError(
+            f"{name}: {values.dtype} of shape {tuple(values.shape)}, expected (h, w) or (B, 1, h, w)"
+        )
+    values = values.float()
     return values[None, None] if values.ndim == 2 else values
+
+
+def _moved(prediction: Prediction, device: torch.device) -> Prediction:
+    sigma = None if prediction.sigma is None else prediction.sigma.to(device)
+    return replace(
+        prediction,
+        depth=prediction.depth.to(device),
+        valid=prediction.valid.to(device),
+        measured=prediction.measured.to(device),
+        sigma=sigma,
+    )
 
 
 def _single(prediction: Prediction) -> Prediction:

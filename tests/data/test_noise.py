@@ -83,10 +83,17 @@ def test_middlebury_noise_of_a_sample_hardly_depends_on_itself():
     assert float(middlebury_sigma(depth, everywhere(depth))[0, 0, 4, 4]) == pytest.approx(651 / 98)
 
 
+def test_auto_is_the_estimate_but_never_less_than_sensors_reach():
+    depth = 90 + plane() + 5 * normal(1, 1, *SIZE)
+    valid = everywhere(depth)
+    assert noise_map("auto", depth, valid).equal(estimate_sigma(depth, valid))
+    still = torch.full_like(depth, 90.0)
+    assert 0 <= float(noise_map("auto", still, valid).max()) < 0.01 * 90
+
+
 def test_noise_by_name():
     depth = 90 + plane() + normal(1, 1, *SIZE)
     valid = everywhere(depth)
-    assert noise_map("auto", depth, valid).equal(estimate_sigma(depth, valid))
     assert noise_map("middlebury", depth, valid).equal(middlebury_sigma(depth, valid))
 
 

@@ -37,43 +37,27 @@ def test_an_edge_of_the_guide_beats_bicubic(name):
 
 
 @every_model
-def test_without_confidence_an_outlier_is_ignored(name):
-    frame, _ = noisy_step()
+@pytest.mark.parametrize("scale", [1, 4])
+def test_a_sample_without_confidence_has_no_influence(name, scale):
+    frame, _ = noisy_step(scale, (12, 12))
     confidence = torch.ones_like(frame.depth)
-    confidence[..., 3, 6] = 0.0
-    outlier = frame.depth.clone()
-    outlier[..., 3, 6] += 100.0
+    confidence[..., 1, 2] = 0.0
+    outlier = torch.where(confidence > 0, frame.depth, 100.0)
     with_outlier, without = (
         create(name, SHORT)(replace(frame, depth=depth, confidence=confidence)).depth
         for depth in (outlier, frame.depth)
     )
-    cell = torch.zeros_like(without, dtype=torch.bool)
-    cell[..., 8:20, 20:32] = True
-    assert (with_outlier - without)[~cell].abs().max() < 0.3
+    assert (with_outlier - without).abs().max() < 1e-4
 
 
-@every_model
-def test_zero_confidence_is_as_good_as_invalid_for_the_data_term(name):
-    """At one sample per pixel the first estimate is all that can still tell them apart."""
-    frame, _ = noisy_step(scale=1, size=(12, 12))
-    options = {**SHORT, "iterations": 400}
-    confidence = torch.ones_like(frame.depth)
-    confidence[..., 5, 7] = 0.0
-    valid = confidence > 0
-    trusted = create(name, options)(replace(frame, confidence=confidence)).depth
-    masked = create(name, options)(replace(frame, valid=valid)).depth
-    assert (trusted - masked).abs().max() < 0.03
-
-
-@pytest.mark.parametrize("name", ["nlh-l2", "nlh-l1"])
-def test_noisy_samples_count_less(name):
+def test_noisy_samples_count_less():
     frame, _ = noisy_step()
-    depth = frame.depth.clone()
+    depth, loud = frame.depth.clone(), frame.sigma.clone()
     depth[..., 3, 6] += 1.0
-    loud = frame.sigma.clone()
     loud[..., 3, 6] *= 20
-    moved = [float(create(name, SHORT)(replace(frame, depth=depth, sigma=s)).depth[..., 14, 26]) for s in (frame.sigma, loud)]
-    assert moved[1] < moved[0] - 0.05
+    frames = [replace(frame, depth=depth), replace(frame, depth=depth, sigma=loud), frame]
+    trusted, doubted, clean = (create("nlh-l2", SHORT)(each).depth[..., 12:16, 24:28].mean() for each in frames)
+    assert abs(doubted - clean) < 0.5 * (trusted - clean)
 
 
 def levels_solved(low, high):

@@ -2,7 +2,8 @@
 
 import torch
 
-from primaldepth.variational import MODELS, DataTerm, Energy, ModelParameters, build_energy
+from primaldepth.variational import MODELS, DataTerm, Energy, ModelParameters, StepSizes, build_energy
+from primaldepth.variational.fused import WeightedStep
 
 PARAMETERS = ModelParameters(window=5, eps=0.5, sigma_v=0.5, alpha_0=2.0)
 
@@ -27,6 +28,11 @@ def energy_of(
     lam = torch.full_like(f, 0.5) if lam is None else lam
     guide = uniform(f.shape[0], 3, *size, seed=2) if guide is None else guide
     return build_energy(name, guide, DataTerm(f, lam, MODELS[name].norm, A), parameters)
+
+
+def dual_steps(steps: StepSizes) -> list[torch.Tensor]:
+    """Every sigma as a tensor."""
+    return [torch.as_tensor(s.tensor if isinstance(s, WeightedStep) else s) for s in steps.sigma]
 
 
 def first_estimate(name: str, f: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,7 @@ every_model = pytest.mark.parametrize("name", MODELS)
 
 def ramp(size=(12, 12)):
     y, x = torch.meshgrid(torch.arange(size[0]), torch.arange(size[1]), indexing="ij")
-    return (0.5 * y - 0.8 * x).double()[None, None]
+    return (0.5 * y.double() - 0.8 * x.double())[None, None]
 
 
 def minimiser(name, energy, start, iterations=1500):

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from problems import energy_of, first_estimate, step_with_noise, uniform
+from problems import dual_steps, energy_of, first_estimate, step_with_noise, uniform
 from torch.autograd import gradcheck
 
 from primaldepth.operators import PairwiseDifference, half_window
+from primaldepth.operators.pairwise import available_backends, use_backend
 from primaldepth.variational import (
     MODELS,
     Absolute,
@@ -118,7 +119,7 @@ def test_gradients_are_finite_where_everything_is_flat(name):
 
 
 def snapshot(state, steps):
-    tensors = [state.u, state.u_bar, *state.p, steps.tau, *steps.sigma]
+    tensors = [state.u, state.u_bar, *state.p, steps.tau, *dual_steps(steps)]
     return [tensor.clone() for tensor in tensors]
 
 
@@ -133,6 +134,22 @@ def test_the_step_changes_nothing_it_is_given(name):
     assert not after.u.equal(state.u)
     assert all(a.equal(b) for a, b in zip(before, snapshot(state, steps), strict=True))
     assert energy.value(state.u).equal(value)
+
+
+@pytest.mark.parametrize("backend", [name for name in available_backends() if name != "triton"])
+@pytest.mark.parametrize("name", MODELS)
+def test_every_backend_takes_the_step_of_the_definition(name, backend):
+    f = step_with_noise((9, 13))
+    energy = energy_of(name, f, size=(9, 13))
+    for steps in (preconditioned(energy, f), StepSizes.uniform(energy)):
+        state = fast = State.start(energy, first_estimate(name, f))
+        for _ in range(5):
+            with use_backend("torch"):
+                state = primal_dual_step(energy, state, steps)
+            with use_backend(backend):
+                fast = primal_dual_step(energy, fast, steps)
+        pairs = zip((state.u, *state.p), (fast.u, *fast.p), strict=True)
+        assert max(float((a - b).abs().max()) for a, b in pairs) < 1e-12
 
 
 def test_states_are_frozen():

@@ -65,7 +65,7 @@ def test_change_is_relative_to_the_spread_of_the_depth():
     f = step_with_noise()
     solution = solve(energy_of("nlh-l2", f), f, iterations=1)
     expected = (solution.u - f).square().mean().sqrt() / solution.u.std()
-    assert solution.history[-1].change == pytest.approx(float(expected))
+    assert solution.history[-1].change == pytest.approx(float(expected), rel=1e-2)
 
 
 def test_the_worst_image_of_a_batch_is_reported():

@@ -17,15 +17,21 @@ def _root() -> None:
 
 
 @app.command("verify")
-def verify(folder: Path = typer.Argument(help="Folder that holds the protocols' folders.")) -> None:
-    """Check every file of every protocol found below the folder; exit 1 if any differs."""
+def verify(
+    folder: Path = typer.Argument(metavar="DIR", help="Folder that holds the protocols' folders."),
+) -> None:
+    """Check the files of every protocol in a folder. Exit 1 if one is missing or differs."""
     if not folder.is_dir():
         raise InputError(f"{folder}: not a folder")
-    found = [item for item in map(get_protocol, protocol_names()) if _is_there(item, folder)]
+    protocols = [get_protocol(name) for name in protocol_names()]
+    found = [item for item in protocols if _is_there(item, folder)]
     if not found:
-        known = ", ".join(get_protocol(name).folder for name in protocol_names())
+        known = ", ".join(item.folder for item in protocols)
         raise InputError(f"{folder}: none of the folders {known} is there")
     problems = [line for item in found for line in _check(item, folder)]
+    for item in protocols:
+        if item not in found:
+            typer.echo(f"{item.name} v{item.version}: no folder {item.folder}, not checked")
     for line in problems:
         note(line)
     if problems:

@@ -7,6 +7,7 @@ import typer
 
 from primaldepth.api import DEFAULT_METHOD, as_depth_map, load_inputs
 from primaldepth.cli.output import note, progress_bar, show_table
+from primaldepth.cli.places import check_place
 from primaldepth.cli.writing import write_cloud_file, write_preview_file
 from primaldepth.core.frame import Prediction
 from primaldepth.evaluation.metrics import mae, rmse
@@ -14,14 +15,22 @@ from primaldepth.io import read_depth, write_depth
 from primaldepth.methods import create
 from primaldepth.samples import sample_files
 
+RESULTS = ("depth.png", "preview.png", "cloud.ply", "cloud.glb")
 COMPARED = ("nearest", "bicubic", "atgv-l2", DEFAULT_METHOD)
 
 
-def demo(out: Path = typer.Option(Path("primaldepth-demo"), "--out", help="Folder for the results.")) -> None:
+def demo(
+    out: Path = typer.Option(
+        Path("primaldepth-demo"), "--out", metavar="DIR", help="Folder for the results.", show_default=True
+    ),
+) -> None:
     """Run on the shipped sample scene: a stranger's first minute."""
+    for name in RESULTS:
+        check_place("--out", out / name)
     files = sample_files()
     inputs = load_inputs(files.depth, files.guide, cameras=files.cameras)
     truth = read_depth(files.truth)
+    note(f"running {', '.join(COMPARED)} on the sample scene; a minute or so without a GPU")
     results: dict[str, Prediction] = {}
     with progress_bar("demo", len(COMPARED)) as update:
         for index, name in enumerate(COMPARED):
@@ -44,5 +53,5 @@ def demo(out: Path = typer.Option(Path("primaldepth-demo"), "--out", help="Folde
         ["method", "RMSE", "MAE"],
         rows,
     )
-    for name in ("depth.png", "preview.png", "cloud.ply", "cloud.glb"):
+    for name in RESULTS:
         note(f"wrote {out / name}")

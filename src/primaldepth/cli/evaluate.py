@@ -7,9 +7,10 @@ from pathlib import Path
 import typer
 
 from primaldepth.cli.output import note, progress_bar, show_table
+from primaldepth.cli.places import check_place
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Method
-from primaldepth.evaluation.protocols import Protocol, get_protocol
+from primaldepth.evaluation.protocols import Protocol, get_protocol, protocol_names
 from primaldepth.evaluation.run import Row, as_json
 from primaldepth.evaluation.run import evaluate as run_protocol
 from primaldepth.io import write_bytes
@@ -29,23 +30,42 @@ def data_folder(data: Path | None) -> Path:
 
 
 def evaluate(
-    protocol: str = typer.Argument(help="noisy-middlebury or middlebury-2006."),
-    method: list[str] = typer.Option(..., "--method", help="Method to run; repeat for several."),
-    scale: list[int] = typer.Option(
-        [], "--scale", help="Scale to run; repeat for several. All if not given."
+    protocol: str = typer.Argument(metavar="PROTOCOL", help=f"One of {', '.join(protocol_names())}."),
+    method: list[str] = typer.Option(
+        ..., "--method", metavar="NAME", help="Method to run; repeat for several."
     ),
-    data: Path | None = typer.Option(None, "--data", help=DATA_HELP),
-    json_file: Path | None = typer.Option(None, "--json", help="Write every number to this file."),
+    scale: list[int] = typer.Option(
+        [], "--scale", metavar="N", help="Scale to run; repeat for several. All if not given."
+    ),
+    data: Path | None = typer.Option(None, "--data", metavar="DIR", help=DATA_HELP),
+    json_file: Path | None = typer.Option(
+        None, "--json", metavar="FILE", help="Write every number to this file."
+    ),
 ) -> None:
     """Score methods on a benchmark; prints RMSE per scene and scale."""
     chosen, folder = get_protocol(protocol), data_folder(data)
     runs = [create(name) for name in dict.fromkeys(method)]
     scales = sorted(set(scale)) or list(chosen.scales)
+    if json_file is not None:
+        check_place("--json", json_file)
+    _check(chosen, folder, scales)
     rows = _run(chosen, runs, folder, scales)
     if json_file is not None:
         write_bytes(json_file, json.dumps(as_json(chosen, rows), indent=1).encode())
         note(f"wrote {json_file}")
     _print(chosen, rows, scales)
+
+
+def _check(protocol: Protocol, folder: Path, scales: list[int]) -> None:
+    """Refuse a missing scale or a changed file before the first method runs."""
+    for scale in scales:
+        if scale not in protocol.scales:
+            known = ", ".join(map(str, protocol.scales))
+            raise InputError(f"--scale {scale}: {protocol.name} has the scales {known}")
+    root = protocol.root(folder)
+    for scene in protocol.scenes:
+        for problem in protocol.problems(root / scene, scene):
+            raise InputError(problem)
 
 
 def _run(protocol: Protocol, runs: list[Method], folder: Path, scales: list[int]) -> list[Row]:

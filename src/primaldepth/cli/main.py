@@ -15,6 +15,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # usage errors and help as plain lines, whatever they are piped into
 )
 
 
@@ -42,15 +43,15 @@ app.add_typer(data.app, name="data", help="Check the data of a protocol.")
 
 
 def run() -> None:
-    """Entry point: errors of ours become one line and exit code 2."""
+    """Entry point: errors of ours and of the file system become one line and exit code 2."""
     try:
-        app()
+        app(prog_name="primaldepth")
     except PrimalDepthError as error:
         fail(str(error))
+        sys.exit(2)
+    except OSError as error:
+        fail(f"{error.filename or 'a file'}: {error.strerror or error}")
         sys.exit(2)
     except KeyboardInterrupt:
         fail("interrupted")
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)

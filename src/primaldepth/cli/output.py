@@ -15,7 +15,7 @@ stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 
 def fail(message: str) -> None:
     """One line of error on stderr."""
-    typer.echo(f"primaldepth: {' '.join(message.split())}", err=True)
+    typer.echo(f"primaldepth: {' '.join(message.splitlines())}", err=True)
 
 
 def note(message: str) -> None:

@@ -20,7 +20,7 @@ def check_extension(option: str, path: Path) -> None:
         raise InputError(f"{option} {path}: is a directory; give the name of a file to write")
     if path.suffix.lower() not in EXTENSIONS[option]:
         found = f"extension '{path.suffix}' cannot be written" if path.suffix else "no extension"
-        raise InputError(f"{option} {path}: {found}; use one of {', '.join(EXTENSIONS[option])}")
+        raise InputError(f"{option} {path}: {found}; use {' or '.join(EXTENSIONS[option])}")
 
 
 def check_place(option: str, path: Path) -> None:

@@ -1,19 +1,36 @@
 """`primaldepth upsample`: one pair of files, or many."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import torch
 import typer
 
-from primaldepth.api import DEFAULT_METHOD, Inputs, as_depth_map, load_inputs, pick_device
+from primaldepth.api import (
+    DEFAULT_METHOD,
+    Inputs,
+    check_meaning,
+    check_noise,
+    load_inputs,
+    pick_device,
+)
 from primaldepth.cli.batch import Job, Targets, list_jobs
 from primaldepth.cli.output import fail, note, progress_bar, show_json
-from primaldepth.cli.writing import write_cloud_file, write_preview_file
+from primaldepth.cli.summary import sentence, summary
+from primaldepth.cli.writing import (
+    check_cloud,
+    check_fits,
+    result_for,
+    write_cloud_file,
+    write_measured,
+    write_preview_file,
+)
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Method, Prediction
-from primaldepth.io import Kind, Unit, output_unit, write_depth
+from primaldepth.geometry.cameras import Cameras, read_cameras
+from primaldepth.io import Kind, Unit, write_depth
 from primaldepth.methods import create
 from primaldepth.variational import Progress
 
@@ -27,48 +44,71 @@ class Request:
     unit: Unit | None
     kind: Kind | None
     noise: str
-    cameras: Path | None
-    device: str
+    cameras: Cameras | None
+    device: torch.device
     fill: bool
 
 
 def upsample(
-    depth: str = typer.Argument(help="Depth file, or a folder or quoted glob of them."),
-    guide: str = typer.Argument(help="Image file, or a folder or quoted glob of them."),
-    out: Path = typer.Option(..., "--out", "-o", help="Output file; a folder for a batch."),
-    method: str = typer.Option(DEFAULT_METHOD, "--method", help="See `primaldepth methods`."),
+    depth: str = typer.Argument(metavar="DEPTH", help="Depth file, or a folder or quoted glob of them."),
+    guide: str = typer.Argument(metavar="GUIDE", help="Image file, or a folder or quoted glob of them."),
+    out: Path = typer.Option(..., "--out", "-o", metavar="OUT", help="Output file; a folder for a batch."),
+    method: str = typer.Option(
+        DEFAULT_METHOD, "--method", metavar="NAME", help="See `primaldepth methods`.", show_default=True
+    ),
     unit: str | None = typer.Option(
-        None, "--unit", help="mm, m, 5000, 256 or disparity; else told by the file."
+        None, "--unit", metavar="mm|m|5000|256|disparity", help="Unit of DEPTH, where the file does not say."
     ),
-    kind: str | None = typer.Option(None, "--kind", help="z, radial or disparity."),
+    kind: str | None = typer.Option(
+        None, "--kind", metavar="z|radial|disparity", help="radial needs --cameras; the result is then z."
+    ),
     confidence: Path | None = typer.Option(
-        None, "--confidence", help="Confidence map; a folder for a batch."
+        None, "--confidence", metavar="FILE", help="Confidence map of DEPTH's size; a folder for a batch."
     ),
-    cameras: Path | None = typer.Option(None, "--cameras", help="JSON file with the guide's camera."),
+    cameras: Path | None = typer.Option(
+        None, "--cameras", metavar="JSON", help="The guide's camera, for --cloud and --kind radial."
+    ),
     noise: str = typer.Option(
-        "auto", "--noise", help="auto, a standard deviation in the input's unit, or a sensor."
+        "auto",
+        "--noise",
+        metavar="auto|SIGMA|SENSOR",
+        help="auto, a standard deviation in DEPTH's unit, or the name of a sensor.",
     ),
-    device: str = typer.Option("auto", "--device", help="auto, cpu or cuda."),
-    preview: Path | None = typer.Option(None, "--preview", help="Picture of input and result (PNG)."),
-    cloud: Path | None = typer.Option(None, "--cloud", help="Point cloud (PLY or GLB)."),
-    holes: str = typer.Option("fill", "--holes", help="fill, or keep: what was not measured stays a hole."),
-    option: list[str] = typer.Option([], "--set", help="KEY=VALUE for the method; repeat for several."),
-    as_json: bool = typer.Option(False, "--json", help="Print a JSON report."),
+    device: str = typer.Option("auto", "--device", metavar="auto|cpu|cuda", help="Where to compute."),
+    preview: Path | None = typer.Option(
+        None, "--preview", metavar="PNG", help="Picture of input and result; a folder for a batch."
+    ),
+    cloud: Path | None = typer.Option(
+        None, "--cloud", metavar="PLY|GLB", help="Point cloud in metres; a folder (of PLY) for a batch."
+    ),
+    measured: Path | None = typer.Option(
+        None, "--measured", metavar="PNG", help="8-bit mask: 255 measured, 0 filled in; a folder for a batch."
+    ),
+    holes: str = typer.Option(
+        "fill", "--holes", metavar="fill|keep", help="keep: what was not measured stays a hole."
+    ),
+    option: list[str] = typer.Option(
+        [], "--set", metavar="KEY=VALUE", help="Setting of the method; repeat for several."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print a JSON report: an object, a list for a batch."),
 ) -> None:
     """Make a depth map of the guide's size. Folders and globs make a batch, paired in sorted order."""
     if holes not in ("fill", "keep"):
         raise InputError(f"--holes: '{holes}' is not fill or keep")
-    jobs, batch = list_jobs(Targets(depth, guide, out, confidence, preview, cloud))
-    units = (cast("Unit | None", unit), cast("Kind | None", kind))
-    request = Request(method, _options(option), *units, noise, cameras, device, holes == "fill")
+    check_meaning(unit, kind)
+    check_noise(noise)
+    request = Request(
+        method=method,
+        options=_options(option),
+        unit=cast("Unit | None", unit),
+        kind=cast("Kind | None", kind),
+        noise=noise,
+        cameras=None if cameras is None else read_cameras(cameras),
+        device=pick_device(device),
+        fill=holes == "fill",
+    )
     create(method, request.options)  # a wrong name or option is told before any file is read
-    pick_device(device)
-    reports, failures = _run_all(jobs, request, batch)
-    if as_json:
-        show_json(reports if batch else reports[0])
-    if failures:
-        note(f"{failures} of {len(jobs)} failed")
-        raise typer.Exit(1)
+    _run(Targets(depth, guide, out, confidence, preview, cloud, measured), request, as_json)
 
 
 def _options(pairs: list[str]) -> dict[str, str]:
@@ -78,10 +118,21 @@ def _options(pairs: list[str]) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def _run_all(jobs: list[Job], request: Request, batch: bool) -> tuple[list[dict[str, Any]], int]:
+def _run(targets: Targets, request: Request, as_json: bool) -> None:
+    """Run the pairs, print the report, and say which of a batch failed."""
+    jobs, batch = list_jobs(targets)
+    reports = _run_all(jobs, request, batch)
+    if as_json:
+        show_json(reports if batch else reports[0])
+    failed = [report["depth"] for report in reports if "error" in report]
+    if failed:
+        fail(f"{len(failed)} of {len(jobs)} failed: {', '.join(failed)}")
+        raise typer.Exit(1)
+
+
+def _run_all(jobs: list[Job], request: Request, batch: bool) -> list[dict[str, Any]]:
     """Run every pair; in a batch a failure is reported and the others go on."""
     reports: list[dict[str, Any]] = []
-    failures = 0
     with progress_bar(request.method, len(jobs)) as update:
 
         def watch(state: Progress) -> None:
@@ -91,14 +142,14 @@ def _run_all(jobs: list[Job], request: Request, batch: bool) -> tuple[list[dict[
         for job in jobs:
             try:
                 reports.append(_run_one(job, request, method))
-            except PrimalDepthError as error:
+            except (PrimalDepthError, OSError) as error:
                 if not batch:
                     raise
-                fail(str(error))
-                failures += 1
-                reports.append({"depth": str(job.depth), "error": str(error)})
+                message = str(error) if str(job.depth) in str(error) else f"{job.depth}: {error}"
+                fail(message)
+                reports.append({"depth": str(job.depth), "error": message})
             update(None, len(reports))
-    return reports, failures
+    return reports
 
 
 def _run_one(job: Job, request: Request, method: Method) -> dict[str, Any]:
@@ -111,47 +162,40 @@ def _run_one(job: Job, request: Request, method: Method) -> dict[str, Any]:
         confidence=job.confidence,
         cameras=request.cameras,
     )
+    check_fits(job.out, inputs)
+    if job.cloud is not None:
+        check_cloud(job.cloud, inputs)
     start = time.perf_counter()
-    prediction = method(inputs.frame.to(pick_device(request.device)))
+    prediction = _predict(method, inputs, request.device)
     seconds = time.perf_counter() - start
-    result = as_depth_map(prediction, inputs, fill=request.fill)
-    result = replace(result, unit=output_unit(job.out, result.unit))
+    report = _write(job, inputs, prediction, request.fill) | {"seconds": round(seconds, 3)}
+    note(sentence(report))
+    return report
+
+
+def _predict(method: Method, inputs: Inputs, device: torch.device) -> Prediction:
+    try:
+        prediction = method(inputs.frame.to(device))
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        return prediction
+    except (MemoryError, RuntimeError) as error:
+        if not (isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error)):
+            raise
+        height, width = inputs.frame.high_size
+        raise PrimalDepthError(
+            f"not enough memory on {device} for {width}x{height} pixels with '{method.name}'; "
+            "use a smaller guide, another method or another --device"
+        ) from error
+
+
+def _write(job: Job, inputs: Inputs, prediction: Prediction, fill: bool) -> dict[str, Any]:
+    result = result_for(job.out, prediction, inputs, fill=fill)
     write_depth(job.out, result)
+    if job.measured is not None:
+        write_measured(job.measured, prediction)
     if job.preview is not None:
         write_preview_file(job.preview, inputs, prediction)
     if job.cloud is not None and not write_cloud_file(job.cloud, inputs, prediction):
         note(f"{job.cloud}: no --cameras given, so a camera with a 60 degree wide view was assumed")
-    report = _report(job, inputs, prediction) | {"unit": result.unit, "seconds": round(seconds, 3)}
-    note(_sentence(report))
-    return report
-
-
-def _report(job: Job, inputs: Inputs, prediction: Prediction) -> dict[str, Any]:
-    frame = inputs.frame
-    sigma = None if frame.sigma is None else float(frame.sigma[frame.valid].median())
-    return {
-        "depth": str(job.depth),
-        "guide": str(job.guide),
-        "out": str(job.out),
-        "kind": inputs.kind,
-        "input_size": list(frame.low_size[::-1]),
-        "output_size": list(frame.high_size[::-1]),
-        "noise_sigma": sigma,
-        "measured_fraction": float(prediction.measured.float().mean()),
-        "info": dict(prediction.info),
-    }
-
-
-def _sentence(report: dict[str, Any]) -> str:
-    low, high = report["input_size"], report["output_size"]
-    noise = "" if report["noise_sigma"] is None else f", noise {_noise_text(report)}"
-    filled = 100.0 * (1.0 - report["measured_fraction"])
-    return (
-        f"{report['out']}: {low[0]}x{low[1]} to {high[0]}x{high[1]} in {report['seconds']:.1f} s, "
-        f"unit {report['unit']}{noise}, {filled:.1f} % filled in where nothing was measured"
-    )
-
-
-def _noise_text(report: dict[str, Any]) -> str:
-    sigma = report["noise_sigma"]
-    return f"{sigma:.3g} px" if report["kind"] == "disparity" else f"{1000 * sigma:.3g} mm"
+    return summary(job, inputs, prediction, result)

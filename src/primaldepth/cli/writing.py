@@ -1,21 +1,25 @@
-"""Previews and point clouds of a prediction, as files."""
+"""The results of a prediction as files: depth, preview, point cloud, mask of what was measured."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from primaldepth.api import Inputs
+from primaldepth.api import Inputs, as_depth_map
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Prediction
 from primaldepth.geometry.backproject import point_cloud
 from primaldepth.geometry.cameras import Intrinsics
-from primaldepth.io import DepthMap
+from primaldepth.io import DepthMap, Unit, output_unit, write_bytes
+from primaldepth.io.formats import png, writer_for
 from primaldepth.io.pointcloud import write_cloud
 from primaldepth.io.preview import overview, write_preview
+from primaldepth.io.storage import stored_pixels
+from primaldepth.io.units import whole_stored
 
-_SCALE = {"mm": 1000.0, "5000": 1000.0, "256": 1.0, "m": 1.0, "disparity": 1.0}
+_MILLIMETRES: tuple[Unit, ...] = ("mm", "5000")
 
 
 def guide_rgb(inputs: Inputs) -> NDArray[np.uint8]:
@@ -28,39 +32,81 @@ def _first(values: Tensor) -> NDArray[np.float64]:
     return values[0, 0].double().cpu().numpy()
 
 
+def _first_mask(values: Tensor) -> NDArray[np.bool_]:
+    return np.asarray(values[0, 0].cpu(), dtype=bool)
+
+
+def result_unit(path: Path, inputs: Inputs) -> Unit:
+    """The unit `path` is written in: the input's, where the format can mean it."""
+    unit = output_unit(path, inputs.unit or "m")
+    return "disparity" if inputs.kind == "disparity" and unit == "m" else unit
+
+
+def check_fits(path: Path, inputs: Inputs) -> None:
+    """Raise, before the work is done, if the format of `path` cannot hold even the input's median."""
+    middle = float(inputs.frame.depth[inputs.frame.valid].median())
+    stored_pixels(
+        path, writer_for(path), np.full((1, 1), middle), np.ones((1, 1), bool), result_unit(path, inputs)
+    )
+
+
+def result_for(path: Path, prediction: Prediction, inputs: Inputs, *, fill: bool) -> DepthMap:
+    """The depth map to write to `path`.
+
+    An estimate that is not positive, or that an integer format would round to its invalid 0, is a hole.
+    """
+    unit = result_unit(path, inputs)
+    result = replace(as_depth_map(prediction, inputs, fill=fill), unit=unit)
+    if any(name.startswith("float") for name in writer_for(path).dtypes):
+        return result
+    keep = result.valid & (whole_stored(result.values, unit) >= 1)
+    return DepthMap.from_array(result.values, keep, unit=unit, kind=result.kind)
+
+
+def write_measured(path: Path, prediction: Prediction) -> None:
+    """8-bit PNG: 255 where a valid sample covers the pixel, 0 where the depth was filled in."""
+    mask = _first_mask(prediction.measured)
+    if png.CODEC.encode is not None:
+        write_bytes(path, png.CODEC.encode(np.where(mask, 255, 0).astype(np.uint8), mask))
+
+
 def write_preview_file(
     path: Path, inputs: Inputs, prediction: Prediction, *, truth: DepthMap | None = None
 ) -> None:
     """Guide, input and result side by side, with truth and error where known."""
-    unit = inputs.unit or "m"
-    scale = _SCALE[unit]
-    label = "px" if unit == "disparity" else ("mm" if scale == 1000.0 else "m")
+    disparity = inputs.kind == "disparity"
+    small = not disparity and inputs.unit in _MILLIMETRES
+    scale = 1000.0 if small else 1.0
     picture = overview(
         guide_rgb(inputs),
         _first(inputs.frame.depth) * scale,
-        np.asarray(inputs.frame.valid.cpu())[0, 0],
+        _first_mask(inputs.frame.valid),
         _first(prediction.depth) * scale,
-        np.asarray(prediction.valid.cpu())[0, 0],
-        name="Disparity" if unit == "disparity" else "Depth",
-        unit=label,
-        measured=np.asarray(prediction.measured.cpu())[0, 0],
+        _first_mask(prediction.valid),
+        name="Disparity" if disparity else "Depth",
+        unit="px" if disparity else ("mm" if small else "m"),
+        measured=_first_mask(prediction.measured),
         truth=None if truth is None else truth.values * scale,
         truth_valid=None if truth is None else truth.valid,
     )
     write_preview(path, picture)
 
 
+def check_cloud(path: Path, inputs: Inputs) -> None:
+    """Raise unless the input is metric."""
+    if inputs.kind == "disparity":
+        raise InputError(f"--cloud {path}: a point cloud needs metric depth, but the input is disparity")
+
+
 def write_cloud_file(path: Path, inputs: Inputs, prediction: Prediction) -> bool:
     """Metric point cloud; returns False if the camera had to be guessed (60 degrees wide)."""
-    if inputs.kind == "disparity":
-        raise InputError(f"{path}: a point cloud needs metric depth, but the input is disparity")
     height, width = inputs.frame.high_size
     known = inputs.cameras is not None
     camera = (
         inputs.cameras.guide.scaled_to(width, height) if inputs.cameras else Intrinsics.guess(width, height)
     )
     depth = _first(prediction.depth)
-    valid = np.asarray(prediction.valid.cpu())[0, 0] & (depth > 0)
-    measured = np.asarray(prediction.measured.cpu())[0, 0]
+    valid = _first_mask(prediction.valid) & (depth > 0)
+    measured = _first_mask(prediction.measured)
     write_cloud(path, point_cloud(depth, valid, camera, colors=guide_rgb(inputs), measured=measured))
     return known

@@ -9,6 +9,7 @@ from torch.nn.functional import avg_pool2d
 from primaldepth.core.errors import InputError
 
 MIDDLEBURY_NOISE = 651.0
+AUTO_FLOOR = 0.005  # of the depth: sensors that smooth their output look better than they are
 
 
 def local_mean(depth: Tensor, valid: Tensor, size: int = 5) -> Tensor:
@@ -57,7 +58,7 @@ def noise_map(noise: str | float | Tensor, depth: Tensor, valid: Tensor) -> Tens
     if isinstance(noise, Tensor):
         return noise.to(depth).expand_as(depth)
     if isinstance(noise, str) and noise == "auto":
-        return estimate_sigma(depth, valid)
+        return torch.maximum(estimate_sigma(depth, valid), AUTO_FLOOR * local_mean(depth, valid))
     if isinstance(noise, str) and noise in SENSORS:
         return SENSORS[noise](depth, valid)
     try:

@@ -1,5 +1,6 @@
 """Which code runs the fused pairwise update: chosen by device, forced by name, never silently replaced."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -7,18 +8,30 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Literal, get_args
 
+import torch
 from torch import Tensor
 
 from primaldepth.core.errors import InputError, MissingDependencyError
 
-Backend = Literal["auto", "torch", "numba"]
+Backend = Literal["auto", "torch", "numba", "triton"]
+_DEVICE = {"numba": "cpu", "triton": "cuda"}
 _forced: ContextVar[Backend] = ContextVar("pairwise_backend", default="auto")
 
 
 @cache
 def available_backends() -> tuple[str, ...]:
-    """Backends that can run here."""
-    return ("torch", "numba") if find_spec("numba") else ("torch",)
+    """Backends that can run here; Triton also on the CPU if its interpreter is switched on."""
+    found = ["torch"]
+    if find_spec("numba"):
+        found.append("numba")
+    if find_spec("triton") and (torch.cuda.is_available() or interpreted()):
+        found.append("triton")
+    return tuple(found)
+
+
+def interpreted() -> bool:
+    """True if Triton kernels run in its interpreter (TRITON_INTERPRET=1)."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 @contextmanager
@@ -28,7 +41,8 @@ def use_backend(name: Backend) -> Iterator[None]:
         raise InputError(f"pairwise backend '{name}' is not one of {', '.join(get_args(Backend))}")
     if name not in ("auto", *available_backends()):
         raise MissingDependencyError(
-            f"pairwise backend '{name}' is not installed: pip install 'primaldepth[fast]'"
+            f"pairwise backend '{name}' cannot run here; numba needs pip install 'primaldepth[fast]', "
+            "triton needs its package and a CUDA device"
         )
     token = _forced.set(name)
     try:
@@ -39,11 +53,13 @@ def use_backend(name: Backend) -> Iterator[None]:
 
 def pick_backend(like: Tensor) -> str:
     """The backend for tensors like this one."""
-    forced = _forced.get()
-    if forced == "torch":
-        return "torch"
-    if forced == "numba":
-        if like.device.type != "cpu":
-            raise InputError(f"pairwise backend 'numba' runs on the CPU, the data is on {like.device}")
-        return "numba"
-    return "numba" if like.device.type == "cpu" and "numba" in available_backends() else "torch"
+    forced, device = _forced.get(), like.device.type
+    if forced != "auto":
+        wanted = _DEVICE.get(forced, device)
+        if wanted != device and not (forced == "triton" and interpreted()):
+            raise InputError(
+                f"pairwise backend '{forced}' runs on {wanted}, but the data is on {like.device}"
+            )
+        return forced
+    native = {"cpu": "numba", "cuda": "triton"}.get(device, "torch")
+    return native if native in available_backends() else "torch"

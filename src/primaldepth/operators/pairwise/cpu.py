@@ -84,6 +84,53 @@ def _add_halo(div: Array, halo: Array) -> None:
                 div[b, top - reach + row] += halo[b, band, row]
 
 
+@numba.njit(parallel=True, fastmath=True, error_model="numpy", cache=True)
+def _primal_rows(
+    u: Array, div: Array, f: Array, c: Array, step: Array, u_out: Array, u_bar_out: Array
+) -> None:
+    """u+ = (u - tau div + tau lam c f) / (1 + tau lam c), u_bar+ = u+ + theta (u+ - u); all (rows, W)."""
+    tau, lam, theta = step[0], step[1], step[2]
+    one = tau * 0 + 1
+    for y in numba.prange(u.shape[0]):
+        for x in range(u.shape[1]):
+            pull = tau * lam * c[y, x]
+            value = (u[y, x] - tau * div[y, x] + pull * f[y, x]) / (one + pull)
+            u_out[y, x] = value
+            u_bar_out[y, x] = value + theta * (value - u[y, x])
+
+
+def iterations(
+    u: Tensor,
+    u_bar: Tensor,
+    p: Tensor,
+    w: Tensor,
+    data: tuple[Tensor, Tensor],
+    coefficients: Tensor,
+    offsets: tuple[tuple[int, int], ...],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """N iterations of non-local Huber with a quadratic data term; no argument is modified.
+
+    Args:
+        u: (B, 1, H, W), like u_bar.
+        p: (B, N, H, W), like w.
+        data: f and c, (B, 1, H, W).
+        coefficients: (n, 5) of sigma, tau, eps, lam, theta.
+        offsets: of a half window.
+    """
+    width = u.shape[-1]
+    f, c = (t.contiguous().view(-1, width).numpy() for t in data)
+    p, w = p.clone(memory_format=torch.contiguous_format), w.contiguous()
+    u, u_bar = (t.clone(memory_format=torch.contiguous_format) for t in (u, u_bar))
+    spare = (torch.empty_like(u), torch.empty_like(u_bar))
+    for sigma, tau, eps, lam, theta in coefficients.tolist():
+        _, div = dual_step(u_bar, p, w, offsets, (sigma, 0.0, eps), out=p)
+        step = np.array((tau, lam, theta), dtype=f.dtype)
+        rows = [t.view(-1, width).numpy() for t in (u, div, *spare)]
+        _primal_rows(rows[0], rows[1], f, c, step, rows[2], rows[3])
+        (u, u_bar), spare = spare, (u, u_bar)
+    return u, u_bar, p
+
+
 def dual_step(
     u_bar: Tensor,
     p: Tensor,

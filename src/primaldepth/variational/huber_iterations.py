@@ -1,0 +1,87 @@
+"""n primal-dual iterations of the non-local Huber model with coefficients of their own, on any backend."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from primaldepth.operators.pairwise import Offset, PairwiseDifference, half_window, pick_backend
+from primaldepth.variational.energies import Energy, OnDepth, Term
+from primaldepth.variational.penalties import Huber, Quadratic
+from primaldepth.variational.primal_dual import State, primal_dual_step
+from primaldepth.variational.step_sizes import StepSizes
+
+
+def huber_iterations(
+    state: State, w: Tensor, f: Tensor, c: Tensor, coefficients: Tensor, offsets: Sequence[Offset]
+) -> State:
+    """Iterate from `state`; the energy of iteration n is sum w |u(x)-u(y)|_eps_n + lam_n / 2 sum c (u-f)^2.
+
+    Differentiable in everything on every backend. The torch backend is the definition: it runs
+    `primal_dual_step`; the others compute the same in fewer passes over memory.
+
+    Args:
+        state: u, u_bar: (B, 1, H, W), p: one (B, N, H, W).
+        w: (B, N, H, W) support weights.
+        f: (B, 1, H, W) data.
+        c: (B, 1, H, W) trust in the data, 0 in holes.
+        coefficients: (n, 5): sigma, tau, eps, lam, theta of each iteration.
+        offsets: of the N pairs.
+    """
+    tensors = (state.u, state.u_bar, state.p[0], w, f, c, coefficients)
+    backend = pick_backend(state.u)
+    plain = all(t.dtype == torch.float32 for t in tensors) and _is_half_window(offsets)
+    if backend == "triton" and plain:
+        from primaldepth.operators.pairwise.triton import run
+
+        u, u_bar, p = run(*(t.contiguous() for t in tensors))
+    elif backend == "numba" and _is_half_window(offsets):
+        u, u_bar, p = _CpuIterations.apply(*tensors, tuple(offsets))  # type: ignore[no-untyped-call]
+    else:
+        return reference_iterations(state, w, f, c, coefficients, offsets)
+    return State(u, u_bar, (p,))
+
+
+def reference_iterations(
+    state: State, w: Tensor, f: Tensor, c: Tensor, coefficients: Tensor, offsets: Sequence[Offset]
+) -> State:
+    """The definition: one `primal_dual_step` per row of coefficients."""
+    K = PairwiseDifference((int(w.shape[2]), int(w.shape[3])), offsets)
+    for sigma, tau, eps, lam, theta in coefficients:
+        energy = Energy((Term(K, Huber(w, eps)),), OnDepth(Quadratic(f, lam * c)))
+        state = primal_dual_step(energy, state, StepSizes(tau, (sigma,), theta))
+    return state
+
+
+def _is_half_window(offsets: Sequence[Offset]) -> bool:
+    size = 1 + 2 * max(-dy for dy, _ in offsets)
+    return size >= 3 and tuple(offsets) == half_window(size)
+
+
+class _CpuIterations(torch.autograd.Function):
+    """Fused forward on the CPU; the backward pass recomputes through the definition."""
+
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """N fused iterations."""
+        from primaldepth.operators.pairwise.cpu import iterations
+
+        *tensors, ctx.offsets = arguments
+        ctx.save_for_backward(*tensors)
+        u, u_bar, p, w, f, c, coefficients = (t.detach() for t in tensors)
+        return iterations(u, u_bar, p, w, (f, c), coefficients, ctx.offsets)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Recompute with torch and differentiate that."""
+        tensors = [
+            t.detach().requires_grad_(need)
+            for t, need in zip(ctx.saved_tensors, ctx.needs_input_grad, strict=False)
+        ]
+        with torch.enable_grad():
+            u, u_bar, p, w, f, c, rows = tensors
+            last = reference_iterations(State(u, u_bar, (p,)), w, f, c, rows, ctx.offsets)
+        wanted = [t for t in tensors if t.requires_grad]
+        found = iter(torch.autograd.grad((last.u, last.u_bar, last.p[0]), wanted, grads, allow_unused=True))
+        return (*(next(found) if t.requires_grad else None for t in tensors), None)

@@ -1,0 +1,34 @@
+"""The command line called in process, in a folder of small files."""
+
+from pathlib import Path
+
+import pytest
+from small_files import Cli, Outcome, write_bad_files, write_good_files
+
+from primaldepth.cli import main
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Call `primaldepth` with these arguments, through the entry point users have."""
+
+    def call(*arguments: object) -> Outcome:
+        monkeypatch.setattr("sys.argv", ["primaldepth", *map(str, arguments)])
+        try:
+            main.run()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 0
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with good and bad files: 8x6 depth, 32x24 guide."""
+    monkeypatch.chdir(tmp_path)
+    write_good_files()
+    write_bad_files()
+    return tmp_path

@@ -1,0 +1,118 @@
+"""Folders and globs: pairing, going on after a failure, and what is said about it."""
+
+from pathlib import Path
+
+import pytest
+from small_files import Cli
+
+from primaldepth.cli import upsample as verb
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.io import read_depth
+
+FAST = ("--method", "bilinear")
+
+
+@pytest.fixture
+def recording(files: Path) -> Path:
+    """depths/{a,b,c}.png with b damaged, guides/{1,2,3}.png, and a file of notes in each."""
+    for name, source in (("a", "depth.png"), ("b", "truncated.png"), ("c", "holes.png")):
+        _copy(files / source, files / "depths" / f"{name}.png")
+    for name in "123":
+        _copy(files / "guide.png", files / "guides" / f"{name}.png")
+    for folder in ("depths", "guides"):
+        (files / folder / "notes.txt").write_text("not an image")
+    return files
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(source.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("depths", "guides"),
+    [
+        ("depths", "guides"),
+        ("depths/*.png", "guides/*.png"),
+        ("depths", "guide.png"),
+        ("dep*/[abc].png", "guides"),
+    ],
+)
+def test_goes_on_after_a_failure_and_exits_1(cli: Cli, recording: Path, depths: str, guides: str) -> None:
+    outcome = cli("upsample", depths, guides, "-o", "out", *FAST, "--json")
+    assert outcome.code == 1
+    assert [path.name for path in sorted((recording / "out").iterdir())] == ["a.png", "c.png"]
+    assert [Path(report["depth"]).name for report in outcome.json] == ["a.png", "b.png", "c.png"]
+    assert ["error" in report for report in outcome.json] == [False, True, False]
+    assert outcome.lines[1] == f"primaldepth: {outcome.json[1]['error']}"
+    assert outcome.lines[-1] == f"primaldepth: 1 of 3 failed: {Path('depths/b.png')}"
+
+
+def test_a_failure_that_does_not_name_the_depth_gets_its_name(cli: Cli, recording: Path) -> None:
+    _copy(recording / "small.png", recording / "guides" / "3.png")
+    outcome = cli("upsample", "depths", "guides", "-o", "out", *FAST)
+    assert outcome.code == 1
+    assert any("depths/c.png: guide: 4x4 is smaller" in line for line in outcome.lines)
+    assert outcome.lines[-1].startswith("primaldepth: 2 of 3 failed")
+
+
+def test_all_good_is_exit_0_and_a_list(cli: Cli, recording: Path) -> None:
+    _copy(recording / "depth.png", recording / "depths" / "b.png")
+    folders = ("--preview", "previews", "--cloud", "clouds", "--measured", "masks")
+    outcome = cli("upsample", "depths", "guides", "-o", "out.v2", *folders, *FAST, "--json")
+    assert outcome.code == 0
+    assert len(outcome.json) == 3
+    for folder, extension in (("out.v2", "png"), ("previews", "png"), ("clouds", "ply"), ("masks", "png")):
+        assert [path.name for path in sorted(Path(folder).iterdir())] == [
+            f"{name}.{extension}" for name in "abc"
+        ]
+    assert read_depth("out.v2/c.png").valid.all()
+
+
+def test_one_match_is_still_a_batch(cli: Cli, recording: Path) -> None:
+    outcome = cli("upsample", "depths/a*.png", "guide.png", "-o", "out", *FAST, "--json")
+    assert outcome.code == 0
+    assert isinstance(outcome.json, list)
+
+
+def test_confidence_is_paired_too(cli: Cli, recording: Path) -> None:
+    outcome = cli("upsample", "depths", "guides", "-o", "out", "--confidence", "guides/1*", *FAST)
+    assert outcome.code == 2
+    assert "3 depth files but 1 confidence maps" in outcome.err
+
+
+def test_running_out_of_memory_is_a_failure_of_one_file(
+    cli: Cli, recording: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Greedy:
+        name = "greedy"
+
+        def __call__(self, frame: object) -> None:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
+
+    monkeypatch.setattr(verb, "create", lambda *_, **__: Greedy())
+    outcome = cli("upsample", "depths", "guides", "-o", "out", *FAST)
+    assert outcome.code == 1
+    assert "not enough memory on cpu for 32x24 pixels" in outcome.err
+
+
+def test_an_error_of_this_program_is_not_hidden(
+    cli: Cli, recording: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken:
+        name = "broken"
+
+        def __call__(self, frame: object) -> None:
+            raise RuntimeError("a bug")
+
+    monkeypatch.setattr(verb, "create", lambda *_, **__: Broken())
+    with pytest.raises(RuntimeError, match="a bug") as caught:
+        cli("upsample", "depths", "guides", "-o", "out", *FAST)
+    assert not isinstance(caught.value, PrimalDepthError)
+
+
+@pytest.mark.parametrize("extension", [".npy", ".exr", ".tiff"])
+def test_the_batch_keeps_the_input_s_format(cli: Cli, recording: Path, extension: str) -> None:
+    assert cli("upsample", "depth.png", "guide.png", "-o", f"in/x{extension}", *FAST).code == 0
+    assert cli("upsample", "in", "guide.png", "-o", "out", *FAST).code == 0
+    assert [path.name for path in Path("out").iterdir()] == [f"x{extension}"]

@@ -1,0 +1,62 @@
+"""In a process of its own: exit codes, streams, Ctrl-C, and what an import pulls in."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {
+    *("mitsuba", "triton", "gradio", "fastapi", "matplotlib", "onnx", "scipy", "OpenEXR"),
+    *("tifffile", "imageio", "h5py", "rich", "typer", "lightning", "ray"),
+}
+COMMAND = "import sys; from primaldepth.cli.main import run; sys.exit(run())"
+
+
+def python(code: str, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        timeout=120,
+    )
+
+
+def test_import_stays_light() -> None:
+    done = python("import sys, primaldepth; print(*{name.split('.')[0] for name in sys.modules})")
+    assert done.returncode == 0
+    assert HEAVY.isdisjoint(done.stdout.split())
+    assert done.stderr == ""
+
+
+def test_good_call(files: Path) -> None:
+    arguments = ("upsample", "depth.png", "guide.png", "-o", "out.png", "--method", "bilinear", "--json")
+    done = python(COMMAND, *arguments, cwd=files)
+    assert done.returncode == 0
+    assert done.stdout.startswith("{")
+    assert len(done.stderr.splitlines()) == 1  # no progress bar where there is no terminal
+    assert (files / "out.png").is_file()
+
+
+def test_bad_call(files: Path) -> None:
+    done = python(COMMAND, "upsample", "text.png", "guide.png", "-o", "out.png", cwd=files)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_interrupt_leaves_no_traceback_and_no_file(files: Path) -> None:
+    """A real SIGINT while the method runs."""
+    code = (
+        "import os, signal\n"
+        "from primaldepth.cli import upsample\n"
+        "upsample._predict = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n" + COMMAND
+    )
+    arguments = ("upsample", "depth.png", "guide.png", "-o", "out.png", "--method", "bilinear")
+    done = python(code, *arguments, cwd=files)
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+    assert not (files / "out.png").exists()

@@ -1,0 +1,78 @@
+"""The documentation is true: its Python blocks run, and its tables name everything there is."""
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from primaldepth.cli.main import app
+from primaldepth.methods import list_methods
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(page):
+    """Each block, preceded by as many empty lines as put it at its place in the page."""
+    text = page.read_text(encoding="utf-8")
+    return ["\n" * text.count("\n", 0, match.start(1)) + match[1] for match in BLOCK.finditer(text)]
+
+
+WITH_CODE = [page for page in PAGES if blocks(page)]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "docs"}
+    for block in blocks(page):
+        exec(compile(block, str(page), "exec"), namespace)  # noqa: S102
+
+
+def commands(group, words=("primaldepth",)):
+    """(name, option strings) of every command, the root included."""
+    options = [name for each in group.params for name in each.opts if name.startswith("-")]
+    yield " ".join(words), options
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, (*words, name))
+
+
+def sections(page):
+    """Heading of the second level -> its text; what comes before is under the empty name."""
+    parts = re.split(r"^## (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {"": parts[0]} | dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_every_command_and_option_is_on_the_reference_page():
+    found = sections(ROOT / "docs" / "reference" / "cli.md")
+    for name, options in commands(typer.main.get_command(app)):
+        if name == "primaldepth":
+            assert all(f"`{option}`" in found[""] for option in options)
+            continue
+        if name == "primaldepth data":
+            continue  # a group without options
+        missing = [option for option in options if f"`{option}`" not in found[name] and option != "--help"]
+        assert not missing, f"{name}: {missing}"
+
+
+def test_the_reference_page_names_no_option_that_does_not_exist():
+    found = sections(ROOT / "docs" / "reference" / "cli.md")
+    known = dict(commands(typer.main.get_command(app)))
+    for name, text in found.items():
+        for row in re.findall(r"^\| `(-[^|]*)\|", text, flags=re.MULTILINE):
+            for option in re.findall(r"`?(-[-\w]+)`", row):
+                assert option in known[name or "primaldepth"] or option == "--help", f"{name}: {option}"
+
+
+def test_the_readme_names_every_method_and_no_other():
+    text = sections(ROOT / "README.md")["Methods"]
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    named = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    assert named == [info.name for info in list_methods()]
+
+
+def test_pictures_in_the_readme_exist():
+    for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text(encoding="utf-8")):
+        assert (ROOT / target).exists(), target

@@ -1,0 +1,315 @@
+"""`primaldepth.upsample` on arrays, tensors and paths."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import primaldepth
+from primaldepth import PrimalDepthError, upsample
+from primaldepth.api import as_depth_map, load_inputs
+from primaldepth.core.errors import InputError
+from primaldepth.geometry.cameras import Cameras, Intrinsics, write_cameras
+from primaldepth.geometry.conversions import radial_from_z
+from primaldepth.io import DepthMap, read_depth, write_depth
+
+FAST: dict[str, Any] = {"method": "nlh-l2", "options": {"iterations": 5, "coarse_iterations": 5}}
+CAMERA = Intrinsics(30.0, 30.0, 16.0, 12.0, 32, 24)
+
+
+def depth_array() -> np.ndarray:
+    """(6, 8) in metres, whole millimetres."""
+    return np.random.default_rng(0).integers(1000, 1200, (6, 8)) / 1000.0
+
+
+def guide_array() -> np.ndarray:
+    """(24, 32, 3) uint8."""
+    return np.random.default_rng(1).integers(0, 256, (24, 32, 3), dtype=np.uint8)
+
+
+def reference() -> np.ndarray:
+    return np.asarray(upsample(depth_array(), guide_array(), **FAST).depth)
+
+
+DEPTHS: dict[str, Callable[[np.ndarray], Any]] = {
+    "float64": lambda d: d,
+    "float32": lambda d: d.astype(np.float32),
+    "big-endian": lambda d: d.astype(">f4"),
+    "long double": lambda d: d.astype(np.longdouble),
+    "Fortran order": np.asfortranarray,
+    "negative strides": lambda d: d[::-1, ::-1].copy()[::-1, ::-1],
+    "read-only": lambda d: np.frombuffer(d.tobytes()).reshape(d.shape),
+    "list": lambda d: d.tolist(),
+    "tensor": torch.from_numpy,
+    "float32 tensor": lambda d: torch.from_numpy(d).float(),
+    "tensor with gradient": lambda d: torch.from_numpy(d).requires_grad_(),
+    "transposed tensor": lambda d: torch.from_numpy(d.T.copy()).T,
+}
+
+
+@pytest.mark.parametrize("make", DEPTHS.values(), ids=DEPTHS)
+def test_every_form_of_depth_gives_the_same(make: Callable[[np.ndarray], Any]) -> None:
+    result = upsample(make(depth_array()), guide_array(), **FAST)
+    assert result.depth.shape == result.valid.shape == result.measured.shape == (24, 32)
+    assert (result.depth.dtype, result.valid.dtype, result.measured.dtype) == (
+        torch.float32,
+        torch.bool,
+        torch.bool,
+    )
+    assert not result.depth.requires_grad
+    np.testing.assert_allclose(np.asarray(result.depth), reference(), rtol=1e-5)
+
+
+GUIDES: dict[str, Callable[[np.ndarray], Any]] = {
+    "uint8": lambda g: g,
+    "uint16": lambda g: g.astype(np.uint16) * 257,
+    "big-endian uint16": lambda g: (g.astype(np.uint16) * 257).astype(">u2"),
+    "float32": lambda g: g.astype(np.float32) / 255,
+    "float64": lambda g: g / 255,
+    "alpha": lambda g: np.concatenate([g, g[..., :1]], axis=2),
+    "float alpha": lambda g: np.concatenate([g, g[..., :1]], axis=2) / 255,
+    "tensor": torch.from_numpy,
+    "float tensor": lambda g: torch.from_numpy(g) / 255,
+    "uint8 (B, C, H, W)": lambda g: torch.from_numpy(g).permute(2, 0, 1)[None],
+    "float (B, C, H, W)": lambda g: (g / 255).transpose(2, 0, 1)[None],
+    "Pillow": Image.fromarray,
+}
+
+
+@pytest.mark.parametrize("make", GUIDES.values(), ids=GUIDES)
+def test_every_form_of_guide_gives_the_same(make: Callable[[np.ndarray], Any]) -> None:
+    result = upsample(depth_array(), make(guide_array()), **FAST)
+    np.testing.assert_allclose(np.asarray(result.depth), reference(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("grey", [(24, 32), (24, 32, 1), (1, 1, 24, 32)])
+def test_grey_guides(grey: tuple[int, ...]) -> None:
+    guide = guide_array()[..., 0].reshape(grey)
+    result = upsample(depth_array(), guide, **FAST)
+    same = upsample(depth_array(), guide_array()[..., 0], **FAST)
+    assert torch.equal(result.depth, same.depth)
+
+
+@pytest.mark.parametrize("as_tensor", [True, False])
+def test_batches_keep_their_axes_and_equal_single_calls(as_tensor: bool) -> None:
+    depth = np.stack([depth_array(), 2 * depth_array()[::-1]])[:, None]
+    guide = np.stack([guide_array(), guide_array()[::-1]]).transpose(0, 3, 1, 2) / 255
+    arguments = [torch.from_numpy(np.ascontiguousarray(a)) if as_tensor else a for a in (depth, guide)]
+    result = upsample(*arguments, **FAST)
+    assert result.depth.shape == result.valid.shape == result.measured.shape == (2, 1, 24, 32)
+    for index in range(2):
+        single = upsample(depth[index, 0], guide[index].transpose(1, 2, 0), **FAST)
+        np.testing.assert_allclose(result.depth[index, 0], single.depth, rtol=1e-5)
+
+
+def test_one_image_with_batch_axes_keeps_them() -> None:
+    assert upsample(depth_array()[None, None], guide_array(), method="nearest").depth.shape == (1, 1, 24, 32)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1000.0, 0.01])
+def test_arrays_keep_their_unit(scale: float) -> None:
+    result = upsample(scale * depth_array(), guide_array(), **FAST)
+    np.testing.assert_allclose(np.asarray(result.depth), scale * reference(), rtol=1e-4)
+
+
+def test_integer_millimetres_stay_millimetres() -> None:
+    depth = np.rint(1000 * depth_array()).astype(np.uint16)
+    result = upsample(depth, guide_array(), unit="mm", method="nearest")
+    np.testing.assert_array_equal(np.asarray(result.depth)[::4, ::4], depth)
+
+
+def test_arguments_are_untouched() -> None:
+    depth, guide = depth_array().astype(np.float32), guide_array().astype(np.float32) / 255
+    depth[0, 0] = np.nan
+    confidence, noise = np.full((6, 8), 0.5, np.float32), np.full((6, 8), 0.01, np.float32)
+    arguments = [depth, guide, confidence, noise]
+    for make in (np.copy, lambda a: torch.from_numpy(a.copy())):
+        given = [make(value) for value in arguments]
+        options = {"iterations": 3, "coarse_iterations": 3}
+        upsample(given[0], given[1], confidence=given[2], noise=given[3], options=options)
+        for before, after in zip(arguments, given, strict=True):
+            np.testing.assert_array_equal(before, np.asarray(after))
+        assert options == {"iterations": 3, "coarse_iterations": 3}
+
+
+@pytest.mark.parametrize("hole", [0.0, np.nan, np.inf, -np.inf, -1.0])
+def test_holes_are_filled_and_marked(hole: float) -> None:
+    depth = np.full((6, 8), 1.5)
+    depth[2:4, 3:5] = hole
+    result = upsample(depth, guide_array(), **FAST)
+    wanted = np.ones((24, 32), bool)
+    wanted[8:16, 12:20] = False
+    np.testing.assert_array_equal(np.asarray(result.measured), wanted)
+    assert result.valid.all()
+    np.testing.assert_allclose(np.asarray(result.depth), 1.5, rtol=1e-4)
+
+
+NOISES = (
+    0.02,
+    "0.02",
+    np.float32(0.02),
+    np.array(0.02),
+    np.full((6, 8), 0.02),
+    torch.full((1, 1, 6, 8), 0.02),
+)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: f"{type(noise).__name__}{np.shape(noise)}")
+def test_noise_as_a_number_or_a_map(noise: Any) -> None:
+    sigma = load_inputs(depth_array(), guide_array(), noise=noise).frame.sigma
+    assert sigma is not None
+    assert sigma.shape == (1, 1, 6, 8)
+    np.testing.assert_allclose(sigma, 0.02, rtol=1e-6)
+
+
+def test_noise_auto_and_of_a_sensor() -> None:
+    auto = load_inputs(depth_array(), guide_array()).frame.sigma
+    assert auto is not None
+    assert 0.03 < float(auto.mean()) < 0.1  # uniform in [1, 1.2) has a standard deviation of 0.058
+    sensor = load_inputs(np.full((6, 8), 100.0), guide_array(), noise="middlebury").frame.sigma
+    np.testing.assert_allclose(sensor, 6.51, rtol=1e-5)
+
+
+@pytest.mark.parametrize("noise", [20, "20", np.full((6, 8), 20.0)])
+def test_noise_beside_a_file_is_in_the_file_s_unit(pair: tuple[Path, Path], noise: Any) -> None:
+    np.testing.assert_allclose(load_inputs(*pair, noise=noise).frame.sigma, 0.02, rtol=1e-6)
+
+
+def test_a_map_of_noise_serves_a_whole_batch() -> None:
+    depth = np.stack([depth_array()] * 2)[:, None]
+    guide = np.stack([guide_array()] * 2).transpose(0, 3, 1, 2)
+    sigma = load_inputs(depth, guide, noise=np.full((6, 8), 0.1)).frame.sigma
+    assert sigma is not None
+    assert sigma.shape == (2, 1, 6, 8)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.float32, np.int64])
+def test_confidence_of_one_is_no_confidence(dtype: type) -> None:
+    result = upsample(depth_array(), guide_array(), confidence=np.ones((6, 8), dtype), **FAST)
+    np.testing.assert_allclose(np.asarray(result.depth), reference(), rtol=1e-6)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    """A depth file in millimetres and a guide file."""
+    write_depth(tmp_path / "depth.png", DepthMap.from_array(depth_array(), unit="mm"))
+    Image.fromarray(guide_array()).save(tmp_path / "guide.png")
+    return tmp_path / "depth.png", tmp_path / "guide.png"
+
+
+@pytest.mark.parametrize("kind", [Path, str])
+def test_files_give_metres(pair: tuple[Path, Path], kind: type) -> None:
+    result = upsample(kind(pair[0]), kind(pair[1]), **FAST)
+    np.testing.assert_allclose(np.asarray(result.depth), reference(), rtol=1e-5)
+
+
+def test_files_and_arrays_mix(pair: tuple[Path, Path]) -> None:
+    for depth, guide in ((pair[0], guide_array()), (depth_array(), pair[1])):
+        np.testing.assert_allclose(np.asarray(upsample(depth, guide, **FAST).depth), reference(), rtol=1e-5)
+
+
+def test_a_disparity_file_needs_no_kind(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    Image.fromarray(np.full((6, 8), 90, np.uint8)).save(tmp_path / "disparity.png")
+    for arguments in ({}, {"unit": "disparity"}, {"kind": "disparity"}):
+        result = upsample(tmp_path / "disparity.png", pair[1], method="nearest", **arguments)
+        assert float(result.depth.mean()) == 90.0
+
+
+@pytest.mark.parametrize("as_file", [True, False])
+def test_radial_depth_becomes_z(tmp_path: Path, as_file: bool) -> None:
+    z = np.full((6, 8), 2.0)
+    radial = radial_from_z(z, z > 0, CAMERA.scaled_to(8, 6))
+    write_cameras(tmp_path / "cameras.json", Cameras(CAMERA))
+    cameras = tmp_path / "cameras.json" if as_file else Cameras(CAMERA)
+    result = upsample(radial, guide_array(), kind="radial", cameras=cameras, method="bilinear")
+    np.testing.assert_allclose(np.asarray(result.depth), 2.0, rtol=1e-5)
+
+
+def test_result_is_on_the_cpu_for_arrays_and_beside_a_tensor() -> None:
+    for depth in (depth_array(), torch.from_numpy(depth_array())):
+        assert upsample(depth, guide_array(), method="nearest").depth.device.type == "cpu"
+
+
+@pytest.mark.gpu
+def test_result_of_a_gpu_run_converts_with_numpy() -> None:
+    options = {**FAST, "device": "cuda"}
+    on_gpu = upsample(depth_array(), guide_array(), **options)
+    np.testing.assert_allclose(np.asarray(on_gpu.depth), reference(), rtol=1e-3)
+    beside = upsample(torch.from_numpy(depth_array()).cuda(), guide_array(), **options)
+    assert beside.depth.is_cuda
+
+
+def test_progress_is_called() -> None:
+    seen: list[int] = []
+    upsample(depth_array(), guide_array(), progress=lambda state: seen.append(state.iteration), **FAST)
+    assert seen[-1] == 5
+
+
+def test_prediction_is_written_as_a_depth_map(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    inputs = load_inputs(*pair)
+    prediction = primaldepth.upsample(*pair, method="bilinear")
+    with_axes = type(prediction)(
+        *(m[None, None] for m in (prediction.depth, prediction.valid, prediction.measured))
+    )
+    write_depth(tmp_path / "out.png", as_depth_map(with_axes, inputs))
+    assert read_depth(tmp_path / "out.png").unit == "mm"
+
+
+def call(*arguments: Any, **options: Any) -> Callable[[], Any]:
+    return lambda: upsample(*arguments, **{"method": "bilinear", **options})
+
+
+D, G = depth_array(), guide_array()
+ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
+    "depth (h, w, 1)": (call(D[..., None], G), r"depth: .*\(6, 8, 1\)"),
+    "depth (B, 2, h, w)": (call(np.stack([D, D])[None], G), "depth: shape"),
+    "depth empty": (call(D[:0], G), r"depth: .*\(0, 8\)"),
+    "depth all invalid": (call(0 * D, G), "no valid pixel"),
+    "depth of text": (call(np.full((6, 8), "x"), G), "depth: array of"),
+    "depth complex": (call(D + 1j, G), "depth: array of complex128"),
+    "depth complex tensor": (call(torch.from_numpy(D + 1j), G), "depth: torch.complex128"),
+    "depth missing": (call("nowhere.png", G), "nowhere.png: no such file"),
+    "guide (C, H, W)": (call(D, G.transpose(2, 0, 1)), r"guide: shape \(3, 24, 32\), expected \(H, W\)"),
+    "guide (H, W, 2)": (call(D, G[..., :2]), "guide: shape"),
+    "guide smaller": (call(D, G[:4, :4]), "4x4 is smaller than the depth's 8x6"),
+    "guide above 1": (call(D, G.astype(np.float32)), r"expected \[0, 1\], uint8 or uint16"),
+    "guide below 0": (call(D, G / 255 - 0.5), r"expected \[0, 1\]"),
+    "guide NaN": (call(D, np.full((24, 32), np.nan)), "NaN or infinite"),
+    "guide infinite": (call(D, np.full((24, 32), np.inf)), "NaN or infinite"),
+    "guide empty": (call(D, G[:0]), "guide"),
+    "guide of another batch": (call(np.stack([D, D])[:, None], G), r"expected \(2, 1 or 3, H, W\)"),
+    "confidence shape": (call(D, G, confidence=np.ones((5, 8))), "confidence: shape"),
+    "confidence range": (call(D, G, confidence=2 * np.ones((6, 8))), "confidence: outside"),
+    "confidence NaN": (call(D, G, confidence=np.full((6, 8), np.nan)), "confidence: outside"),
+    "noise name": (call(D, G, noise="kinekt"), "neither a number nor one of auto"),
+    "noise None": (call(D, G, noise=None), "neither a number nor one of auto"),
+    "noise negative": (call(D, G, noise=-1), "-1.0 is not a standard deviation"),
+    "noise NaN": (call(D, G, noise=float("nan")), "not a standard deviation"),
+    "noise map shape": (call(D, G, noise=np.ones((8, 6))), "noise: shape"),
+    "noise map negative": (call(D, G, noise=-np.ones((6, 8))), "sigma: negative"),
+    "unit": (call(D, G, unit="cm"), "unit 'cm' is not known"),
+    "kind": (call(D, G, kind="ray"), "kind 'ray' is not known"),
+    "unit against kind": (call(D, G, unit="mm", kind="disparity"), "contradicts"),
+    "radial without cameras": (call(D, G, kind="radial"), "cameras"),
+    "device": (call(D, G, device="tpu"), "not one of auto, cpu, cuda"),
+    "method": (call(D, G, method="bilinera"), "did you mean 'bilinear'"),
+    "options of none": (call(D, G, options={"lam": 1}), "no options"),
+    "unknown option": (call(D, G, method="nlh-l2", options={"lamb": 1}), "did you mean 'lam'"),
+    "bad option": (call(D, G, method="nlh-l2", options={"lam": "much"}), "'lam'"),
+}
+
+
+@pytest.mark.parametrize(("make", "text"), ERRORS.values(), ids=ERRORS)
+def test_errors_say_which_input(make: Callable[[], Any], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        make()
+
+
+def test_one_class_catches_every_error() -> None:
+    assert issubclass(InputError, PrimalDepthError)
+    with pytest.raises(PrimalDepthError):
+        upsample(D, G, method="none")
