@@ -22,13 +22,11 @@ extensions = [
     "docstrings",
 ]
 exclude_patterns = ["_build", "_ext"]
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["dollarmath", "tasklist"]
 myst_heading_anchors = 3
 myst_dmath_double_inline = False
 bibtex_bibfiles = ["refs.bib"]
 bibtex_default_style = "unsrt"
-math_numfig = True
-numfig = False
 
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -38,6 +36,7 @@ python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 add_module_names = False
 napoleon_numpy_docstring = False
+napoleon_use_rtype = False
 
 html_theme = "furo"
 html_title = f"primaldepth {release}"

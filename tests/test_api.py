@@ -9,13 +9,13 @@ import pytest
 import torch
 from PIL import Image
 
-import primaldepth
 from primaldepth import PrimalDepthError, upsample
 from primaldepth.api import as_depth_map, load_inputs
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras, Intrinsics, write_cameras
 from primaldepth.geometry.conversions import radial_from_z
 from primaldepth.io import DepthMap, read_depth, write_depth
+from primaldepth.methods import create
 
 FAST: dict[str, Any] = {"method": "nlh-l2", "options": {"iterations": 5, "coarse_iterations": 5}}
 CAMERA = Intrinsics(30.0, 30.0, 16.0, 12.0, 32, 24)
@@ -235,6 +235,7 @@ def test_result_is_on_the_cpu_for_arrays_and_beside_a_tensor() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_result_of_a_gpu_run_converts_with_numpy() -> None:
     options = {**FAST, "device": "cuda"}
     on_gpu = upsample(depth_array(), guide_array(), **options)
@@ -251,11 +252,7 @@ def test_progress_is_called() -> None:
 
 def test_prediction_is_written_as_a_depth_map(pair: tuple[Path, Path], tmp_path: Path) -> None:
     inputs = load_inputs(*pair)
-    prediction = primaldepth.upsample(*pair, method="bilinear")
-    with_axes = type(prediction)(
-        *(m[None, None] for m in (prediction.depth, prediction.valid, prediction.measured))
-    )
-    write_depth(tmp_path / "out.png", as_depth_map(with_axes, inputs))
+    write_depth(tmp_path / "out.png", as_depth_map(create("bilinear")(inputs.frame), inputs))
     assert read_depth(tmp_path / "out.png").unit == "mm"
 
 

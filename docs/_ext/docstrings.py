@@ -38,6 +38,23 @@ def clean(app: Sphinx, what: str, name: str, obj: object, options: object, lines
     lines[:] = _equations([_line(line) for line in lines])
 
 
+_ARRAY = re.compile(
+    r"~numpy\.ndarray\[tuple\[~typing\.Any, \.\.\.\], ~numpy\.dtype\[[~.\w]+(?:\[[~.\w]+\])?\]\]"
+)
+_ARRAY_LIKE = re.compile(r"~\S*_Buffer \| .*?_NestedSequence\[complex \| bytes \| str\]")
+
+
+def _short(signature: str | None) -> str | None:
+    return signature and _ARRAY_LIKE.sub("ArrayLike", _ARRAY.sub("ndarray", signature))
+
+
+def shorten(app: Sphinx, what: str, name: str, obj: object, options: object, *parts: str | None) -> tuple:
+    """Numpy's names for arrays in place of what they stand for."""
+    signature, result = parts
+    return _short(signature), _short(result)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", clean, priority=400)  # before napoleon reads "Args:"
+    app.connect("autodoc-process-signature", shorten)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

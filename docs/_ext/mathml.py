@@ -7,7 +7,6 @@ from docutils.utils.math import latex2mathml
 from sphinx.application import Sphinx
 from sphinx.util.math import get_node_equation_number
 
-
 _FENCE = re.compile(r"(?<!\\left)(?<!\\right)\\(langle|rangle|lvert|rvert|lVert|rVert)(?![A-Za-z])")
 
 
@@ -16,9 +15,15 @@ def _fences(tex: str) -> str:
     return _FENCE.sub(lambda match: rf"\{'left' if match[1][0] == 'l' else 'right'}\{match[1]} ", tex)
 
 
+def _polish(mathml: str) -> str:
+    """A bar that keeps its distance, and a true prime: fonts without mathematics need both."""
+    mathml = re.sub(r"<mo[^>]*>'</mo>", '<mo lspace="0" rspace="0">\N{PRIME}</mo>', mathml)
+    return mathml.replace("\N{MODIFIER LETTER MACRON}", "\N{MACRON}")
+
+
 def _convert(translator, node: nodes.Element, block: bool) -> str:
     try:
-        return latex2mathml.tex2mathml(_fences(node.astext()), as_block=block)
+        return _polish(latex2mathml.tex2mathml(_fences(node.astext()), as_block=block))
     except SyntaxError as error:  # with -W the build fails here, at the formula
         raise SyntaxError(f"{node.source}:{node.line}: {error} in {node.astext()!r}") from error
 

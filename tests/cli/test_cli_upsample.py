@@ -257,7 +257,7 @@ def test_odd_sizes(cli: Cli, files: Path, low: tuple[int, int], high: tuple[int,
     np.testing.assert_allclose(np.load("o.npy"), 1.5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("folder", ["with two  spaces", "深度 – größe", "[a]*?"])
+@pytest.mark.parametrize("folder", ["with two  spaces", "深度 – größe", "[a]*?", "[bold]x :smile:"])
 def test_names_with_spaces_and_signs(cli: Cli, files: Path, folder: str) -> None:
     place = files / folder
     place.mkdir()

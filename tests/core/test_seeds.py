@@ -11,7 +11,9 @@ def test_seeds_never_change():
 
 def test_drawn_numbers_never_change():
     drawn = torch.randn(3, generator=generator("middlebury-2006", 1, "aloe", 2), dtype=torch.float64)
-    assert drawn.tolist() == pytest.approx([-0.005231465389094, -0.878570447534462, -0.563093145766920], abs=1e-12)
+    assert drawn.tolist() == pytest.approx(
+        [-0.005231465389094, -0.878570447534462, -0.563093145766920], abs=1e-12
+    )
 
 
 def test_every_part_and_their_order_count():

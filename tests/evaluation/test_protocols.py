@@ -41,7 +41,9 @@ def small(tmp_path):
     root = tmp_path / frozen.folder
     for seed, scene in enumerate(SCENES):
         write_scene(root / scene, seed)
-    files = {scene: {path.name: digest(path) for path in sorted((root / scene).iterdir())} for scene in SCENES}
+    files = {
+        scene: {path.name: digest(path) for path in sorted((root / scene).iterdir())} for scene in SCENES
+    }
     return replace(frozen, files=files, scales=(2, 4)), tmp_path
 
 
@@ -64,7 +66,9 @@ def test_scenes_of_the_benchmark_are_not_among_those_for_tuning():
 
 
 def test_unknown_protocols_list_the_known():
-    with pytest.raises(InputError, match="unknown protocol 'kitti' \\(known: noisy-middlebury, middlebury-2006"):
+    with pytest.raises(
+        InputError, match="unknown protocol 'kitti' \\(known: noisy-middlebury, middlebury-2006"
+    ):
         get_protocol("kitti")
 
 
@@ -138,7 +142,10 @@ def test_tuning_scenes_are_cropped_and_degraded_by_seed(tmp_path):
     for scene in ("one", "two"):
         write_scene(tmp_path / frozen.folder / scene, 0)
     files = {
-        scene: {name: digest(tmp_path / frozen.folder / scene / name) for name in ("color.png", "disparity_gt.png")}
+        scene: {
+            name: digest(tmp_path / frozen.folder / scene / name)
+            for name in ("color.png", "disparity_gt.png")
+        }
         for scene in ("one", "two")
     }
     protocol = replace(frozen, files=files)

@@ -35,7 +35,10 @@ def test_one_sample_reaches_everywhere():
 
 
 def test_fills_stay_between_the_samples():
-    values, valid = torch.rand((1, 1, 16, 16), generator=torch.Generator().manual_seed(1)), random_mask((1, 1, 16, 16), 0.2)
+    values, valid = (
+        torch.rand((1, 1, 16, 16), generator=torch.Generator().manual_seed(1)),
+        random_mask((1, 1, 16, 16), 0.2),
+    )
     filled, known = fill_holes(values, valid), values[valid]
     assert known.min() - 1e-5 <= filled.min()
     assert filled.max() <= known.max() + 1e-5

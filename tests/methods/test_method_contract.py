@@ -128,7 +128,9 @@ def test_the_frame_is_untouched(info):
 
 def together(frames):
     columns = {field.name: [getattr(frame, field.name) for frame in frames] for field in fields(frames[0])}
-    return Frame(**{name: None if values[0] is None else torch.cat(values) for name, values in columns.items()})
+    return Frame(
+        **{name: None if values[0] is None else torch.cat(values) for name, values in columns.items()}
+    )
 
 
 @every_method

@@ -28,7 +28,9 @@ def test_names_near_nothing_list_the_known():
 
 
 def test_unknown_options_name_the_nearest():
-    with pytest.raises(InputError, match="method 'nlh-l2': unknown key 'iteration'; did you mean 'iterations'"):
+    with pytest.raises(
+        InputError, match="method 'nlh-l2': unknown key 'iteration'; did you mean 'iterations'"
+    ):
         create("nlh-l2", {"iteration": 3})
 
 

@@ -56,7 +56,9 @@ def test_noisy_samples_count_less():
     depth[..., 3, 6] += 1.0
     loud[..., 3, 6] *= 20
     frames = [replace(frame, depth=depth), replace(frame, depth=depth, sigma=loud), frame]
-    trusted, doubted, clean = (create("nlh-l2", SHORT)(each).depth[..., 12:16, 24:28].mean() for each in frames)
+    trusted, doubted, clean = (
+        create("nlh-l2", SHORT)(each).depth[..., 12:16, 24:28].mean() for each in frames
+    )
     assert abs(doubted - clean) < 0.5 * (trusted - clean)
 
 

@@ -49,8 +49,13 @@ def test_dot(make):
     assert dot_test(make(torch.float64)) < 1e-12
 
 
-@pytest.mark.parametrize("operator", [EdgeTensor(random_tensor((4, 5), torch.float64, batch=2)),
-                                      Mask(random_mask((4, 5), torch.float64, batch=2))])
+@pytest.mark.parametrize(
+    "operator",
+    [
+        EdgeTensor(random_tensor((4, 5), torch.float64, batch=2)),
+        Mask(random_mask((4, 5), torch.float64, batch=2)),
+    ],
+)
 def test_dot_with_one_map_per_image(operator):
     assert dot_test(operator, batch=2) < 1e-12
 

@@ -18,7 +18,9 @@ def guide_with_vertical_edge(channels=1):
 
 def eigenvalues(T):
     T_yy, T_yx, T_xx = T.unbind(1)
-    return torch.linalg.eigvalsh(torch.stack([torch.stack([T_yy, T_yx], -1), torch.stack([T_yx, T_xx], -1)], -1))
+    return torch.linalg.eigvalsh(
+        torch.stack([torch.stack([T_yy, T_yx], -1), torch.stack([T_yx, T_xx], -1)], -1)
+    )
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -82,6 +84,8 @@ def test_edge_tensor_turns_with_the_guide():
 
 
 def test_edge_tensor_follows_the_channel_that_changes_most():
-    guide = torch.cat([0.2 * guide_with_vertical_edge(), guide_with_vertical_edge(), guide_with_vertical_edge() * 0])
+    guide = torch.cat(
+        [0.2 * guide_with_vertical_edge(), guide_with_vertical_edge(), guide_with_vertical_edge() * 0]
+    )
     colour = guide.permute(1, 0, 2, 3)
     assert edge_tensor(colour, 9.0, 0.85).equal(edge_tensor(colour[:, 1:2], 9.0, 0.85))

@@ -36,14 +36,18 @@ def two_pixels(w, eps, a, b, lam, data):
     return solve(energy, f, StepSizes(0.5, (0.5,)), iterations=800, check_every=800).u.flatten().tolist()
 
 
-@pytest.mark.parametrize(("a", "b", "w", "lam"), [(0, 4, 1.0, 1.0), (5, 1, 1.5, 1.0), (0, 4, 9.0, 1.0), (0, 1, 0.5, 1.0)])
+@pytest.mark.parametrize(
+    ("a", "b", "w", "lam"), [(0, 4, 1.0, 1.0), (5, 1, 1.5, 1.0), (0, 4, 9.0, 1.0), (0, 1, 0.5, 1.0)]
+)
 def test_total_variation_of_two_pixels(a, b, w, lam):
     """Each value moves w / lam towards the other until they meet in the middle."""
     move = min(w / lam, abs(a - b) / 2) * (1 if a < b else -1)
     assert two_pixels(w, 0.0, a, b, lam, Quadratic) == pytest.approx([a + move, b - move], abs=1e-9)
 
 
-@pytest.mark.parametrize(("b", "w", "eps"), [(4.0, 10.0, 0.5), (4.0, 0.5, 0.5), (1.0, 1.0, 2.0), (2.0, 0.5, 2.0)])
+@pytest.mark.parametrize(
+    ("b", "w", "eps"), [(4.0, 10.0, 0.5), (4.0, 0.5, 0.5), (1.0, 1.0, 2.0), (2.0, 0.5, 2.0)]
+)
 def test_huber_of_two_pixels(b, w, eps):
     """With lam = 1 the slope p at the optimum is b / (2 + eps), at most w; both values move by it."""
     p = min(w, b / (2 + eps))
@@ -121,21 +125,27 @@ def test_no_gap_with_holes_or_through_a_sensor():
     assert minimise("nlh-l2", energy, f, 2).history[-1].gap is None
 
 
-@pytest.mark.parametrize(("name", "tolerance"), [("atv-l2", 1e-4), ("nltv-l2", 1e-8), ("nlh-l2", 1e-9), ("nlh-l1", 1e-8)])
+@pytest.mark.parametrize(
+    ("name", "tolerance"), [("atv-l2", 1e-4), ("nltv-l2", 1e-8), ("nlh-l2", 1e-9), ("nlh-l1", 1e-8)]
+)
 def test_all_step_sizes_lead_to_the_same_limit(name, tolerance):
     f = step_with_noise()
     energy = energy_of(name, f)
     start = first_estimate(name, f)
     first = float(energy.value(start))
     choices = [StepSizes.uniform(energy), StepSizes.uniform(energy, 4.0), preconditioned(energy, f)]
-    limits = [solve(energy, start, steps, iterations=800, check_every=800).history[-1].energy for steps in choices]
+    limits = [
+        solve(energy, start, steps, iterations=800, check_every=800).history[-1].energy for steps in choices
+    ]
     assert max(limits) < 0.9 * first
     assert max(limits) - min(limits) < tolerance * first
 
 
 def directions(u, f):
     """Noise, a shift, a single pixel, towards the data and towards the mean."""
-    noise = [torch.randn(u.shape, generator=torch.Generator().manual_seed(i), dtype=u.dtype) for i in range(6)]
+    noise = [
+        torch.randn(u.shape, generator=torch.Generator().manual_seed(i), dtype=u.dtype) for i in range(6)
+    ]
     pixel = torch.zeros_like(u)
     pixel[..., 5, 6] = 1.0
     to_data, to_mean = torch.zeros_like(u), torch.zeros_like(u)

@@ -9,7 +9,9 @@ from primaldepth.variational import MODELS, StepSizes, preconditioned, solve
 
 
 def same(a, b):
-    return a.u.equal(b.u) and a.u_bar.equal(b.u_bar) and all(x.equal(y) for x, y in zip(a.p, b.p, strict=True))
+    return (
+        a.u.equal(b.u) and a.u_bar.equal(b.u_bar) and all(x.equal(y) for x, y in zip(a.p, b.p, strict=True))
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)

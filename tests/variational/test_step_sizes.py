@@ -136,4 +136,6 @@ def test_steps_of_an_image_do_not_depend_on_its_batch():
     both = preconditioned(energy_of("nlh-l2", f, lam, A=SENSOR, guide=guide), u)
     alone = preconditioned(energy_of("nlh-l2", f[:1], lam[:1], A=SENSOR, guide=guide[:1]), u[:1])
     assert torch.allclose(both.tau[:1], alone.tau, rtol=1e-12)
-    assert all(torch.allclose(a[:1], b, rtol=1e-12) for a, b in zip(dual_steps(both), dual_steps(alone), strict=True))
+    assert all(
+        torch.allclose(a[:1], b, rtol=1e-12) for a, b in zip(dual_steps(both), dual_steps(alone), strict=True)
+    )

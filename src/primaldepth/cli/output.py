@@ -10,17 +10,17 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+stderr = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def fail(message: str) -> None:
     """One line of error on stderr."""
-    typer.echo(f"primaldepth: {' '.join(message.splitlines())}", err=True)
+    note(f"primaldepth: {' '.join(message.splitlines())}")
 
 
 def note(message: str) -> None:
-    """One line of log on stderr."""
-    typer.echo(message, err=True)
+    """One line of log on stderr, above the progress bar if there is one."""
+    stderr.print(message)
 
 
 def show_json(value: Any) -> None:

@@ -33,8 +33,14 @@ def guide_affinities(guide: Tensor, offsets: Sequence[Offset], sigma_d: float, s
     The paper's support weight with the affinity of a guide image. Pairs that leave the image
     carry a weight too, but their difference is 0 by definition of the pairwise operator.
     """
-    distance = guide_distance(guide, offsets)
-    return torch.exp(-proximity(offsets, guide) / sigma_d - distance / sigma_v)
+    return support_weights(guide_distance(guide, offsets), offsets, sigma_d, sigma_v)
+
+
+def support_weights(
+    distance: Tensor, offsets: Sequence[Offset], sigma_d: float | Tensor, sigma_v: float | Tensor
+) -> Tensor:
+    """exp(-Delta_d / sigma_d - Delta_a / sigma_v) for any affinity Delta_a >= 0, e.g. a learned one."""
+    return torch.exp(-proximity(offsets, distance) / sigma_d - distance / sigma_v)
 
 
 def smooth(image: Tensor, passes: int) -> Tensor:
@@ -44,7 +50,7 @@ def smooth(image: Tensor, passes: int) -> Tensor:
     return image
 
 
-def edge_tensor(guide: Tensor, beta: float, gamma: float, passes: int = 2) -> Tensor:
+def edge_tensor(guide: Tensor, beta: float | Tensor, gamma: float | Tensor, passes: int = 2) -> Tensor:
     """T = exp(-beta |grad g|^gamma) n n' + n_perp n_perp', n = grad g / |grad g|: (B, 3, H, W).
 
     Penalises little across guide edges and fully along them (Ferstl et al. 2013). With a
@@ -54,7 +60,7 @@ def edge_tensor(guide: Tensor, beta: float, gamma: float, passes: int = 2) -> Te
     d_y, d_x = difference(image, -2), difference(image, -1)
     strongest = (d_y**2 + d_x**2).argmax(dim=1, keepdim=True)
     d_y, d_x = d_y.gather(1, strongest), d_x.gather(1, strongest)
-    length = (d_y**2 + d_x**2).sqrt()
+    length = (d_y**2 + d_x**2 + 1e-24).sqrt()
     keep = torch.exp(-beta * length**gamma)
     safe = length.clamp_min(1e-8)
     n_y, n_x = d_y / safe, d_x / safe

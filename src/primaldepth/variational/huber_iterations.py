@@ -14,7 +14,14 @@ from primaldepth.variational.step_sizes import StepSizes
 
 
 def huber_iterations(
-    state: State, w: Tensor, f: Tensor, c: Tensor, coefficients: Tensor, offsets: Sequence[Offset]
+    state: State,
+    w: Tensor,
+    f: Tensor,
+    c: Tensor,
+    coefficients: Tensor,
+    offsets: Sequence[Offset],
+    *,
+    storage: torch.dtype | None = None,
 ) -> State:
     """Iterate from `state`; the energy of iteration n is sum w |u(x)-u(y)|_eps_n + lam_n / 2 sum c (u-f)^2.
 
@@ -28,6 +35,8 @@ def huber_iterations(
         c: (B, 1, H, W) trust in the data, 0 in holes.
         coefficients: (n, 5): sigma, tau, eps, lam, theta of each iteration.
         offsets: of the N pairs.
+        storage: type in which Triton keeps p and w when no gradient is asked for, e.g. bfloat16:
+            half the traffic. Other backends keep the type they are given.
     """
     tensors = (state.u, state.u_bar, state.p[0], w, f, c, coefficients)
     backend = pick_backend(state.u)
@@ -35,7 +44,7 @@ def huber_iterations(
     if backend == "triton" and plain:
         from primaldepth.operators.pairwise.triton import run
 
-        u, u_bar, p = run(*(t.contiguous() for t in tensors))
+        u, u_bar, p = run(*(t.contiguous() for t in tensors), storage=storage)
     elif backend == "numba" and _is_half_window(offsets):
         u, u_bar, p = _CpuIterations.apply(*tensors, tuple(offsets))  # type: ignore[no-untyped-call]
     else:

@@ -1,6 +1,6 @@
 """The seven models of the paper, each an `Energy` built from a guide and a data term."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,9 +18,13 @@ from primaldepth.operators import (
     SymmetrizedGradient,
     half_window,
 )
+from primaldepth.operators.pairwise import Offset
 from primaldepth.variational.affinities import edge_tensor, guide_affinities
 from primaldepth.variational.energies import Energy, OnDepth, SimpleTerm, Term, Unconstrained
-from primaldepth.variational.penalties import Absolute, GroupNorm, Huber, Penalty, Quadratic
+from primaldepth.variational.penalties import Absolute, GroupNorm, Huber, Number, Penalty, Quadratic
+
+Size = tuple[int, int]
+Offsets = Sequence[Offset]
 
 
 class ModelParameters(Settings):
@@ -67,56 +71,66 @@ class DataTerm:
         return (Term(K, self.penalty),), Unconstrained()
 
 
-def _atv(guide: Tensor, size: tuple[int, int], q: ModelParameters) -> tuple[Term, ...]:
+def atv_terms(T: Tensor, size: Size) -> tuple[Term, ...]:
     """|T grad u|."""
-    T = EdgeTensor(edge_tensor(guide, q.beta, q.gamma))
-    return (Term(T @ ForwardDifference(size), GroupNorm(1.0)),)
+    return (Term(EdgeTensor(T) @ ForwardDifference(size), GroupNorm(1.0)),)
 
 
-def _atgv(guide: Tensor, size: tuple[int, int], q: ModelParameters) -> tuple[Term, ...]:
+def atgv_terms(T: Tensor, size: Size, alpha_0: Number) -> tuple[Term, ...]:
     """|T (grad u - v)| + alpha_0 |E v|."""
-    T = EdgeTensor(edge_tensor(guide, q.beta, q.gamma))
     slopes = SymmetrizedGradient(size) @ SelectChannels((3, *size), 1, 3)
-    return Term(T @ GradientMinusField(size), GroupNorm(1.0)), Term(slopes, GroupNorm(q.alpha_0))
+    return Term(EdgeTensor(T) @ GradientMinusField(size), GroupNorm(1.0)), Term(slopes, GroupNorm(alpha_0))
 
 
-def _nltv(guide: Tensor, size: tuple[int, int], q: ModelParameters) -> tuple[Term, ...]:
-    """Sum w |u(x) - u(y)|."""
-    return _nlh(guide, size, q.model_copy(update={"eps": 0.0}))
+def nlh_terms(w: Tensor, offsets: Offsets, size: Size, eps: Number) -> tuple[Term, ...]:
+    """Sum w |u(x) - u(y)|_eps; eps = 0 is non-local TV."""
+    return (Term(PairwiseDifference(size, offsets), Huber(w, eps)),)
 
 
-def _nlh(guide: Tensor, size: tuple[int, int], q: ModelParameters) -> tuple[Term, ...]:
-    """Sum w |u(x) - u(y)|_eps."""
-    offsets = half_window(q.window)
-    w = guide_affinities(guide, offsets, q.sigma_d, q.sigma_v)
-    return (Term(PairwiseDifference(size, offsets), Huber(w, q.eps)),)
-
-
-def _nltgv(guide: Tensor, size: tuple[int, int], q: ModelParameters) -> tuple[Term, ...]:
+def nltgv_terms(w: Tensor, offsets: Offsets, size: Size, alpha_0: Number) -> tuple[Term, ...]:
     """Sum w |u(x) - u(y) - <v, x - y>| + alpha_0 sum w |v(x) - v(y)|."""
-    offsets = half_window(q.window)
-    w = guide_affinities(guide, offsets, q.sigma_d, q.sigma_v)
     slopes = PairwiseDifference(size, offsets, channels=2) @ SelectChannels((3, *size), 1, 3)
-    return Term(PairwiseSlope(size, offsets), Huber(w)), Term(slopes, Huber(q.alpha_0 * w.repeat(1, 2, 1, 1)))
+    return Term(PairwiseSlope(size, offsets), Huber(w)), Term(slopes, Huber(alpha_0 * w.repeat(1, 2, 1, 1)))
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A regulariser, the data norm that goes with it, and how many primal channels it needs."""
+    """A family of regularisers, the data norm that goes with it, and how many primal channels it needs."""
 
-    regulariser: Callable[[Tensor, tuple[int, int], ModelParameters], tuple[Term, ...]]
+    family: Literal["atv", "atgv", "nltv", "nlh", "nltgv"]
     norm: Literal["l2", "l1"]
     channels: int
 
+    @property
+    def is_local(self) -> bool:
+        """Local models read the guide through an edge tensor, the others through pairwise weights."""
+        return self.family in ("atv", "atgv")
+
+    def terms(
+        self, support: Tensor, offsets: Offsets, size: Size, *, alpha_0: Number, eps: Number
+    ) -> tuple[Term, ...]:
+        """The regulariser.
+
+        Args:
+            support: (B, 3, H, W) edge tensor of a local model, else (B, N, H, W) weights of the pairs.
+        """
+        if self.family == "atv":
+            return atv_terms(support, size)
+        if self.family == "atgv":
+            return atgv_terms(support, size, alpha_0)
+        if self.family == "nltgv":
+            return nltgv_terms(support, offsets, size, alpha_0)
+        return nlh_terms(support, offsets, size, eps if self.family == "nlh" else 0.0)
+
 
 MODELS: dict[str, Model] = {
-    "atv-l2": Model(_atv, "l2", 1),
-    "atgv-l2": Model(_atgv, "l2", 3),
-    "nltv-l2": Model(_nltv, "l2", 1),
-    "nlh-l2": Model(_nlh, "l2", 1),
-    "nlh-l1": Model(_nlh, "l1", 1),
-    "nltgv-l2": Model(_nltgv, "l2", 3),
-    "nltgv-l1": Model(_nltgv, "l1", 3),
+    "atv-l2": Model("atv", "l2", 1),
+    "atgv-l2": Model("atgv", "l2", 3),
+    "nltv-l2": Model("nltv", "l2", 1),
+    "nlh-l2": Model("nlh", "l2", 1),
+    "nlh-l1": Model("nlh", "l1", 1),
+    "nltgv-l2": Model("nltgv", "l2", 3),
+    "nltgv-l1": Model("nltgv", "l1", 3),
 }
 
 
@@ -127,7 +141,12 @@ def build_energy(name: str, guide: Tensor, data: DataTerm, parameters: ModelPara
         guide: (B, C, H, W) in [0, 1].
         data: its norm should be that of the model.
     """
-    model = MODELS[name]
+    model, q = MODELS[name], parameters
     size = (int(guide.shape[2]), int(guide.shape[3]))
+    offsets = half_window(q.window)
+    if model.is_local:
+        support = edge_tensor(guide, q.beta, q.gamma)
+    else:
+        support = guide_affinities(guide, offsets, q.sigma_d, q.sigma_v)
     data_terms, G = data.split(model.channels, size)
-    return Energy(model.regulariser(guide, size, parameters) + data_terms, G)
+    return Energy(model.terms(support, offsets, size, alpha_0=q.alpha_0, eps=q.eps) + data_terms, G)

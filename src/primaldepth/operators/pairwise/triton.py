@@ -122,13 +122,22 @@ def _dual_backward(
 
 
 def run(
-    u: Tensor, u_bar: Tensor, p: Tensor, w: Tensor, f: Tensor, c: Tensor, coefficients: Tensor
+    u: Tensor,
+    u_bar: Tensor,
+    p: Tensor,
+    w: Tensor,
+    f: Tensor,
+    c: Tensor,
+    coefficients: Tensor,
+    *,
+    storage: torch.dtype | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """N iterations; keeps the states only if a gradient will be asked for."""
     tensors = (u, u_bar, p, w, f, c, coefficients)
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         result: tuple[Tensor, Tensor, Tensor] = Iterations.apply(*tensors)  # type: ignore[no-untyped-call]
         return result
+    p, w = (t if storage is None else t.to(storage) for t in (p, w))
     state = (u, u_bar, p)
     buffers = [tuple(torch.empty_like(t) for t in state) for _ in range(min(2, len(coefficients)))]
     for n, row in enumerate(coefficients):

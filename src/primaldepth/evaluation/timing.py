@@ -1,0 +1,60 @@
+"""Time and memory of a function, measured the same way everywhere."""
+
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Median milliseconds of repeated runs and the peak memory of one, in MiB."""
+
+    ms: float
+    peak_mib: float
+
+
+def measure(run: Callable[[], object], device: str, *, repeats: int = 9, warmup: int = 2) -> Measurement:
+    """Median over `repeats` runs after `warmup`; on a GPU by device events."""
+    for _ in range(warmup):
+        run()
+    if device == "cuda":
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        base = torch.cuda.memory_allocated()
+        times = [_cuda_ms(run) for _ in range(repeats)]
+        return Measurement(statistics.median(times), (torch.cuda.max_memory_allocated() - base) / 2**20)
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(1e3 * (time.perf_counter() - start))
+    return Measurement(statistics.median(times), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10)
+
+
+def _cuda_ms(run: Callable[[], object]) -> float:
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    run()
+    end.record()
+    end.synchronize()
+    return float(start.elapsed_time(end))
+
+
+def copy_bandwidth(device: str) -> float:
+    """Bytes read plus bytes written per second by a large copy of random data."""
+    count = 2**28 if device == "cuda" else 2**26
+    source = torch.randn(count, device=device)
+    target = torch.empty_like(source)
+    found = measure(lambda: target.copy_(source), device, repeats=9)
+    return 2 * source.numel() * source.element_size() / (found.ms * 1e-3)
+
+
+def machine(device: str) -> str:
+    """The machine, in words."""
+    if device == "cuda":
+        return f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}"
+    return f"CPU, {torch.get_num_threads()} threads, torch {torch.__version__}"

@@ -1,0 +1,46 @@
+"""The fully convolutional network: a residual on the interpolated depth, and affinities of pixel pairs."""
+
+import itertools
+
+from torch import Tensor, nn
+
+
+class FCN(nn.Module):
+    """3x3 convolutions with ReLU between them; padded, so that the output has the size of the input.
+
+    The last layer starts at zero: an untrained network returns the interpolated depth and equal
+    affinities.
+
+    Args:
+        inputs: channels of the input.
+        pairs: affinity maps, one per pair of the half window; 0 for none.
+        layers: convolutions in all (the paper: 10, receptive field 21x21).
+        maps: feature maps of each.
+    """
+
+    def __init__(self, inputs: int, pairs: int, layers: int = 10, maps: int = 64) -> None:
+        super().__init__()
+        if layers < 2:
+            raise ValueError(f"layers = {layers}, expected at least 2")
+        self.radius = layers
+        widths = [inputs, *[maps] * (layers - 1)]
+        blocks: list[nn.Module] = []
+        for before, after in itertools.pairwise(widths):
+            blocks += [nn.Conv2d(before, after, 3, padding=1), nn.ReLU(inplace=True)]
+        self.features = nn.Sequential(*blocks)
+        self.head = nn.Conv2d(maps, 1 + pairs, 3, padding=1)
+        self._initialise()
+
+    def _initialise(self) -> None:
+        for layer in self.features:
+            if isinstance(layer, nn.Conv2d):
+                nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+                nn.init.zeros_(layer.bias) if layer.bias is not None else None
+        nn.init.zeros_(self.head.weight)
+        if self.head.bias is not None:
+            nn.init.zeros_(self.head.bias)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, inputs, H, W) -> residual (B, 1, H, W) and affinities (B, pairs, H, W)."""
+        out = self.head(self.features(x))
+        return out[:, :1], out[:, 1:]

@@ -1,0 +1,66 @@
+"""The deep primal-dual network: FCN, then the unrolled solver on its two outputs."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from primaldepth.core.settings import Settings
+from primaldepth.networks.fcn import FCN
+from primaldepth.networks.unrolled import PrimalDualNet
+from primaldepth.operators.pairwise import half_window
+
+
+class NetworkSettings(Settings):
+    """Everything that fixes the shape of a network.
+
+    `input`: d reads depth alone, s also the guide's intensity; both read the noise map.
+    `iterations` = 0 leaves the primal-dual part out.
+    """
+
+    input: Literal["d", "s"] = "s"
+    layers: int = Field(10, ge=2)
+    maps: int = Field(64, ge=1)
+    window: int = Field(7, ge=3, le=17)
+    iterations: int = Field(20, ge=0)
+    model: str = "nlh-l2"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the joint network gives: the result and the FCN's outputs it was made from."""
+
+    depth: Tensor
+    first: Tensor
+    affinities: Tensor
+
+
+class DepthNet(nn.Module):
+    """FCN(d, noise[, guide]) -> first estimate and affinities -> PDN -> depth, all in normalised units."""
+
+    def __init__(self, settings: NetworkSettings) -> None:
+        super().__init__()
+        self.settings = settings
+        pairs = len(half_window(settings.window))
+        self.fcn = FCN(3 if settings.input == "s" else 2, pairs, settings.layers, settings.maps)
+        self.pdn: PrimalDualNet | None = None
+        if settings.iterations:
+            self.pdn = PrimalDualNet(settings.iterations, settings.window, settings.model)
+
+    @property
+    def radius(self) -> int:
+        """Pixels around a pixel that can change its result."""
+        return self.fcn.radius + (self.pdn.radius if self.pdn is not None else 0)
+
+    def forward(self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor) -> Estimate:
+        """All on the guide's grid, (B, 1, H, W): interpolated depth, its noise, trust in it, intensity."""
+        channels = [depth, sigma, guide] if self.settings.input == "s" else [depth, sigma]
+        residual, affinities = self.fcn(torch.cat(channels, dim=1))
+        first = depth + residual.float()
+        if self.pdn is None:
+            return Estimate(first, first, affinities)
+        with torch.autocast(depth.device.type, enabled=False):
+            result = self.pdn(first, affinities.float(), trust, guide)
+        return Estimate(result, first, affinities)

@@ -1,0 +1,43 @@
+"""Depth as networks see it: centred and scaled per frame, so that all units look alike."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.frame import Frame
+from primaldepth.data.noise import estimate_sigma
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """x -> (x - centre) / spread, one pair of numbers per image: (B, 1, 1, 1)."""
+
+    centre: Tensor
+    spread: Tensor
+
+    @classmethod
+    def of(cls, frame: Frame) -> "Scaling":
+        """Median, and half the range between the 5 % and 95 % quantiles of the valid samples."""
+        centres, spreads = [], []
+        for depth, valid in zip(frame.depth, frame.valid, strict=True):
+            values = depth[valid]
+            low, middle, high = torch.quantile(values, values.new_tensor([0.05, 0.5, 0.95]))
+            floor = 1e-3 * middle.abs() + 1e-12
+            centres.append(middle)
+            spreads.append(torch.maximum(0.5 * (high - low), floor))
+        return cls(torch.stack(centres).view(-1, 1, 1, 1), torch.stack(spreads).view(-1, 1, 1, 1))
+
+    def apply(self, depth: Tensor) -> Tensor:
+        """To the network's unit."""
+        return (depth - self.centre) / self.spread
+
+    def restore(self, depth: Tensor) -> Tensor:
+        """Back to the frame's unit."""
+        return depth * self.spread + self.centre
+
+
+def relative_sigma(frame: Frame, scaling: Scaling) -> Tensor:
+    """(B, 1, h, w) noise in the network's unit; estimated where the frame does not know it."""
+    sigma = frame.sigma if frame.sigma is not None else estimate_sigma(frame.depth, frame.valid)
+    return torch.where(frame.valid, sigma / scaling.spread, 0.0)
