@@ -36,7 +36,7 @@ def measure(run: Callable[[], object], device: str, *, repeats: int = 9, warmup:
 
 
 def _cuda_ms(run: Callable[[], object]) -> float:
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start, end = [torch.cuda.Event(enable_timing=True) for _ in range(2)]  # type: ignore[no-untyped-call]
     start.record()
     run()
     end.record()

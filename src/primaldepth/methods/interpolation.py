@@ -11,7 +11,7 @@ from primaldepth.operators.resampling import Kernel, resample
 
 @dataclass(frozen=True, slots=True)
 class Interpolation:
-    """Pixel centres at half-integers, border repeated; holes are filled before."""
+    """Pixel centres at half-integers, border mirrored; holes are filled before."""
 
     name: str
     kernel: Kernel

@@ -20,21 +20,22 @@ from primaldepth.variational import (
     preconditioned,
     solve,
 )
+from primaldepth.variational.models import Count, NotNegative, Positive
 
 
 class VariationalSettings(ModelParameters):
     """Parameters of a model and of its minimisation.
 
     lam weighs a sample whose noise is the frame's typical one; `ratio` balances dual against
-    primal steps; `levels` halvings of the grid are solved first, each starting the next.
+    primal steps; `levels` grids are solved, coarse to fine, each starting the next.
     """
 
-    lam: float = 1.0
-    iterations: int = 120
-    coarse_iterations: int = 80
-    levels: int = 4
-    ratio: float = 1.0
-    change_tolerance: float = 0.0
+    lam: Positive = 1.0
+    iterations: Count = 120
+    coarse_iterations: Count = 80
+    levels: Count = 4
+    ratio: Positive = 1.0
+    change_tolerance: NotNegative = 0.0
     sensor: Kernel = "bicubic"
 
 
@@ -105,9 +106,9 @@ class Variational:
         return torch.cat([depth, slopes], dim=1)
 
     def _levels(self, frame: Frame) -> int:
-        """Halvings of the guide's grid that stay at or above the samples' grid."""
+        """Grids to solve on: the guide's and its halvings, none coarser than the samples."""
         count = 1
-        while count < self.settings.levels and _halved(frame.high_size, count) >= frame.low_size:
+        while count < self.settings.levels and _covers(_halved(frame.high_size, count), frame.low_size):
             count += 1
         return count
 
@@ -137,6 +138,10 @@ class Variational:
             "stopped": solution.stopped,
         }
         return solution.u, info
+
+
+def _covers(size: tuple[int, int], other: tuple[int, int]) -> bool:
+    return size[0] >= other[0] and size[1] >= other[1]
 
 
 def _halved(size: tuple[int, int], level: int) -> tuple[int, int]:

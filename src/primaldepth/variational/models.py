@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
+from pydantic import AfterValidator, Field
 from torch import Tensor
 
 from primaldepth.core.settings import Settings
@@ -23,6 +24,17 @@ from primaldepth.variational.affinities import edge_tensor, guide_affinities
 from primaldepth.variational.energies import Energy, OnDepth, SimpleTerm, Term, Unconstrained
 from primaldepth.variational.penalties import Absolute, GroupNorm, Huber, Number, Penalty, Quadratic
 
+
+def _odd(value: int) -> int:
+    if value % 2 == 0:
+        raise ValueError("a window has an odd number of pixels on each side")
+    return value
+
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Window = Annotated[int, Field(ge=3, le=17), AfterValidator(_odd)]
 Size = tuple[int, int]
 Offsets = Sequence[Offset]
 
@@ -33,13 +45,13 @@ class ModelParameters(Settings):
     Depth is expected in units in which the noise has standard deviation about 1.
     """
 
-    beta: float = 9.0
-    gamma: float = 0.85
-    alpha_0: float = 2.0
-    window: int = 7
-    sigma_d: float = 3.0
-    sigma_v: float = 0.1
-    eps: float = 0.0
+    beta: NotNegative = 9.0
+    gamma: NotNegative = 0.85
+    alpha_0: Positive = 2.0
+    window: Window = 7
+    sigma_d: Positive = 3.0
+    sigma_v: Positive = 0.1
+    eps: NotNegative = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class Solution:
 def _measure(energy: Energy, before: State, after: State, iteration: int) -> Progress:
     value = energy.value(after.u)
     gap = energy.gap(after.u, after.p)
-    scale = after.u[:, :1].flatten(1).std(dim=1).clamp_min(1e-12)
+    scale = after.u[:, :1].flatten(1).std(dim=1, correction=0).clamp_min(1e-12)
     change = (after.u - before.u)[:, :1].flatten(1).pow(2).mean(dim=1).sqrt() / scale
     return Progress(
         iteration, float(value.max()), None if gap is None else float(gap.max()), float(change.max())
@@ -56,7 +56,7 @@ def _reason(
 ) -> Literal["gap", "change"] | None:
     if progress.gap is not None and progress.gap <= gap_tolerance * abs(progress.energy):
         return "gap"
-    return "change" if progress.change <= change_tolerance else None
+    return "change" if change_tolerance > 0.0 and progress.change <= change_tolerance else None
 
 
 def solve(

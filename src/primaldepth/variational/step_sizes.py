@@ -83,7 +83,7 @@ def check_step_sizes(energy: Energy, steps: StepSizes, like: Tensor) -> None:
     positive = [torch.as_tensor(step) for step in (steps.tau, *duals)]
     if not all(bool((step > 0).all()) and bool(torch.isfinite(step).all()) for step in positive):
         raise StepSizeError("step sizes must be positive and finite")
-    if not 0.0 <= float(steps.theta) <= 1.0:
+    if not 0.0 <= float(steps.theta) <= 1.0:  # the proof is for 1; smaller values only slow it down
         raise StepSizeError(f"theta = {steps.theta}, expected a value in [0, 1]")
     if all(step.numel() == 1 for step in positive):
         pairs = zip(duals, energy.squared_norms, strict=True)

@@ -1,0 +1,5 @@
+"""`python -m primaldepth`."""
+
+from primaldepth.cli.main import run
+
+run()
