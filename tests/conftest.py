@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin starve the other workers
+
 import pytest
 import torch
 from hypothesis import settings

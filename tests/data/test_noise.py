@@ -114,7 +114,7 @@ def test_noise_by_map():
 @pytest.mark.parametrize("wrong", ["kinect", "", "-1", "nan", "inf", -0.5, float("nan"), float("inf")])
 def test_wrong_noise_is_named(wrong):
     depth = plane()
-    with pytest.raises(InputError, match="^noise: "):
+    with pytest.raises(InputError, match=r"^noise: "):
         noise_map(wrong, depth, everywhere(depth))
 
 

@@ -17,7 +17,7 @@ def test_listed_settings_are_what_a_method_takes():
 
 
 def test_unknown_methods_name_the_nearest():
-    with pytest.raises(InputError, match="unknown method 'bicubc'; did you mean 'bicubic'.*known: nearest"):
+    with pytest.raises(InputError, match=r"unknown method 'bicubc'; did you mean 'bicubic'.*known: nearest"):
         create("bicubc")
 
 

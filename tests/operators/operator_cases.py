@@ -110,5 +110,10 @@ SMALL: dict[str, Factory] = (
     | named(wide_windows, (1, 1))
     | between_grids()
 )
-OPERATORS: dict[str, Factory] = SMALL | {f"|{name}|": magnitude_of(make) for name, make in SMALL.items()}
+MAGNITUDES: dict[str, Factory] = {
+    f"|{name}|": magnitude_of(make)
+    for name, make in SMALL.items()
+    if name.startswith("bicubic") or name.endswith(("7x9", "1x6", "1x1"))
+}
+OPERATORS: dict[str, Factory] = SMALL | MAGNITUDES
 LARGE: dict[str, Factory] = named(on_grid, (24, 20)) | named(wide_windows, (28, 28))

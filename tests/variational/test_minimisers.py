@@ -135,7 +135,7 @@ def test_all_step_sizes_lead_to_the_same_limit(name, tolerance):
     first = float(energy.value(start))
     choices = [StepSizes.uniform(energy), StepSizes.uniform(energy, 4.0), preconditioned(energy, f)]
     limits = [
-        solve(energy, start, steps, iterations=800, check_every=800).history[-1].energy for steps in choices
+        solve(energy, start, steps, iterations=600, check_every=600).history[-1].energy for steps in choices
     ]
     assert max(limits) < 0.9 * first
     assert max(limits) - min(limits) < tolerance * first
@@ -157,7 +157,7 @@ def directions(u, f):
 def test_no_perturbation_improves_the_limit(name):
     f = step_with_noise()
     energy = energy_of(name, f, parameters=NARROW)
-    u = minimise(name, energy, f).u
+    u = minimise(name, energy, f, 1200).u
     lowest = float(energy.value(u))
     assert lowest < 0.9 * float(energy.value(first_estimate(name, f)))
     for direction in directions(u, f):
@@ -189,6 +189,6 @@ def least_by_linear_programming(energy, f, lam):
 def test_absolute_models_reach_the_optimum_of_their_linear_program(name):
     f, lam = step_with_noise((6, 6)), 0.3 + uniform(1, 1, 6, 6, seed=8)
     energy = energy_of(name, f, lam, size=(6, 6), parameters=NARROW.model_copy(update={"eps": 0.0}))
-    found = minimise(name, energy, f, 2500).history[-1].energy
+    found = minimise(name, energy, f, 1500).history[-1].energy
     least = least_by_linear_programming(energy, f, lam)
     assert least - 1e-7 <= found <= least * (1 + 1e-3)

@@ -23,7 +23,7 @@ weights = st.one_of(st.just(0.0), st.floats(0.05, 4))
 
 @dataclass(frozen=True)
 class Case:
-    """A penalty of one number, with h(z), the points where its slope jumps or bends, and both ends of its slope."""
+    """A penalty of one number: its definition h, where its slope jumps or bends, both ends of its slope."""
 
     F: Penalty
     h: Callable[[float], float]

@@ -1,5 +1,8 @@
 """The loop around the step: resume, early stops, reports."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from problems import energy_of, first_estimate, step_with_noise
@@ -108,3 +111,20 @@ def test_step_sizes_are_checked_before_the_first_step():
     with pytest.raises(StepSizeError, match="may diverge"):
         solve(energy, f, StepSizes(1.0, (1.0,)), iterations=3, check_every=1, callback=seen.append)
     assert not seen
+
+
+THREADS = """
+import torch
+torch.set_num_threads(1)
+from primaldepth.core.frame import Frame
+from primaldepth.methods import create
+depth = torch.ones(1, 1, 8, 8)
+create("nlh-l2", {"iterations": 2})(Frame(depth, depth > 0, torch.ones(1, 1, 8, 8)))
+print(torch.get_num_threads())
+"""
+
+
+def test_the_callers_number_of_threads_is_respected():
+    """In a process of its own, since compiled code starts its threads once."""
+    found = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "1"

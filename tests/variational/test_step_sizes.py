@@ -114,8 +114,9 @@ def test_there_is_one_dual_step_per_term():
         check_step_sizes(energy, StepSizes(0.1, (0.1,)), u)
 
 
-@pytest.mark.parametrize("theta", [-0.1, 1.5, float("nan")])
+@pytest.mark.parametrize("theta", [-0.1, 0.0, 1.5, float("nan")])
 def test_theta_lies_between_zero_and_one(theta):
+    """Without extrapolation (theta = 0) the iteration circles around the solution for ever."""
     energy, u = problem("nlh-l2")
     with pytest.raises(StepSizeError, match="theta"):
         check_step_sizes(energy, StepSizes(0.01, (0.01,), theta), u)

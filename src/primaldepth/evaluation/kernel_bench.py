@@ -52,7 +52,7 @@ class Problem:
         rows = torch.tensor([0.5, 1 / 48, 0.01, 5.0, 1.0], device=device).repeat(ITERATIONS, 1)
         for tensor in (f, w, c, rows):
             tensor.requires_grad_(learn)
-        return cls(State(f, f, (0.1 * w,)), w, f, c, rows)
+        return cls(State(f, f, (0.1 * w.detach(),)), w, f, c, rows)
 
     def run(self, storage: torch.dtype | None = None) -> State:
         """All iterations on the backend in force."""

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from primaldepth.operators.pairwise import triton_kernels as kernels
 
-TILE_Y, TILE_X = 4, 128
+TILE_Y, TILE_X, WARPS = 2, 128, 4
 
 
 def _tiles(height: int, width: int, images: int) -> tuple[int, int, int]:
@@ -38,7 +38,7 @@ def forward(
     grid = _tiles(height, width, images)
     kernels.forward_kernel[grid](
         u, u_bar, p, w, f, c, coefficients, *out, height, width, p.stride(0), w.stride(0),
-        RADIUS=_radius(pairs), PAIRS=pairs, BY=TILE_Y, BX=TILE_X, num_warps=4,
+        RADIUS=_radius(pairs), PAIRS=pairs, BY=TILE_Y, BX=TILE_X, num_warps=WARPS,
     )  # fmt: skip
 
 
@@ -58,20 +58,20 @@ class Iterations(torch.autograd.Function):
             new = (torch.empty_like(u), torch.empty_like(u), torch.empty_like(p))
             forward(*states[-1], w, f, c, row, new)
             states.append(new)
-        ctx.save_for_backward(w, f, c, coefficients)
-        ctx.states = states
+        ctx.save_for_backward(w, f, c, coefficients, *(tensor for state in states for tensor in state))
         return states[-1]
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
         """The iterations in reverse."""
-        w, f, c, coefficients = ctx.saved_tensors
+        w, f, c, coefficients, *kept = ctx.saved_tensors
+        states = [tuple(kept[i : i + 3]) for i in range(0, len(kept), 3)]
         grad_u, grad_bar, grad_p = (grad.contiguous() for grad in grads)
         grad_w = torch.empty_like(w)
         grad_f, grad_c = torch.zeros_like(f), torch.zeros_like(c)
         rows = torch.zeros_like(coefficients)
         for n in range(len(coefficients) - 1, -1, -1):
-            state, following = ctx.states[n], ctx.states[n + 1]
+            state, following = states[n], states[n + 1]
             grad_div, grad_u, primal = _primal_backward(
                 (grad_u, grad_bar), state[0], following[0], (f, c), coefficients[n], (grad_f, grad_c)
             )
@@ -116,7 +116,7 @@ def _dual_backward(
     grad_p, grad_bar = torch.empty_like(p_next), torch.empty_like(u_bar)
     kernels.dual_backward_kernel[grid](
         *grads, u_bar, p_next, w, row, grad_p, grad_w, grad_bar, partial, height, width, w.stride(0),
-        FIRST=first, RADIUS=_radius(pairs), PAIRS=pairs, BY=TILE_Y, BX=TILE_X, num_warps=4,
+        FIRST=first, RADIUS=_radius(pairs), PAIRS=pairs, BY=TILE_Y, BX=TILE_X, num_warps=WARPS,
     )  # fmt: skip
     return grad_p, grad_bar, partial.sum(0)
 
