@@ -7,6 +7,7 @@ import torch
 
 from primaldepth.core.frame import Frame
 from primaldepth.methods import create
+from primaldepth.methods.variational import _enlarge
 from primaldepth.variational import MODELS
 
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -60,6 +61,28 @@ def test_noisy_samples_count_less():
         create("nlh-l2", SHORT)(each).depth[..., 12:16, 24:28].mean() for each in frames
     )
     assert abs(doubted - clean) < 0.5 * (trusted - clean)
+
+
+@every_model
+def test_twice_the_noise_is_a_quarter_or_half_of_the_trust(name):
+    """The weight of a sample is c / sigma^2 with squared, c / sigma with absolute errors."""
+    frame, _ = noisy_step()
+    sigma, confidence = frame.sigma.clone(), torch.ones_like(frame.depth)
+    sigma[..., 3, 6] *= 2
+    confidence[..., 3, 6] = 0.25 if MODELS[name].norm == "l2" else 0.5
+    loud, doubted = replace(frame, sigma=sigma), replace(frame, confidence=confidence)
+    difference = create(name, SHORT)(loud).depth - create(name, SHORT)(doubted).depth
+    assert difference.abs().max() < 1e-5
+    assert (create(name, SHORT)(loud).depth - create(name, SHORT)(frame).depth).abs().max() > 1e-3
+
+
+def test_slopes_shrink_with_the_pixels():
+    """Depth and slopes of a plane stay those of the same plane on a finer grid."""
+    u = torch.cat(
+        [torch.arange(4.0).expand(1, 1, 3, 4), torch.full((1, 1, 3, 4), 6.0), torch.ones(1, 1, 3, 4)], dim=1
+    )
+    finer = _enlarge(u, (6, 16))
+    assert torch.allclose(finer[0, :, 2, 8], torch.tensor([1.625, 3.0, 0.25]))
 
 
 def levels_solved(low, high):
