@@ -126,8 +126,15 @@ class Resample(LinearOperator):
 
     def magnitude(self) -> LinearOperator:
         """The same with absolute weights."""
+        return self._like(self.rows.abs(), self.columns.abs())
+
+    def window(self, rows: slice, columns: slice) -> "Resample":
+        """The operator that gives only these rows and columns of the output."""
+        return self._like(self.rows[rows], self.columns[columns])
+
+    def _like(self, rows: Tensor, columns: Tensor) -> "Resample":
         other = Resample.__new__(Resample)
-        other._set(self.rows.abs().numpy(), self.columns.abs().numpy(), self.in_shape[0])
+        other._set(rows.numpy(), columns.numpy(), self.in_shape[0])
         return other
 
 

@@ -1,0 +1,36 @@
+"""`primaldepth bench`: how fast the kernels and the networks run on this machine."""
+
+from dataclasses import asdict
+
+import typer
+
+from primaldepth.api import pick_device
+from primaldepth.cli.output import note, show_json, show_table
+from primaldepth.core.errors import InputError
+from primaldepth.evaluation.kernel_bench import BenchRow, bench_kernels
+from primaldepth.evaluation.model_bench import bench_models
+from primaldepth.evaluation.timing import machine
+
+
+def bench(
+    what: str = typer.Argument(metavar="WHAT", help="kernels or models."),
+    device: str = typer.Option("auto", "--device", metavar="DEVICE", help="auto, cpu or cuda."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Measure speed: median of repeated runs, the torch definition in the same run, and the floor."""
+    kinds = {"kernels": bench_kernels, "models": bench_models}
+    if what not in kinds:
+        raise InputError(f"bench: '{what}' is not one of {', '.join(kinds)}")
+    place = pick_device(device).type
+    note(f"measuring {what} on {machine(place)}; a minute or two")
+    rows = kinds[what](place)
+    if as_json:
+        show_json({"machine": machine(place), "rows": [asdict(row) for row in rows]})
+        return
+    columns = ["what", "backend", "ms", "torch ms", "speed-up", "floor ms", "MiB", "torch MiB"]
+    show_table(machine(place), columns, [_line(row) for row in rows], left=2)
+
+
+def _line(row: BenchRow) -> list[str]:
+    times = [f"{row.ms:.2f}", f"{row.reference_ms:.2f}", f"{row.speedup:.1f}x", f"{row.floor_ms:.2f}"]
+    return [row.name, row.backend, *times, f"{row.peak_mib:.0f}", f"{row.reference_peak_mib:.0f}"]

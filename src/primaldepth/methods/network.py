@@ -1,0 +1,138 @@
+"""Networks as methods: normalise, run whole or in tiles, restore the unit."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.methods.holes import fill_holes, measured_mask
+from primaldepth.networks import DepthNet
+from primaldepth.networks.normalisation import Scaling, relative_sigma
+from primaldepth.operators.resampling import Resample
+
+BYTES_PER_PIXEL = 2000  # measured peak of FCN and 20 iterations in float32, with room to spare
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A rectangle of the guide's grid: rows top..bottom, columns left..right."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+    def grown(self, margin: int, size: tuple[int, int]) -> "Window":
+        """With a margin on every side, cut at the frame's border."""
+        return Window(
+            max(0, self.top - margin),
+            min(size[0], self.bottom + margin),
+            max(0, self.left - margin),
+            min(size[1], self.right + margin),
+        )
+
+    def cut(self, image: Tensor) -> Tensor:
+        """The part of (B, C, H, W) it covers."""
+        return image[:, :, self.top : self.bottom, self.left : self.right]
+
+    def inside(self, outer: "Window") -> "Window":
+        """The same rectangle in the coordinates of `outer`."""
+        dy, dx = outer.top, outer.left
+        return Window(self.top - dy, self.bottom - dy, self.left - dx, self.right - dx)
+
+
+def tiles(size: tuple[int, int], tile: int) -> Iterator[Window]:
+    """Windows of at most tile x tile that cover the frame, row by row."""
+    for top in range(0, size[0], tile):
+        for left in range(0, size[1], tile):
+            yield Window(top, min(size[0], top + tile), left, min(size[1], left + tile))
+
+
+def tile_for_memory(gib: float, radius: int) -> int:
+    """The largest tile whose window, margin included, stays within `gib`."""
+    side = int(math.sqrt(gib * 2**30 / BYTES_PER_PIXEL)) - 2 * radius
+    if side < 32:
+        raise InputError(
+            f"memory: {gib} GiB is too little for tiles with a margin of {radius} px; allow more"
+        )
+    return side
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkInputs:
+    """The frame in the network's unit, still at low resolution, so that any window can be made from it."""
+
+    depth: Tensor
+    sigma: Tensor
+    trust: Tensor
+    scaling: Scaling
+
+    @classmethod
+    def of(cls, frame: Frame) -> "NetworkInputs":
+        """Normalised; holes filled in depth and noise, but not trusted."""
+        scaling = Scaling.of(frame)
+        depth = torch.where(frame.valid, scaling.apply(frame.depth), 0.0)
+        trust = frame.valid.to(depth.dtype)
+        if frame.confidence is not None:
+            trust = torch.where(frame.valid, frame.confidence, 0.0)
+        sigma = fill_holes(relative_sigma(frame, scaling), frame.valid)
+        return cls(fill_holes(depth, frame.valid), sigma, trust, scaling)
+
+    def window(self, part: Window, size: tuple[int, int], guide: Tensor) -> tuple[Tensor, ...]:
+        """Interpolated depth, noise and trust, and the intensity, of one window: (B, 1, rows, columns)."""
+        low = (int(self.depth.shape[2]), int(self.depth.shape[3]))
+        enlarge = Resample(low, size, "bilinear").window(
+            slice(part.top, part.bottom), slice(part.left, part.right)
+        )
+        maps = [enlarge(image) for image in (self.depth, self.sigma, self.trust)]
+        return *maps, part.cut(guide).mean(dim=1, keepdim=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network as a method.
+
+    Args:
+        tile: side of the tiles in pixels, or None for the whole frame at once. Tiles overlap by the
+            network's reach, so the result is that of the whole frame.
+        memory_gib: choose the tile so that this much memory suffices.
+        precision: of the convolutions; the primal-dual part keeps float32.
+    """
+
+    name: str
+    net: DepthNet
+    tile: int | None = None
+    memory_gib: float | None = None
+    precision: torch.dtype = torch.float32
+
+    def __call__(self, frame: Frame) -> Prediction:
+        """Estimate window by window."""
+        inputs, size = NetworkInputs.of(frame), frame.high_size
+        depth = frame.depth.new_empty((frame.depth.shape[0], 1, *size))
+        with torch.no_grad():
+            for part in tiles(size, self._tile(size)):
+                outer = part.grown(self.net.radius, size)
+                result = inputs.scaling.restore(self._run(inputs.window(outer, size, frame.guide)))
+                part.cut(depth)[:] = part.inside(outer).cut(result)
+        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
+
+    def _run(self, maps: tuple[Tensor, ...]) -> Tensor:
+        depth, sigma, trust, guide = maps
+        with torch.autocast(depth.device.type, self.precision, enabled=self.precision != torch.float32):
+            estimate = self.net(depth, sigma, trust, guide)
+        result: Tensor = estimate.depth
+        return result
+
+    def _tile(self, size: tuple[int, int]) -> int:
+        if self.tile is not None:
+            return self.tile
+        whole = max(size)
+        return (
+            whole
+            if self.memory_gib is None
+            else min(whole, tile_for_memory(self.memory_gib, self.net.radius))
+        )
