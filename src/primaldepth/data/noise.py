@@ -56,6 +56,10 @@ def _second_difference(image: Tensor, mask: Tensor, dim: int) -> Tensor:
 def noise_map(noise: str | float | Tensor, depth: Tensor, valid: Tensor) -> Tensor:
     """Sigma of every sample, (B, 1, h, w), from "auto", a number, a map, or a sensor's name."""
     if isinstance(noise, Tensor):
+        if noise.shape != depth.shape and noise.numel() != 1:
+            raise InputError(
+                f"noise: map of shape {tuple(noise.shape)}, but the depth has {tuple(depth.shape)}"
+            )
         return noise.to(depth).expand_as(depth)
     if isinstance(noise, str) and noise == "auto":
         return torch.maximum(estimate_sigma(depth, valid), AUTO_FLOOR * local_mean(depth, valid))

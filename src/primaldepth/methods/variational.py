@@ -87,7 +87,7 @@ class Variational:
         with torch.no_grad():
             normal = Normalised.of(frame)
             lam = self._weights(frame, normal.sigma)
-            u = self._first_estimate(frame, normal)
+            u = self._first_estimate(frame, normal, lam)
             info: dict[str, Any] = {}
             for level in range(self._levels(frame) - 1, -1, -1):
                 u, info = self._solve_level(frame, normal, lam, u, level)
@@ -100,8 +100,10 @@ class Variational:
         trust = frame.valid.to(sigma.dtype) if frame.confidence is None else frame.confidence
         return torch.where(frame.valid, self.settings.lam * trust / sigma**power, 0.0)
 
-    def _first_estimate(self, frame: Frame, normal: Normalised) -> Tensor:
-        depth = fill_holes(normal.depth, frame.valid)
+    def _first_estimate(self, frame: Frame, normal: Normalised, lam: Tensor) -> Tensor:
+        known = lam > 0
+        known = torch.where(known.flatten(1).any(dim=1).view(-1, 1, 1, 1), known, frame.valid)
+        depth = fill_holes(normal.depth, known)
         slopes = depth.new_zeros((depth.shape[0], MODELS[self.name].channels - 1, *frame.low_size))
         return torch.cat([depth, slopes], dim=1)
 

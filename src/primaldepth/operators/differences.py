@@ -77,6 +77,11 @@ class SymmetrizedGradient(LinearOperator):
         return SymmetrizedGradient((self.in_shape[1], self.in_shape[2]), 1.0)
 
 
+def _inside(v: Tensor) -> Tensor:
+    """V without its last row in y and its last column in x, where no difference exists."""
+    return torch.cat([pad(v[:, :1, :-1], (0, 0, 0, 1)), pad(v[:, 1:, :, :-1], (0, 1))], dim=1)
+
+
 class GradientMinusField(LinearOperator):
     """(u, v) -> grad u - v: (3, H, W) -> (2, H, W), the coupling of TGV; ||.||^2 <= 8 + 1."""
 
@@ -89,11 +94,11 @@ class GradientMinusField(LinearOperator):
 
     def forward(self, u: Tensor) -> Tensor:
         """Grad u - v."""
-        return self.gradient.forward(u[:, :1]) + self.field_sign * u[:, 1:]
+        return self.gradient.forward(u[:, :1]) + self.field_sign * _inside(u[:, 1:])
 
     def adjoint(self, p: Tensor) -> Tensor:
         """(grad' p, -p)."""
-        return torch.cat([self.gradient.adjoint(p), self.field_sign * p], dim=1)
+        return torch.cat([self.gradient.adjoint(p), self.field_sign * _inside(p)], dim=1)
 
     def magnitude(self) -> LinearOperator:
         """Sums instead of differences."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+import torch
 from pydantic import AfterValidator, Field
 from torch import Tensor
 
@@ -73,7 +74,8 @@ class DataTerm:
     @property
     def penalty(self) -> Penalty:
         """The penalty of A u."""
-        return Quadratic(self.f, self.lam) if self.norm == "l2" else Absolute(self.f, self.lam)
+        f = torch.where(self.lam > 0, self.f, 0.0)
+        return Quadratic(f, self.lam) if self.norm == "l2" else Absolute(f, self.lam)
 
     def split(self, channels: int, size: tuple[int, int]) -> tuple[tuple[Term, ...], SimpleTerm]:
         """On the grid of u it is a simple term; through an operator it gets a dual variable."""

@@ -178,9 +178,9 @@ class Absolute(Penalty):
         return _per_image(p * self.f)
 
     def prox(self, z: Tensor, tau: Number) -> Tensor:
-        """F plus z - f shrunk by tau lam."""
-        departure = z - self.f
-        return self.f + torch.sign(departure) * (departure.abs() - tau * self.lam).clamp_min(0.0)
+        """Z moved towards f by at most tau lam; written so that lam = 0 leaves z exactly as it is."""
+        most = torch.as_tensor(tau * self.lam, dtype=z.dtype, device=z.device)
+        return z - torch.clamp(z - self.f, -most, most)
 
     def prox_conjugate(self, p: Tensor, sigma: Number) -> Tensor:
         """Clamp p - sigma f to [-lam, lam]."""

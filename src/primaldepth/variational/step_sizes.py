@@ -50,6 +50,12 @@ def _row_sums(term: Term, like: Tensor) -> Tensor:
     return rows.clamp_min(1e-6)
 
 
+def _floor(weight: Tensor) -> Tensor:
+    """1e-3 of the largest weight of each image: no image knows of the others in its batch."""
+    largest = weight.amax(dim=(1, 2, 3), keepdim=True) if weight.ndim == 4 else weight
+    return (1e-3 * largest).clamp_min(1e-12)
+
+
 def preconditioned(energy: Energy, like: Tensor, ratio: float = 1.0) -> StepSizes:
     """Diagonal steps: sigma_i = ratio s_i / |K_i| 1,  tau = 1 / (ratio sum_i |K_i|' s_i).
 
@@ -61,9 +67,10 @@ def preconditioned(energy: Energy, like: Tensor, ratio: float = 1.0) -> StepSize
     columns = torch.zeros((), dtype=like.dtype, device=like.device)
     for term in energy.terms:
         weight = torch.as_tensor(term.F.dual_scale, dtype=like.dtype, device=like.device)
-        floor = max(1e-3 * float(weight.max()), 1e-12)
+        pairwise = _is_pairwise(term.K)
+        floor = 1e-3 if pairwise else _floor(weight)
         scale = (weight + floor).expand(-1 if weight.ndim == 4 else 1, *term.K.out_shape)
-        if _is_pairwise(term.K):  # |K| 1 = 2 for every pair
+        if pairwise:  # |K| 1 = 2 for every pair
             sigma.append(WeightedStep(ratio * floor / 2, ratio / 2, weight))
         else:
             sigma.append(ratio * scale / _row_sums(term, like))
@@ -83,8 +90,8 @@ def check_step_sizes(energy: Energy, steps: StepSizes, like: Tensor) -> None:
     positive = [torch.as_tensor(step) for step in (steps.tau, *duals)]
     if not all(bool((step > 0).all()) and bool(torch.isfinite(step).all()) for step in positive):
         raise StepSizeError("step sizes must be positive and finite")
-    if not 0.0 <= float(steps.theta) <= 1.0:  # the proof is for 1; smaller values only slow it down
-        raise StepSizeError(f"theta = {steps.theta}, expected a value in [0, 1]")
+    if float(steps.theta) != 1.0:  # below 1 the iteration can circle for ever
+        raise StepSizeError(f"theta = {steps.theta}, and convergence is only proven for 1")
     if all(step.numel() == 1 for step in positive):
         pairs = zip(duals, energy.squared_norms, strict=True)
         product = float(steps.tau) * sum(float(sigma) * square for sigma, square in pairs)

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Array = NDArray[np.floating[Any]]
-_MAX_THREADS = numba.get_num_threads()
+_threads = torch.get_num_threads()
+_MAX_THREADS = numba.get_num_threads()  # starts its threads, which resets torch's number too
+torch.set_num_threads(_threads)
 
 
 @numba.njit(fastmath=True, error_model="numpy", cache=True)
@@ -155,8 +157,9 @@ def dual_step(
     images, _, height, width = p.shape
     out = torch.empty_like(p, memory_format=torch.contiguous_format) if out is None else out
     reach = max(1, max(-dy for dy, _ in offsets))
-    numba.set_num_threads(min(torch.get_num_threads(), _MAX_THREADS))
-    bands = max(1, min(numba.get_num_threads(), height // (4 * reach)))
+    threads = min(torch.get_num_threads(), _MAX_THREADS)
+    bands = max(1, min(threads, height // (4 * reach)))
+    numba.set_num_threads(min(threads, images * bands))
     div = u_bar.new_empty((images, height, width))
     halo = np.empty((images, bands, reach, width), dtype=div.numpy().dtype)
     steps = np.array(step, dtype=halo.dtype)

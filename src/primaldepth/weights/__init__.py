@@ -1,0 +1,1 @@
+"""Trained weights: NAME-xSCALE.safetensors, each with its card NAME-xSCALE.json beside it."""
