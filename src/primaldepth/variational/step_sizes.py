@@ -12,6 +12,7 @@ from primaldepth.variational.fused import WeightedStep
 from primaldepth.variational.penalties import GroupNorm, Number
 
 TOLERANCE = 1e-5
+PAIR_FLOOR = 1e-3  # added to the weights of pairs, which lie in [0, 1], so that no step is 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,10 @@ def preconditioned(energy: Energy, like: Tensor, ratio: float = 1.0) -> StepSize
     for term in energy.terms:
         weight = torch.as_tensor(term.F.dual_scale, dtype=like.dtype, device=like.device)
         pairwise = _is_pairwise(term.K)
-        floor = 1e-3 if pairwise else _floor(weight)
-        scale = (weight + floor).expand(-1 if weight.ndim == 4 else 1, *term.K.out_shape)
+        scale = weight + (PAIR_FLOOR if pairwise else _floor(weight))
+        scale = scale.expand(-1 if weight.ndim == 4 else 1, *term.K.out_shape)
         if pairwise:  # |K| 1 = 2 for every pair
-            sigma.append(WeightedStep(ratio * floor / 2, ratio / 2, weight))
+            sigma.append(WeightedStep(ratio * PAIR_FLOOR / 2, ratio / 2, weight))
         else:
             sigma.append(ratio * scale / _row_sums(term, like))
         columns = columns + term.K.magnitude().adjoint(scale.contiguous())
