@@ -1,5 +1,5 @@
 """Networks for other runtimes."""
 
-# from primaldepth.export.onnx import Parity, check_parity, export_onnx
+from primaldepth.export.onnx import Parity, check_parity, export_onnx
 
-# __all__ = ["Parity", "check_parity", "export_onnx"]
+__all__ = ["Parity", "check_parity", "export_onnx"]

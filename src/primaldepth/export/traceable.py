@@ -38,18 +38,18 @@ class MaskedConvolution(LinearOperator):
 
     def __init__(self, kernel: Tensor, mask: Tensor) -> None:
         self.kernel, self.mask = kernel, mask
+        self.mirrored = kernel.flip(2, 3).transpose(0, 1).contiguous()
         height, width = mask.shape[2], mask.shape[3]
         self.in_shape = (kernel.shape[1], height, width)
         self.out_shape = (kernel.shape[0], height, width)
 
     def forward(self, u: Tensor) -> Tensor:
-        """M (k * u)."""
+        """Convolved, then masked."""
         return self.mask * conv2d(u, self.kernel, padding=self.kernel.shape[-1] // 2)
 
     def adjoint(self, p: Tensor) -> Tensor:
         """The mirrored kernel on what the mask leaves."""
-        mirrored = self.kernel.flip(2, 3).transpose(0, 1).contiguous()
-        return conv2d(self.mask * p, mirrored, padding=self.kernel.shape[-1] // 2)
+        return conv2d(self.mask * p, self.mirrored, padding=self.kernel.shape[-1] // 2)
 
     @property
     def norm_bound(self) -> float:
@@ -126,12 +126,12 @@ class TraceableSolver(nn.Module):
     def forward(self, f: Tensor, affinities: Tensor, trust: Tensor, guide: Tensor) -> Tensor:
         """As `PrimalDualNet.forward`."""
         model = self.pdn.model
-        support, operators = self.pdn.support(affinities, guide), None
+        support = self.pdn.support(affinities, guide)
+        operators = self._operators(support)
         data = Quadratic if model.norm == "l2" else Absolute
         u = torch.cat([f, *[torch.zeros_like(f)] * (model.channels - 1)], dim=1)
         state: State | None = None
         for (sigma, tau, eps, lam, theta), alpha_0 in zip(self.rows, self.alpha, strict=True):
-            operators = self._operators(support) if operators is None else operators
             terms = self._terms(operators, support, alpha_0, eps)
             energy = Energy(terms, OnDepth(data(f, lam * trust)))
             state = State.start(energy, u) if state is None else state
@@ -183,5 +183,7 @@ class TraceableNet(nn.Module):
         """(1, 1, H, W) each -> depth (1, 1, H, W)."""
         channels = [depth, sigma, guide] if self.reads_guide else [depth, sigma]
         residual, affinities = self.fcn(torch.cat(channels, dim=1))
-        first = depth + residual
-        return first if self.solver is None else self.solver(first, affinities, trust, guide)
+        result: Tensor = depth + residual
+        if self.solver is not None:
+            result = self.solver(result, affinities, trust, guide)
+        return result

@@ -1,7 +1,19 @@
 """The fully convolutional network, the unrolled primal-dual solver, and the two joined."""
 
+from primaldepth.networks.card import ModelCard
 from primaldepth.networks.fcn import FCN
 from primaldepth.networks.joint import DepthNet, Estimate, NetworkSettings
 from primaldepth.networks.unrolled import PrimalDualNet
+from primaldepth.networks.zoo import from_pretrained, load, save_model
 
-__all__ = ["FCN", "DepthNet", "Estimate", "NetworkSettings", "PrimalDualNet"]
+__all__ = [
+    "FCN",
+    "DepthNet",
+    "Estimate",
+    "ModelCard",
+    "NetworkSettings",
+    "PrimalDualNet",
+    "from_pretrained",
+    "load",
+    "save_model",
+]

@@ -10,6 +10,25 @@ def _clamped(p, w, step, shrink):
 
 
 @triton.jit
+def _forward_pair(u_bar, p, w, p_out, bar, y, x, dy, dx, height, width, sigma, shrink):
+    """Write p+ of the pairs that start in the tile; return what it adds to the divergence, both ends."""
+    here = y * width + x
+    shift = dy * width + dx
+    inside = (y < height) & (x < width)
+    starts = inside & (y + dy >= 0) & (x + dx >= 0) & (x + dx < width)
+    ends = inside & (y - dy < height) & (x - dx >= 0) & (x - dx < width)
+    w_here = tl.load(w + here, inside, 0.0).to(tl.float32)
+    p_here = tl.load(p + here, inside, 0.0).to(tl.float32)
+    w_there = tl.load(w + here - shift, ends, 0.0).to(tl.float32)
+    p_there = tl.load(p + here - shift, ends, 0.0).to(tl.float32)
+    step = tl.where(starts, sigma * (bar - tl.load(u_bar + here + shift, starts, 0.0)), 0.0)
+    new = _clamped(p_here, w_here, step, shrink)
+    tl.store(p_out + here, new, inside)
+    back = sigma * (tl.load(u_bar + here - shift, ends, 0.0) - bar)
+    return tl.where(starts, new, 0.0) - tl.where(ends, _clamped(p_there, w_there, back, shrink), 0.0)
+
+
+@triton.jit
 def forward_kernel(
     u, u_bar, p, w, f, c, coefficients, u_out, u_bar_out, p_out,
     height, width, p_stride, w_stride,
@@ -18,7 +37,7 @@ def forward_kernel(
     y = tl.program_id(1) * BY + tl.arange(0, BY)[:, None]
     x = tl.program_id(0) * BX + tl.arange(0, BX)[None, :]
     image = tl.program_id(2).to(tl.int64)
-    area = height * width
+    area = tl.cast(height, tl.int64) * width
     u += image * area
     u_bar += image * area
     f += image * area
@@ -38,23 +57,16 @@ def forward_kernel(
     shrink = 1.0 / (1.0 + sigma * eps)
     bar = tl.load(u_bar + here, inside, 0.0)
     divergence = tl.zeros((BY, BX), tl.float32)
-    for k in tl.static_range(PAIRS):
-        dy = k // (2 * RADIUS + 1) - RADIUS
-        dx = k % (2 * RADIUS + 1) - RADIUS
-        shift = dy * width + dx
-        pair = here + k * area
-        starts = inside & (y + dy >= 0) & (x + dx >= 0) & (x + dx < width)
-        ends = inside & (y - dy < height) & (x - dx >= 0) & (x - dx < width)
-        w_here = tl.load(w + pair, inside, 0.0).to(tl.float32)
-        p_here = tl.load(p + pair, inside, 0.0).to(tl.float32)
-        w_there = tl.load(w + pair - shift, ends, 0.0).to(tl.float32)
-        p_there = tl.load(p + pair - shift, ends, 0.0).to(tl.float32)
-        step = tl.where(starts, sigma * (bar - tl.load(u_bar + here + shift, starts, 0.0)), 0.0)
-        new = _clamped(p_here, w_here, step, shrink)
-        tl.store(p_out + pair, new, inside)
-        back = sigma * (tl.load(u_bar + here - shift, ends, 0.0) - bar)
-        divergence += tl.where(starts, new, 0.0) - tl.where(
-            ends, _clamped(p_there, w_there, back, shrink), 0.0
+    for dy in range(-RADIUS, 0):
+        for j in tl.static_range(2 * RADIUS + 1):
+            k = (dy + RADIUS) * (2 * RADIUS + 1) + j
+            divergence += _forward_pair(
+                u_bar, p + k * area, w + k * area, p_out + k * area, bar, y, x, dy, j - RADIUS, height, width, sigma, shrink
+            )
+    for j in tl.static_range(RADIUS):
+        k = RADIUS * (2 * RADIUS + 1) + j
+        divergence += _forward_pair(
+            u_bar, p + k * area, w + k * area, p_out + k * area, bar, y, x, 0, j - RADIUS, height, width, sigma, shrink
         )
     old = tl.load(u + here, inside, 0.0)
     pull = tau * lam * tl.load(c + here, inside, 0.0)
@@ -91,6 +103,37 @@ def primal_backward_kernel(
 
 
 @triton.jit
+def _backward_pair(
+    grad_p, grad_div, u_bar, p_next, w, grad_p_out, grad_w, bar, pull, y, x, dy, dx, height, width, shrink,
+    FIRST: tl.constexpr,
+):  # fmt: skip
+    """Write the gradients of p and w; return that of p, what flows to u_bar, D and p+."""
+    here = y * width + x
+    shift = dy * width + dx
+    inside = (y < height) & (x < width)
+    starts = inside & (y + dy >= 0) & (x + dx >= 0) & (x + dx < width)
+    ends = inside & (y - dy < height) & (x - dx >= 0) & (x - dx < width)
+    p_here = tl.load(p_next + here, inside, 0.0)
+    w_here = tl.load(w + here, inside, 0.0)
+    total = tl.load(grad_p + here, inside, 0.0)
+    total += tl.where(starts, pull - tl.load(grad_div + here + shift, starts, 0.0), 0.0)
+    free = tl.abs(p_here) < w_here
+    through = tl.where(free, total * shrink, 0.0)
+    tl.store(grad_p_out + here, through, inside)
+    side = tl.where(p_here > 0.0, 1.0, tl.where(p_here < 0.0, -1.0, 0.0))
+    to_w = tl.where(free, 0.0, side * total)
+    if not FIRST:
+        to_w += tl.load(grad_w + here, inside, 0.0)
+    tl.store(grad_w + here, to_w, inside)
+    D = tl.where(starts, bar - tl.load(u_bar + here + shift, starts, 0.0), 0.0)
+    p_there = tl.load(p_next + here - shift, ends, 0.0)
+    w_there = tl.load(w + here - shift, ends, 0.0)
+    other = tl.load(grad_p + here - shift, ends, 0.0) + tl.load(grad_div + here - shift, ends, 0.0) - pull
+    incoming = tl.where(ends & (tl.abs(p_there) < w_there), other * shrink, 0.0)
+    return through, tl.where(starts, through, 0.0) - incoming, D, p_here
+
+
+@triton.jit
 def dual_backward_kernel(
     grad_p, grad_div, u_bar, p_next, w, coefficients, grad_p_out, grad_w, grad_bar_out, partial,
     height, width, w_stride, FIRST: tl.constexpr,
@@ -100,7 +143,7 @@ def dual_backward_kernel(
     y = tl.program_id(1) * BY + tl.arange(0, BY)[:, None]
     x = tl.program_id(0) * BX + tl.arange(0, BX)[None, :]
     image = tl.program_id(2).to(tl.int64)
-    area = height * width
+    area = tl.cast(height, tl.int64) * width
     grad_div += image * area
     u_bar += image * area
     grad_bar_out += image * area
@@ -119,33 +162,25 @@ def dual_backward_kernel(
     grad_bar = tl.zeros((BY, BX), tl.float32)
     to_sigma = tl.zeros((BY, BX), tl.float32)
     to_eps = tl.zeros((BY, BX), tl.float32)
-    for k in tl.static_range(PAIRS):
-        dy = k // (2 * RADIUS + 1) - RADIUS
-        dx = k % (2 * RADIUS + 1) - RADIUS
-        shift = dy * width + dx
-        pair = here + k * area
-        starts = inside & (y + dy >= 0) & (x + dx >= 0) & (x + dx < width)
-        ends = inside & (y - dy < height) & (x - dx >= 0) & (x - dx < width)
-        p_here = tl.load(p_next + pair, inside, 0.0)
-        w_here = tl.load(w + pair, inside, 0.0)
-        total = tl.load(grad_p + pair, inside, 0.0)
-        total += tl.where(starts, pull - tl.load(grad_div + here + shift, starts, 0.0), 0.0)
-        free = tl.abs(p_here) < w_here
-        through = tl.where(free, total * shrink, 0.0)
-        tl.store(grad_p_out + pair, through, inside)
-        side = tl.where(p_here > 0.0, 1.0, tl.where(p_here < 0.0, -1.0, 0.0))
-        to_w = tl.where(free, 0.0, side * total)
-        if not FIRST:
-            to_w += tl.load(grad_w + pair, inside, 0.0)
-        tl.store(grad_w + pair, to_w, inside)
-        D = tl.where(starts, bar - tl.load(u_bar + here + shift, starts, 0.0), 0.0)
+    for dy in range(-RADIUS, 0):
+        for j in tl.static_range(2 * RADIUS + 1):
+            k = (dy + RADIUS) * (2 * RADIUS + 1) + j
+            through, other, D, p_here = _backward_pair(
+                grad_p + k * area, grad_div, u_bar, p_next + k * area, w + k * area, grad_p_out + k * area,
+                grad_w + k * area, bar, pull, y, x, dy, j - RADIUS, height, width, shrink, FIRST,
+            )  # fmt: skip
+            grad_bar += sigma * other
+            to_sigma += through * (D - eps * p_here)
+            to_eps -= through * sigma * p_here
+    for j in tl.static_range(RADIUS):
+        k = RADIUS * (2 * RADIUS + 1) + j
+        through, other, D, p_here = _backward_pair(
+            grad_p + k * area, grad_div, u_bar, p_next + k * area, w + k * area, grad_p_out + k * area,
+            grad_w + k * area, bar, pull, y, x, 0, j - RADIUS, height, width, shrink, FIRST,
+        )  # fmt: skip
+        grad_bar += sigma * other
         to_sigma += through * (D - eps * p_here)
         to_eps -= through * sigma * p_here
-        grad_bar += tl.where(starts, sigma * through, 0.0)
-        p_there = tl.load(p_next + pair - shift, ends, 0.0)
-        w_there = tl.load(w + pair - shift, ends, 0.0)
-        other = tl.load(grad_p + pair - shift, ends, 0.0) + tl.load(grad_div + here - shift, ends, 0.0) - pull
-        grad_bar -= tl.where(ends & (tl.abs(p_there) < w_there), sigma * other * shrink, 0.0)
     tl.store(grad_bar_out + here, grad_bar, inside)
     program = (tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)) * tl.num_programs(0) + tl.program_id(
         0

@@ -1,0 +1,165 @@
+"""ONNX: one file that serves every image size, and the check that it computes what torch computes.
+
+Inputs `depth`, `sigma`, `trust`, `guide` and output `result`, all (1, 1, height, width) float32 in
+the network's units: depth centred and scaled as by `Scaling`. (ONNX gives every value one name, so
+the output cannot be called `depth` too.)
+"""
+
+import copy
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.errors import FileFormatError, InputError, MissingDependencyError, PrimalDepthError
+from primaldepth.core.seeds import generator
+from primaldepth.export.traceable import TraceableNet
+from primaldepth.io.atomic import write_bytes
+from primaldepth.networks import DepthNet
+from primaldepth.operators.pairwise import use_backend
+from primaldepth.version import __version__
+
+INPUTS = ("depth", "sigma", "trust", "guide")
+OUTPUT = "result"
+OLDEST_OPSET = 18
+_DEPTH_RANGE = 2.0  # of the random depth, which is uniform in [-1, 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Parity:
+    """Largest difference between onnxruntime and torch at one (height, width), over the depth range."""
+
+    size: tuple[int, int]
+    error: float
+
+
+def export_onnx(net: DepthNet, path: str | os.PathLike[str], opset: int = OLDEST_OPSET) -> None:
+    """Write `net` as one self-contained ONNX file with free height and width; batch and channels are 1.
+
+    The coefficients of the primal-dual part become numbers of the graph. Networks on any device are
+    exported from a float32 copy on the CPU.
+    """
+    _require("onnx", "onnxscript")
+    import onnx
+
+    if not OLDEST_OPSET <= opset <= onnx.defs.onnx_opset_version():
+        newest = onnx.defs.onnx_opset_version()
+        raise InputError(f"opset {opset} is not supported; use {OLDEST_OPSET} to {newest}")
+    traceable = TraceableNet(copy.deepcopy(net).cpu().float()).eval()
+    size = {2: torch.export.Dim("height", min=2), 3: torch.export.Dim("width", min=2)}
+    with torch.no_grad(), _quiet():
+        program = torch.onnx.export(
+            traceable,
+            random_input((24, 32)),
+            input_names=INPUTS,
+            output_names=(OUTPUT,),
+            dynamic_shapes=(size,) * len(INPUTS),
+            opset_version=opset,
+            dynamo=True,
+            verbose=False,
+        )
+    if program is None:
+        raise PrimalDepthError(f"{path}: torch returned no ONNX program")
+    model = program.model_proto
+    _describe(model, net)
+    onnx.checker.check_model(model)
+    write_bytes(path, model.SerializeToString(deterministic=True))
+
+
+def check_parity(
+    net: DepthNet,
+    path: str | os.PathLike[str],
+    sizes: Sequence[tuple[int, int]],
+    tolerance: float = 1e-4,
+) -> tuple[Parity, ...]:
+    """Compare the file with `net` on random input of each (height, width); more than `tolerance` is an error.
+
+    Args:
+        tolerance: allowed difference, as a part of the range of the depth.
+    """
+    session = _session(Path(path))
+    found = tuple(Parity(size, _difference(net, session, size)) for size in sizes)
+    for parity in found:
+        if not parity.error <= tolerance:
+            height, width = parity.size
+            raise PrimalDepthError(
+                f"{path}: differs from the network by {parity.error:.2g} of the depth range at "
+                f"{width}x{height}, allowed is {tolerance:.2g}; export it again from these weights"
+            )
+    return found
+
+
+def random_input(size: tuple[int, int], seed: int = 0) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Depth, sigma, trust (with holes) and guide, (1, 1, H, W) each."""
+    random = generator("onnx", seed, *size)
+    depth, sigma, trust, guide = torch.rand((4, 1, 1, *size), generator=random)
+    return 2.0 * depth - 1.0, 0.1 * sigma, (trust > 0.2).float(), guide
+
+
+def _difference(net: DepthNet, session: Any, size: tuple[int, int]) -> float:
+    images = random_input(size)
+    feed = {name: image.numpy() for name, image in zip(INPUTS, images, strict=True)}
+    ours = copy.deepcopy(net).cpu().float().eval()
+    with torch.no_grad(), use_backend("torch"):
+        expected = ours(*images).depth
+    (result,) = session.run([OUTPUT], feed)
+    return float((torch.from_numpy(result) - expected).abs().max()) / _DEPTH_RANGE
+
+
+def _session(path: Path) -> Any:
+    _require("onnxruntime")
+    import onnxruntime
+
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; write it with export_onnx")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors share no base class
+        raise FileFormatError(f"{path}: onnxruntime cannot read it; export the network again") from error
+    names = tuple(value.name for value in session.get_inputs())
+    if names != INPUTS:
+        raise FileFormatError(f"{path}: inputs {', '.join(names)}, expected {', '.join(INPUTS)}")
+    return session
+
+
+def _describe(model: Any, net: DepthNet) -> None:
+    """Our name and the settings in; what the exporter noted of this machine's files out."""
+    for part in (*model.graph.node, *model.graph.value_info, *model.graph.input, *model.graph.output):
+        part.doc_string = ""
+        del part.metadata_props[:]
+    del model.graph.metadata_props[:]
+    del model.metadata_props[:]
+    model.producer_name, model.producer_version = "primaldepth", __version__
+    model.metadata_props.add(key="settings", value=net.settings.model_dump_json())
+
+
+def _require(*packages: str) -> None:
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise MissingDependencyError(
+            f"ONNX export needs {', '.join(missing)}; install with pip install 'primaldepth[export]'"
+        )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The exporter's remarks about itself are of no use to those who export."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)

@@ -1,0 +1,68 @@
+"""The card beside every weight file: what the network is and how it came to be."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AwareDatetime, Field, FiniteFloat
+
+from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.core.settings import Settings
+from primaldepth.networks.joint import NetworkSettings
+
+
+class ModelCard(Settings):
+    """Provenance of one set of weights, stored as JSON.
+
+    Args:
+        name: of the method, such as fcn-pdn-s.
+        scale: upsampling factor it was trained for, or None for any.
+        settings: shape of the network.
+        sha256: of the weight file; filled in on saving.
+        created: when, with its time zone.
+        config: the resolved training configuration.
+        data: what it was trained on.
+        seed: of the training.
+        commit: of the code.
+        seconds: the training took.
+        scores: name of a measure -> its value.
+        notes: anything a user should know.
+    """
+
+    name: str = Field(min_length=1)
+    scale: Annotated[int, Field(ge=1)] | None
+    settings: NetworkSettings
+    sha256: str = Field("", pattern="^([0-9a-f]{64})?$")
+    created: AwareDatetime
+    config: dict[str, Any] = Field(default_factory=dict)
+    data: str = ""
+    seed: int = 0
+    commit: str = ""
+    seconds: float = Field(0.0, ge=0, allow_inf_nan=False)
+    scores: dict[str, FiniteFloat] = Field(default_factory=dict)
+    notes: str = ""
+
+    def to_json(self) -> bytes:
+        """The card as it is written."""
+        return (self.model_dump_json(indent=2) + "\n").encode()
+
+
+def read_card(path: Path) -> ModelCard:
+    """The card at `path`, every key known and in range."""
+    try:
+        values = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{path}: no model card beside the weights; copy it from where the weights came from"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{path}: not a JSON model card; copy it again from its source") from error
+    if not isinstance(values, dict):
+        found = type(values).__name__
+        raise FileFormatError(f"{path}: a {found}, expected a JSON object with the card's keys")
+    inner = values.get("settings")
+    if isinstance(inner, dict):
+        values["settings"] = NetworkSettings.parse(inner, f"{path}: settings")
+    return ModelCard.parse(values, str(path))

@@ -1,0 +1,188 @@
+"""Weights on disk: NAME.safetensors with NAME.json beside it, checked to the last tensor on reading."""
+
+import difflib
+import hashlib
+import os
+from importlib.resources import files
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.io.atomic import write_bytes
+from primaldepth.networks.card import ModelCard, read_card
+from primaldepth.networks.joint import DepthNet, NetworkSettings
+
+# Name -> whose weights it uses. fcn+nlh-* is the FCN's result put through an untrained solver.
+SHIPPED = {
+    "fcn-d": "fcn-d",
+    "fcn-s": "fcn-s",
+    "fcn+nlh-d": "fcn-d",
+    "fcn+nlh-s": "fcn-s",
+    "fcn-pdn-d": "fcn-pdn-d",
+    "fcn-pdn-s": "fcn-pdn-s",
+}
+SCALES = (2, 4, 8, 16)
+UNTRAINED = {"iterations": 20, "model": "nlh-l2"}
+_SUFFIXES = (".safetensors", ".json")
+_STORED = (torch.float32, torch.float16)
+
+
+def load(name: str, scale: int | None = None, device: torch.device | str = "cpu") -> DepthNet:
+    """The shipped network `name` for one scale, ready to use."""
+    if name not in SHIPPED:
+        near = difflib.get_close_matches(name, list(SHIPPED), n=1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise InputError(f"unknown network '{name}'{hint} (known: {', '.join(SHIPPED)})")
+    if scale not in SCALES:
+        known = ", ".join(map(str, SCALES))
+        raise InputError(f"network '{name}': scale {scale} is not one of {known}; give one of them")
+    path = weights_folder() / f"{SHIPPED[name]}-x{scale}.safetensors"
+    if not path.is_file():
+        raise InputError(
+            f"network '{name}': no trained weights exist yet for this name and scale {scale}; "
+            "train them, or read your own with from_pretrained"
+        )
+    net = from_pretrained(path)
+    return _moved(_with_untrained_solver(net) if "+nlh" in name else net, device)
+
+
+def weights_folder() -> Path:
+    """Where the shipped weights lie."""
+    return Path(str(files("primaldepth") / "weights"))
+
+
+def from_pretrained(path: str | os.PathLike[str]) -> DepthNet:
+    """The network saved at `path`: NAME.safetensors, NAME alone, or a folder that holds one network."""
+    weights, card_path = _pair(_found(Path(path)))
+    data = _read(weights)
+    card = read_card(card_path)
+    tensors = _parsed(weights, data)
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != card.sha256:
+        raise FileFormatError(
+            f"{weights}: sha256 {digest[:12]}, but {card_path.name} says {card.sha256[:12] or 'nothing'}; "
+            "the file is damaged or not the one the card describes, copy both again"
+        )
+    with torch.device("meta"):  # shapes alone: a wrong card cannot ask for memory
+        expected = _network(card.settings, card_path).state_dict()
+    _check_tensors(weights, tensors, expected)
+    net = DepthNet(card.settings)
+    net.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, strict=True)
+    return net.eval()
+
+
+def save_model(
+    path: str | os.PathLike[str], net: DepthNet, card: ModelCard, *, half: bool = False
+) -> ModelCard:
+    """Write NAME.safetensors and NAME.json, each atomically; returns the card with its sha256.
+
+    Args:
+        path: with or without the suffix.
+        half: store convolution kernels as float16; everything else stays float32.
+    """
+    from safetensors.torch import save
+
+    weights, card_path = _pair(Path(path))
+    if card.settings != net.settings:
+        raise InputError(f"{card_path}: the card's settings are not those of the network to be saved")
+    tensors = {name: _stored(tensor, half) for name, tensor in net.state_dict().items()}
+    for name, tensor in tensors.items():
+        if not bool(torch.isfinite(tensor).all()):
+            raise InputError(f"{weights}: '{name}' holds NaN or values too large; nothing was written")
+    data = save(tensors)
+    complete = ModelCard(**{**dict(card), "sha256": hashlib.sha256(data).hexdigest()})
+    write_bytes(weights, data)
+    write_bytes(card_path, complete.to_json())
+    return complete
+
+
+def _stored(tensor: Tensor, half: bool) -> Tensor:
+    kind = torch.float16 if half and tensor.ndim == 4 else torch.float32
+    return tensor.detach().cpu().to(kind).contiguous()
+
+
+def _pair(path: Path) -> tuple[Path, Path]:
+    """NAME.safetensors and NAME.json."""
+    name = path.name
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    if not name or path.name in _SUFFIXES:
+        raise InputError(f"{path}: give the name of a weight file")
+    return path.with_name(name + _SUFFIXES[0]), path.with_name(name + _SUFFIXES[1])
+
+
+def _found(path: Path) -> Path:
+    """A folder stands for the one network inside it."""
+    if not path.is_dir() or path.with_name(path.name + _SUFFIXES[0]).is_file():
+        return path
+    inside = sorted(path.glob("*.safetensors"))
+    if len(inside) != 1:
+        names = ", ".join(file.name for file in inside) or "none"
+        raise InputError(f"{path}: {len(inside)} weight files in this folder ({names}); name one of them")
+    return inside[0]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such weight file") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from error
+    if not data:
+        raise FileFormatError(f"{path}: the file is empty (0 bytes); copy it again from its source")
+    return data
+
+
+def _parsed(path: Path, data: bytes) -> dict[str, Tensor]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load as parse
+
+    try:
+        return parse(data)
+    except (SafetensorError, ValueError, KeyError, RuntimeError) as error:
+        raise FileFormatError(
+            f"{path}: truncated or not a safetensors file ({len(data)} bytes); copy it again from its source"
+        ) from error
+
+
+def _network(settings: NetworkSettings, card_path: Path) -> DepthNet:
+    try:
+        return DepthNet(settings)
+    except ValueError as error:
+        raise InputError(f"{card_path}: settings: {error}") from error
+
+
+def _check_tensors(path: Path, found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    """Exactly the expected names, shapes and stored types, all finite."""
+    advice = "the file does not belong to this card"
+    for name in sorted(set(expected) - set(found)):
+        raise FileFormatError(f"{path}: tensor '{name}' is missing; {advice}")
+    for name in sorted(set(found) - set(expected)):
+        raise FileFormatError(f"{path}: unknown tensor '{name}'; {advice}")
+    for name, tensor in found.items():
+        if tensor.shape != expected[name].shape:
+            shapes = f"{tuple(tensor.shape)}, expected {tuple(expected[name].shape)}"
+            raise FileFormatError(f"{path}: tensor '{name}' has shape {shapes}; {advice}")
+        if tensor.dtype not in _STORED:
+            raise FileFormatError(
+                f"{path}: tensor '{name}' is {tensor.dtype}, expected float32 or float16; convert it"
+            )
+        if not bool(torch.isfinite(tensor).all()):
+            raise FileFormatError(f"{path}: tensor '{name}' holds NaN or infinite values; train it again")
+
+
+def _with_untrained_solver(net: DepthNet) -> DepthNet:
+    """The same FCN followed by the classical iteration."""
+    full = DepthNet(NetworkSettings(**{**net.settings.model_dump(), **UNTRAINED}))
+    full.fcn.load_state_dict(net.fcn.state_dict())
+    return full.eval()
+
+
+def _moved(net: DepthNet, device: torch.device | str) -> DepthNet:
+    try:
+        return net.to(device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"device '{device}' cannot be used here; use cpu") from error

@@ -1,0 +1,148 @@
+"""Every fused backend computes what the definition computes, gradients included."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import kernel_cases
+import pytest
+import torch
+from kernel_cases import CASES, case_id, errors, problem, run, worst
+
+from primaldepth.core.errors import InputError, MissingDependencyError
+from primaldepth.operators.pairwise import backends, use_backend
+
+TOLERANCE = 2e-5
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+def check(report):
+    name, error = worst(report)
+    assert error <= TOLERANCE, f"{name}: {error:.2g}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_id)
+def test_numba_is_the_definition(case):
+    pytest.importorskip("numba")
+    check(errors("numba", case))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
+def test_interpreted_triton_is_the_definition():
+    child = subprocess.run(
+        [sys.executable, str(Path(kernel_cases.__file__)), "triton"],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.returncode == 0, child.stderr[-2000:]
+    reports = json.loads(child.stdout)
+    assert list(reports) == [case_id(case) for case in CASES]
+    found = {name: worst(report) for name, report in reports.items()}
+    assert {name: pair for name, pair in found.items() if not pair[1] <= TOLERANCE} == {}
+
+
+@pytest.mark.gpu
+@needs_cuda
+@pytest.mark.parametrize("case", CASES, ids=case_id)
+def test_compiled_triton_is_the_definition(case):
+    check(errors("triton", case, device="cuda"))
+
+
+@pytest.mark.gpu
+@needs_cuda
+def test_half_precision_storage_stays_close():
+    from primaldepth.operators.pairwise.triton import run as fused
+
+    arguments = [a.cuda() for a in problem((63, 63), 7, 2)]
+    exact, rounded = fused(*arguments)[0], fused(*arguments, storage=torch.bfloat16)[0]
+    assert (exact - rounded).abs().max() < 0.02
+
+
+def test_numba_bands_meet_without_a_seam():
+    """Several threads split the rows into bands; the result does not depend on how many."""
+    cpu = pytest.importorskip("primaldepth.operators.pairwise.cpu")
+    if cpu._MAX_THREADS < 2:
+        pytest.skip("one core")
+    arguments, before = problem((63, 9), 7, 2), torch.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            with torch.no_grad(), use_backend("numba"):
+                results.append(run(arguments, 7))
+    finally:
+        torch.set_num_threads(before)
+    for one, two in zip(*results, strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_numba_takes_both_float_types(dtype):
+    pytest.importorskip("numba")
+    arguments = [a.to(dtype) for a in problem((9, 8), 5, 1)]
+    with torch.no_grad(), use_backend("torch"):
+        expected = run(arguments, 5)
+    with torch.no_grad(), use_backend("numba"):
+        found = run(arguments, 5)
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == dtype
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_views_are_read_correctly():
+    pytest.importorskip("numba")
+    arguments = problem((7, 9), 5, 2)
+    views = [a.mT.contiguous().mT if a.ndim == 4 else a for a in arguments]
+    assert not views[2].is_contiguous()
+    with torch.no_grad(), use_backend("numba"):
+        for a, b in zip(run(views, 5), run(arguments, 5), strict=True):
+            assert a.equal(b)
+
+
+@pytest.mark.parametrize("name", ["numba", "triton"])
+def test_a_missing_backend_is_not_replaced(name, monkeypatch):
+    monkeypatch.setattr(backends, "available_backends", lambda: ("torch",))
+    with pytest.raises(MissingDependencyError, match=f"'{name}' cannot run here"), use_backend(name):
+        pass
+
+
+def test_an_unknown_backend_is_an_error():
+    with (
+        pytest.raises(InputError, match="'cuda' is not one of auto, torch, numba, triton"),
+        use_backend("cuda"),
+    ):
+        pass
+
+
+def test_triton_refuses_data_on_the_cpu(monkeypatch):
+    monkeypatch.setattr(backends, "available_backends", lambda: ("torch", "triton"))
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    arguments = problem((3, 3), 3, 1)
+    with (
+        use_backend("triton"),
+        pytest.raises(InputError, match="runs on cuda, but the data is on cpu"),
+    ):
+        run(arguments, 3)
+
+
+def test_numba_refuses_data_elsewhere():
+    pytest.importorskip("numba")
+    arguments = [a.to("meta") for a in problem((3, 3), 3, 1)]
+    with (
+        use_backend("numba"),
+        pytest.raises(InputError, match="runs on cpu, but the data is on meta"),
+    ):
+        run(arguments, 3)
+
+
+def test_the_choice_ends_with_its_block():
+    with use_backend("torch"):
+        assert backends.pick_backend(torch.zeros(1)) == "torch"
+    native = "numba" if "numba" in backends.available_backends() else "torch"
+    assert backends.pick_backend(torch.zeros(1)) == native
+    assert backends.pick_backend(torch.zeros(1, device="meta")) == "torch"
