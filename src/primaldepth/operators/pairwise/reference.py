@@ -90,8 +90,7 @@ class PairwiseSlope(LinearOperator):
         self.size, self.offsets, self.sign = size, tuple(offsets), sign
         self.in_shape = (3, *size)
         self.out_shape = (len(self.offsets), *size)
-        self._difference = PairwiseDifference(size, self.offsets, 1, sign)
-        self._mean = [PairwiseDifference(size, [offset], 1, 1.0) for offset in self.offsets]
+        self._ends = [ends(offset, size) for offset in self.offsets]
 
     def _slopes(self) -> list[tuple[float, float]]:
         """Coefficients of v in each pair: + d_k / 2, since x - y = -d_k."""
@@ -99,19 +98,21 @@ class PairwiseSlope(LinearOperator):
 
     def forward(self, u: Tensor) -> Tensor:
         """Departure of each pair from the plane through its mean slope."""
-        slopes = zip(self._mean, self._slopes(), strict=True)
-        along = [mean.forward(a * u[:, 1:2] + b * u[:, 2:3]) for mean, (a, b) in slopes]
-        return self._difference.forward(u[:, :1]) + torch.cat(along, dim=1)
+        out = u.new_zeros((u.shape[0], *self.out_shape))
+        for k, ((x, y), (a, b)) in enumerate(zip(self._ends, self._slopes(), strict=True)):
+            here, there = u[:, :, x[0], x[1]], u[:, :, y[0], y[1]]
+            v = here[:, 1:] + there[:, 1:]
+            out[:, k, x[0], x[1]] = here[:, 0] + self.sign * there[:, 0] + a * v[:, 0] + b * v[:, 1]
+        return out
 
     def adjoint(self, p: Tensor) -> Tensor:
-        """(K' p, slope part)."""
-        v_y = p.new_zeros((p.shape[0], 1, *self.size))
-        v_x = torch.zeros_like(v_y)
-        for k, (mean, (a, b)) in enumerate(zip(self._mean, self._slopes(), strict=True)):
-            gathered = mean.adjoint(p[:, k : k + 1])
-            v_y = v_y + a * gathered
-            v_x = v_x + b * gathered
-        return torch.cat([self._difference.adjoint(p), v_y, v_x], dim=1)
+        """Each pair gives its flow back to u with the signs of its ends, to v along its slope."""
+        out = p.new_zeros((p.shape[0], *self.in_shape))
+        for k, ((x, y), (a, b)) in enumerate(zip(self._ends, self._slopes(), strict=True)):
+            flow = p[:, k, x[0], x[1]]
+            out[:, :, x[0], x[1]] += torch.stack([flow, a * flow, b * flow], dim=1)
+            out[:, :, y[0], y[1]] += torch.stack([self.sign * flow, a * flow, b * flow], dim=1)
+        return out
 
     @property
     def norm_bound(self) -> float:

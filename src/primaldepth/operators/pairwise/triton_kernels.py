@@ -61,12 +61,36 @@ def forward_kernel(
         for j in tl.static_range(2 * RADIUS + 1):
             k = (dy + RADIUS) * (2 * RADIUS + 1) + j
             divergence += _forward_pair(
-                u_bar, p + k * area, w + k * area, p_out + k * area, bar, y, x, dy, j - RADIUS, height, width, sigma, shrink
+                u_bar,
+                p + k * area,
+                w + k * area,
+                p_out + k * area,
+                bar,
+                y,
+                x,
+                dy,
+                j - RADIUS,
+                height,
+                width,
+                sigma,
+                shrink,
             )
     for j in tl.static_range(RADIUS):
         k = RADIUS * (2 * RADIUS + 1) + j
         divergence += _forward_pair(
-            u_bar, p + k * area, w + k * area, p_out + k * area, bar, y, x, 0, j - RADIUS, height, width, sigma, shrink
+            u_bar,
+            p + k * area,
+            w + k * area,
+            p_out + k * area,
+            bar,
+            y,
+            x,
+            0,
+            j - RADIUS,
+            height,
+            width,
+            sigma,
+            shrink,
         )
     old = tl.load(u + here, inside, 0.0)
     pull = tau * lam * tl.load(c + here, inside, 0.0)
