@@ -109,6 +109,11 @@ def test_a_folder_must_hold_one_network(tmp_path, saved):
         from_pretrained(tmp_path / "empty")
 
 
+def test_the_current_folder_is_a_folder(saved, monkeypatch):
+    monkeypatch.chdir(saved.parent)
+    assert from_pretrained(".").settings.window == 3
+
+
 def test_no_card(saved):
     saved.with_suffix(".json").unlink()
     refused(saved, "no model card beside the weights", InputError)

@@ -115,7 +115,7 @@ def _pair(path: Path) -> tuple[Path, Path]:
 
 def _found(path: Path) -> Path:
     """A folder stands for the one network inside it."""
-    if not path.is_dir() or path.with_name(path.name + _SUFFIXES[0]).is_file():
+    if not path.is_dir() or (path.parent / f"{path.name}{_SUFFIXES[0]}").is_file():
         return path
     inside = sorted(path.glob("*.safetensors"))
     if len(inside) != 1:
