@@ -3,6 +3,16 @@
 from primaldepth.api import upsample
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.frame import Frame, Method, Prediction
+from primaldepth.networks import from_pretrained, load
 from primaldepth.version import __version__
 
-__all__ = ["Frame", "Method", "Prediction", "PrimalDepthError", "__version__", "upsample"]
+__all__ = [
+    "Frame",
+    "Method",
+    "Prediction",
+    "PrimalDepthError",
+    "__version__",
+    "from_pretrained",
+    "load",
+    "upsample",
+]

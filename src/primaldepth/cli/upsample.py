@@ -87,6 +87,9 @@ def upsample(
     holes: str = typer.Option(
         "fill", "--holes", metavar="fill|keep", help="keep: what was not measured stays a hole."
     ),
+    tile: int | None = typer.Option(
+        None, "--tile", metavar="PX", help="Run a network in tiles of this size: less memory, same result."
+    ),
     option: list[str] = typer.Option(
         [], "--set", metavar="KEY=VALUE", help="Setting of the method; repeat for several."
     ),
@@ -99,7 +102,7 @@ def upsample(
     check_noise(noise)
     request = Request(
         method=method,
-        options=_options(option),
+        options=_options([*option, *([] if tile is None else [f"tile={tile}"])]),
         unit=cast("Unit | None", unit),
         kind=cast("Kind | None", kind),
         noise=noise,

@@ -1,17 +1,21 @@
 """Networks as methods: normalise, run whole or in tiles, restore the unit."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
+from primaldepth.core.settings import Settings
 from primaldepth.methods.holes import fill_holes, measured_mask
-from primaldepth.networks import DepthNet
+from primaldepth.networks import DepthNet, from_pretrained, load
 from primaldepth.networks.normalisation import Scaling, relative_sigma
+from primaldepth.networks.zoo import SCALES, SHIPPED, weights_folder
 from primaldepth.operators.resampling import Resample
 
 BYTES_PER_PIXEL = 2000  # measured peak of FCN and 20 iterations in float32, with room to spare
@@ -112,6 +116,7 @@ class Network:
     def __call__(self, frame: Frame) -> Prediction:
         """Estimate window by window."""
         inputs, size = NetworkInputs.of(frame), frame.high_size
+        self.net.to(frame.depth.device)
         depth = frame.depth.new_empty((frame.depth.shape[0], 1, *size))
         with torch.no_grad():
             for part in tiles(size, self._tile(size)):
@@ -136,3 +141,47 @@ class Network:
             if self.memory_gib is None
             else min(whole, tile_for_memory(self.memory_gib, self.net.radius))
         )
+
+
+class NetworkOptions(Settings):
+    """How a network is run: in tiles or whole, and in which precision."""
+
+    tile: Annotated[int, Field(ge=16)] | None = None
+    memory_gib: Annotated[float, Field(gt=0)] | None = None
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+
+
+_PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedNetwork:
+    """A network by name; the frame's scale picks the weights."""
+
+    name: str
+    options: NetworkOptions
+
+    def __call__(self, frame: Frame) -> Prediction:
+        """Run the network trained for the nearest scale."""
+        ratio = frame.high_size[1] / frame.low_size[1]
+        scale = min(_shipped_scales(self.name), key=lambda scale: abs(math.log(scale / ratio)))
+        net = load(self.name, scale, frame.depth.device)
+        return _with_options(self.name, net, self.options)(frame)
+
+
+def network_method(name: str, options: Mapping[str, Any]) -> Network | ShippedNetwork:
+    """The method of a shipped name, or of the path of a .safetensors file."""
+    chosen = NetworkOptions.parse(options, f"method '{name}'")
+    if name not in SHIPPED:
+        return _with_options(name, from_pretrained(name), chosen)
+    if not _shipped_scales(name):
+        load(name, SCALES[0])  # says that there are no weights yet
+    return ShippedNetwork(name, chosen)
+
+
+def _shipped_scales(name: str) -> list[int]:
+    return [s for s in SCALES if (weights_folder() / f"{SHIPPED[name]}-x{s}.safetensors").is_file()]
+
+
+def _with_options(name: str, net: DepthNet, options: NetworkOptions) -> Network:
+    return Network(name, net, options.tile, options.memory_gib, _PRECISIONS[options.precision])

@@ -8,7 +8,9 @@ from typing import Any
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Method
 from primaldepth.methods.interpolation import Interpolation
+from primaldepth.methods.network import network_method
 from primaldepth.methods.variational import DEFAULTS, Variational, VariationalSettings
+from primaldepth.networks.zoo import SHIPPED
 from primaldepth.operators.resampling import Kernel
 from primaldepth.variational import Progress
 
@@ -70,6 +72,8 @@ def create(name: str, options: Mapping[str, Any] | None = None, *, progress: Wat
     if name in DEFAULTS:
         settings = VariationalSettings.parse({**DEFAULTS[name].model_dump(), **options}, f"method '{name}'")
         return Variational(name, settings, progress)
+    if name in SHIPPED or name.endswith(".safetensors"):
+        return network_method(name, options)
     names = [info.name for info in list_methods()]
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
