@@ -2,8 +2,7 @@
 
     python -m benchmarks.tune_variational nlh-l2 --data DIR --seconds 120 --device cuda
 
-A seeded search in the logarithm of each parameter: first points from wide ranges, then neighbours
-of the best point so far. The score is the geometric mean of RMSE over scenes and scales.
+A seeded evolution in the logarithm of each parameter, from the present defaults. The score is the geometric mean of RMSE over scenes and scales.
 """
 
 import argparse
@@ -20,15 +19,6 @@ from primaldepth.evaluation.metrics import geometric_mean, rmse
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.methods.variational import DEFAULTS, Variational, VariationalSettings
 
-RANGES = {
-    "lam": (1.0, 150.0),
-    "beta": (3.0, 40.0),
-    "gamma": (0.5, 1.5),
-    "alpha_0": (1.0, 40.0),
-    "sigma_d": (1.0, 15.0),
-    "sigma_v": (0.02, 0.5),
-    "eps": (0.03, 30.0),
-}
 SEARCHED = {
     "atv-l2": ("lam", "beta", "gamma"),
     "atgv-l2": ("lam", "alpha_0", "beta", "gamma"),
@@ -40,7 +30,6 @@ SEARCHED = {
 }
 SCENES = ("aloe", "baby2", "bowling1", "cloth3", "flowerpots", "lampshade1", "rocks1")
 SIZE = (384, 448)  # one crop for all scenes, so that they form one batch
-WIDE = 0.4  # share of the time spent on points drawn from the whole ranges
 
 Batch = tuple[Frame, torch.Tensor, torch.Tensor]
 
@@ -71,34 +60,27 @@ def score(name: str, settings: VariationalSettings, batches: list[Batch]) -> flo
     return value if math.isfinite(value) else math.inf
 
 
-def drawn(settings: VariationalSettings, keys: tuple[str, ...]) -> VariationalSettings:
-    """A point drawn log-uniformly from the ranges."""
-    update = {key: math.exp(random.uniform(*map(math.log, RANGES[key]))) for key in keys}
-    return settings.model_copy(update=update)
-
-
 def perturbed(settings: VariationalSettings, keys: tuple[str, ...], width: float) -> VariationalSettings:
-    """A neighbour: some parameters multiplied by a factor near 1."""
-    chosen = random.sample(keys, k=random.randint(1, len(keys)))
-    update = {key: getattr(settings, key) * math.exp(random.gauss(0.0, width)) for key in chosen}
+    """A neighbour: every searched parameter times a log-normal factor."""
+    update = {key: getattr(settings, key) * math.exp(random.gauss(0.0, width)) for key in keys}
     return settings.model_copy(update=update)
 
 
 def tune(name: str, start: VariationalSettings, batches: list[Batch], seconds: float) -> None:
+    """Evolution with one parent and one child; the width grows with success and shrinks without."""
     keys, best, best_score = SEARCHED[name], start, score(name, start, batches)
     print(f"{name} start {best_score:.4f}", flush=True)
-    begin, width, tried, near = time.monotonic(), 0.4, 0, False
-    while (spent := time.monotonic() - begin) < seconds:
-        near = spent > WIDE * seconds
-        candidate = perturbed(best, keys, width) if near else drawn(start, keys)
+    end, width, tried = time.monotonic() + seconds, 0.35, 0
+    while time.monotonic() < end:
+        candidate = perturbed(best, keys, width)
         value = score(name, candidate, batches)
         tried += 1
         if value < best_score:
-            best, best_score = candidate, value
+            best, best_score, width = candidate, value, min(1.5 * width, 0.8)
             shown = {key: float(f"{getattr(best, key):.3g}") for key in keys}
             print(f"{name} {tried} {value:.4f} {json.dumps(shown)}", flush=True)
-        elif near:
-            width = max(0.08, width * 0.97)
+        else:
+            width = max(0.9 * width, 0.05)
     print(f"{name} tried {tried}, best {best_score:.4f}", flush=True)
 
 
