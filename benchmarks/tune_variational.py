@@ -2,7 +2,8 @@
 
     python -m benchmarks.tune_variational nlh-l2 --data DIR --seconds 120 --device cuda
 
-A seeded evolution in the logarithm of each parameter, from the present defaults. The score is the geometric mean of RMSE over scenes and scales.
+A seeded evolution in the logarithm of each parameter, from the present defaults.
+The score is the geometric mean of RMSE over scenes and scales.
 """
 
 import argparse
