@@ -310,3 +310,25 @@ def test_one_class_catches_every_error() -> None:
     assert issubclass(InputError, PrimalDepthError)
     with pytest.raises(PrimalDepthError):
         upsample(D, G, method="none")
+
+
+def test_overshoot_below_zero_is_not_valid():
+    depth = np.full((8, 8), 10.0)
+    depth[:, 4:] = 0.5
+    result = upsample(depth, np.zeros((64, 64)), method="bicubic", noise=0.01)
+    values, valid = np.asarray(result.depth), np.asarray(result.valid)
+    assert values.min() < 0
+    assert np.array_equal(valid, values > 0)
+
+
+def test_a_sensor_of_disparities_refuses_metric_files(tmp_path):
+    path = tmp_path / "depth.npy"
+    np.save(path, np.full((4, 4), 1.5, np.float32))
+    with pytest.raises(PrimalDepthError, match="describes disparities"):
+        upsample(path, np.zeros((8, 8)), method="bilinear", noise="middlebury")
+
+
+def test_one_noise_map_serves_a_batch():
+    depth, guide = torch.rand(2, 1, 4, 4) + 1, torch.rand(2, 1, 8, 8)
+    result = upsample(depth, guide, method="bilinear", noise=torch.ones(1, 1, 4, 4))
+    assert result.depth.shape == (2, 1, 8, 8)

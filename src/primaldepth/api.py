@@ -12,7 +12,7 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.data.noise import noise_map
+from primaldepth.data.noise import SENSORS, noise_map
 from primaldepth.geometry.cameras import Cameras, read_cameras
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.io import DepthMap, Kind, Unit, read_confidence, read_depth, read_guide
@@ -106,6 +106,10 @@ def load_inputs(
         found_kind = "z"
     trust = None if confidence is None else _load_confidence(confidence, values)
     from_file = found_unit if isinstance(depth, str | os.PathLike) else None
+    if isinstance(noise, str) and noise in SENSORS and from_file is not None and found_kind != "disparity":
+        raise InputError(
+            f"noise: '{noise}' describes disparities, but {depth} is metric; use auto or a number"
+        )
     sigma = noise_map(_noise(noise, from_file, values), values, valid)
     frame = Frame(values, valid, _load_guide(guide), trust, sigma)
     return Inputs(frame, found_unit, found_kind, known)
@@ -134,7 +138,7 @@ def _noise(noise: str | float | ArrayLike, unit: Unit | None, depth: Tensor) -> 
     sigma = _map(_tensor("noise", noise), "noise")
     if sigma.shape[1:] != depth.shape[1:] or sigma.shape[0] not in (1, depth.shape[0]):
         raise InputError(f"noise: shape {tuple(sigma.shape)}, but the depth has {tuple(depth.shape)}")
-    return sigma * scale
+    return (sigma * scale).expand_as(depth)
 
 
 def pick_device(device: str) -> torch.device:
@@ -226,11 +230,14 @@ def _map(values: Tensor, name: str) -> Tensor:
 
 
 def _moved(prediction: Prediction, device: torch.device) -> Prediction:
+    """On another device; an estimate that is no depth (overshoot below 0, not finite) is not valid."""
+    depth = prediction.depth.to(device)
+    valid = prediction.valid.to(device) & torch.isfinite(depth) & (depth > 0)
     sigma = None if prediction.sigma is None else prediction.sigma.to(device)
     return replace(
         prediction,
-        depth=prediction.depth.to(device),
-        valid=prediction.valid.to(device),
+        depth=depth,
+        valid=valid,
         measured=prediction.measured.to(device),
         sigma=sigma,
     )

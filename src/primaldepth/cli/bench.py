@@ -33,4 +33,5 @@ def bench(
 
 def _line(row: BenchRow) -> list[str]:
     times = [f"{row.ms:.2f}", f"{row.reference_ms:.2f}", f"{row.speedup:.1f}x", f"{row.floor_ms:.2f}"]
-    return [row.name, row.backend, *times, f"{row.peak_mib:.0f}", f"{row.reference_peak_mib:.0f}"]
+    memory = ["-" if peak is None else f"{peak:.0f}" for peak in (row.peak_mib, row.reference_peak_mib)]
+    return [row.name, row.backend, *times, *memory]

@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 import typer
 
-from primaldepth.api import DEFAULT_METHOD, as_depth_map, load_inputs
+from primaldepth.api import DEFAULT_METHOD, as_depth_map, load_inputs, pick_device
 from primaldepth.cli.output import note, progress_bar, show_table
 from primaldepth.cli.places import check_place
 from primaldepth.cli.writing import write_cloud_file, write_preview_file
@@ -31,11 +31,12 @@ def demo(
     inputs = load_inputs(files.depth, files.guide, cameras=files.cameras)
     truth = read_depth(files.truth)
     note(f"running {', '.join(COMPARED)} on the sample scene; a minute or so without a GPU")
+    frame = inputs.frame.to(pick_device("auto"))
     results: dict[str, Prediction] = {}
     with progress_bar("demo", len(COMPARED)) as update:
         for index, name in enumerate(COMPARED):
             update(name, index)
-            results[name] = create(name)(inputs.frame)
+            results[name] = create(name)(frame)
     best = as_depth_map(results[DEFAULT_METHOD], inputs)
     write_depth(out / "depth.png", best)
     write_preview_file(out / "preview.png", inputs, results[DEFAULT_METHOD], truth=truth)
@@ -45,7 +46,7 @@ def demo(
     known = torch.from_numpy(truth.valid)[None, None]
     rows = []
     for name, result in results.items():
-        depth = result.depth * 1000.0
+        depth = result.depth.cpu() * 1000.0
         rows.append([name, f"{rmse(depth, target, known):.1f}", f"{mae(depth, target, known):.1f}"])
     low, high = inputs.frame.low_size, inputs.frame.high_size
     show_table(

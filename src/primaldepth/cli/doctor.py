@@ -42,7 +42,7 @@ def doctor() -> None:
         "CUDA device": _cuda(),
         "pairwise backends": ", ".join(available_backends()),
     }
-    lines |= {name: _package(name) for name in ("numpy", "scipy", "pillow", "OpenEXR", "tifffile")}
+    lines |= {name: _package(name) for name in ("numpy", "pillow", "OpenEXR", "tifffile")}
     lines["data"] = os.environ.get("PRIMALDEPTH_DATA", "PRIMALDEPTH_DATA is not set; use --data")
     for name, value in lines.items():
         typer.echo(f"{name:<18} {value}")

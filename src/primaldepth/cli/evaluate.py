@@ -4,8 +4,10 @@ import json
 import os
 from pathlib import Path
 
+import torch
 import typer
 
+from primaldepth.api import pick_device
 from primaldepth.cli.output import note, progress_bar, show_table
 from primaldepth.cli.places import check_place
 from primaldepth.core.errors import InputError
@@ -38,6 +40,7 @@ def evaluate(
         [], "--scale", metavar="N", help="Scale to run; repeat for several. All if not given."
     ),
     data: Path | None = typer.Option(None, "--data", metavar="DIR", help=DATA_HELP),
+    device: str = typer.Option("auto", "--device", metavar="auto|cpu|cuda", help="Where to compute."),
     json_file: Path | None = typer.Option(
         None, "--json", metavar="FILE", help="Write every number to this file."
     ),
@@ -49,7 +52,7 @@ def evaluate(
     if json_file is not None:
         check_place("--json", json_file)
     _check(chosen, folder, scales)
-    rows = _run(chosen, runs, folder, scales)
+    rows = _run(chosen, runs, folder, scales, pick_device(device))
     if json_file is not None:
         write_bytes(json_file, json.dumps(as_json(chosen, rows), indent=1).encode())
         note(f"wrote {json_file}")
@@ -68,11 +71,13 @@ def _check(protocol: Protocol, folder: Path, scales: list[int]) -> None:
             raise InputError(problem)
 
 
-def _run(protocol: Protocol, runs: list[Method], folder: Path, scales: list[int]) -> list[Row]:
+def _run(
+    protocol: Protocol, runs: list[Method], folder: Path, scales: list[int], device: torch.device
+) -> list[Row]:
     rows: list[Row] = []
     total = len(runs) * len(scales) * len(protocol.scenes)
     with progress_bar(protocol.name, total) as update:
-        for row in run_protocol(protocol, runs, folder, scales):
+        for row in run_protocol(protocol, runs, folder, scales, device):
             rows.append(row)
             update(f"{row.method} {row.scene} x{row.scale} {row.rmse:.3f}", len(rows))
     return rows
@@ -87,5 +92,5 @@ def _print(protocol: Protocol, rows: list[Row], scales: list[int]) -> None:
             found = [cells[name, scene, scale] for scene in protocol.scenes]
             seconds = sum(row.seconds for row in found) / len(found)
             lines.append([name, f"x{scale}", *(f"{row.rmse:.3f}" for row in found), f"{seconds:.2f}"])
-    title = f"{protocol.name} v{protocol.version}: RMSE [{protocol.unit}], whole frame"
+    title = f"{protocol.name} v{protocol.version}: RMSE [{protocol.unit}] where the truth is known"
     show_table(title, ["method", "scale", *protocol.scenes, "s/frame"], lines, left=2)

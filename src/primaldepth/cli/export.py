@@ -5,8 +5,10 @@ from pathlib import Path
 import typer
 
 from primaldepth.cli.output import note
+from primaldepth.cli.places import check_place
 from primaldepth.core.errors import InputError
 from primaldepth.export import check_parity, export_onnx
+from primaldepth.io import atomic_path
 from primaldepth.networks import from_pretrained, load
 
 CHECKED = ((48, 64), (65, 47))
@@ -20,7 +22,9 @@ def export(
     """Write the network as ONNX with free height and width, and check it against torch."""
     if out.suffix != ".onnx":
         raise InputError(f"--out {out}: extension '{out.suffix}', expected .onnx")
+    check_place("--out", out)
     net = from_pretrained(name) if name.endswith(".safetensors") else load(name, scale)
-    export_onnx(net, out)
-    worst = max(parity.error for parity in check_parity(net, out, CHECKED))
+    with atomic_path(out) as temporary:
+        export_onnx(net, temporary)
+        worst = max(parity.error for parity in check_parity(net, temporary, CHECKED))
     note(f"wrote {out}; differs from torch by at most {worst:.1e} of the depth range")

@@ -20,7 +20,7 @@ def _map_like(name: str, value: Tensor, shape: torch.Size, dtype: torch.dtype) -
     _require(value.dtype == dtype, f"{name}: dtype {value.dtype}, expected {dtype}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """One batch of low-resolution depth maps and the sharp images beside them.
 
@@ -97,7 +97,7 @@ class Frame:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
     """A depth map on the guide's grid.
 

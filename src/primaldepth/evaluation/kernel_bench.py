@@ -18,7 +18,7 @@ FRAME, PATCHES = (1, 1088, 1376), (64, 128, 128)
 
 @dataclass(frozen=True, slots=True)
 class BenchRow:
-    """One line of the table; times in milliseconds, memory in MiB."""
+    """One line of the table; times in milliseconds, memory in MiB (on a GPU)."""
 
     name: str
     backend: str
@@ -26,8 +26,8 @@ class BenchRow:
     reference_ms: float
     speedup: float
     floor_ms: float
-    peak_mib: float
-    reference_peak_mib: float
+    peak_mib: float | None
+    reference_peak_mib: float | None
 
 
 @dataclass(frozen=True, slots=True)

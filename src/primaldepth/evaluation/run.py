@@ -25,10 +25,11 @@ class Row:
     seconds: float
 
 
-def score(method: Method, case: Case) -> Row:
+def score(method: Method, case: Case, device: torch.device | str = "cpu") -> Row:
     """Run the method on the case; the prediction is not rounded."""
+    frame = case.frame.to(device)
     start = time.perf_counter()
-    depth = method(case.frame).depth
+    depth = method(frame).depth
     if depth.is_cuda:
         torch.cuda.synchronize()
     seconds = time.perf_counter() - start
@@ -37,13 +38,17 @@ def score(method: Method, case: Case) -> Row:
 
 
 def evaluate(
-    protocol: Protocol, methods: Sequence[Method], data: Path, scales: Sequence[int] | None = None
+    protocol: Protocol,
+    methods: Sequence[Method],
+    data: Path,
+    scales: Sequence[int] | None = None,
+    device: torch.device | str = "cpu",
 ) -> Iterator[Row]:
     """Rows as they come, method by method, scale by scale."""
     for method in methods:
         for scale in scales or protocol.scales:
             for scene in protocol.scenes:
-                yield score(method, protocol.load(data, scene, scale))
+                yield score(method, protocol.load(data, scene, scale), device)
 
 
 def as_json(protocol: Protocol, rows: Sequence[Row]) -> dict[str, Any]:

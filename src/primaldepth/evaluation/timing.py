@@ -1,6 +1,5 @@
 """Time and memory of a function, measured the same way everywhere."""
 
-import resource
 import statistics
 import time
 from collections.abc import Callable
@@ -11,10 +10,10 @@ import torch
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Median milliseconds of repeated runs and the peak memory of one, in MiB."""
+    """Median milliseconds of repeated runs; on a GPU also the peak memory of one, in MiB."""
 
     ms: float
-    peak_mib: float
+    peak_mib: float | None
 
 
 def measure(run: Callable[[], object], device: str, *, repeats: int = 9, warmup: int = 2) -> Measurement:
@@ -32,7 +31,7 @@ def measure(run: Callable[[], object], device: str, *, repeats: int = 9, warmup:
         start = time.perf_counter()
         run()
         times.append(1e3 * (time.perf_counter() - start))
-    return Measurement(statistics.median(times), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10)
+    return Measurement(statistics.median(times), None)
 
 
 def _cuda_ms(run: Callable[[], object]) -> float:

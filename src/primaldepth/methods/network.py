@@ -126,7 +126,7 @@ class Network:
         return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
 
     def _run(self, maps: tuple[Tensor, ...]) -> Tensor:
-        depth, sigma, trust, guide = maps
+        depth, sigma, trust, guide = (image.float() for image in maps)
         with torch.autocast(depth.device.type, self.precision, enabled=self.precision != torch.float32):
             estimate = self.net(depth, sigma, trust, guide)
         result: Tensor = estimate.depth
