@@ -53,6 +53,7 @@ def test_interrupt_leaves_no_traceback_and_no_file(files: Path) -> None:
     code = (
         "import os, signal\n"
         "from primaldepth.cli import upsample\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # jobs in the background ignore it
         "upsample._predict = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n" + COMMAND
     )
     arguments = ("upsample", "depth.png", "guide.png", "-o", "out.png", "--method", "bilinear")
