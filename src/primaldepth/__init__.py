@@ -6,11 +6,11 @@ import os
 # other, which costs up to twenty times the run time on a busy machine; waiting threads that sleep do not.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from primaldepth.api import upsample  # noqa: E402
-from primaldepth.core.errors import PrimalDepthError  # noqa: E402
-from primaldepth.core.frame import Frame, Method, Prediction  # noqa: E402
-from primaldepth.networks import from_pretrained, load  # noqa: E402
-from primaldepth.version import __version__  # noqa: E402
+from primaldepth.api import upsample
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.core.frame import Frame, Method, Prediction
+from primaldepth.networks import from_pretrained, load
+from primaldepth.version import __version__
 
 __all__ = [
     "Frame",

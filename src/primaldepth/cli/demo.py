@@ -30,7 +30,7 @@ def demo(
     files = sample_files()
     inputs = load_inputs(files.depth, files.guide, cameras=files.cameras)
     truth = read_depth(files.truth)
-    note(f"running {', '.join(COMPARED)} on the sample scene; a minute or so without a GPU")
+    note(f"running {', '.join(COMPARED)} on the sample scene")
     frame = inputs.frame.to(pick_device("auto"))
     results: dict[str, Prediction] = {}
     with progress_bar("demo", len(COMPARED)) as update:
