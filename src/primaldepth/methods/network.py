@@ -74,6 +74,7 @@ class NetworkInputs:
     sigma: Tensor
     trust: Tensor
     scaling: Scaling
+    enlarge: Resample
 
     @classmethod
     def of(cls, frame: Frame) -> "NetworkInputs":
@@ -84,14 +85,12 @@ class NetworkInputs:
         if frame.confidence is not None:
             trust = torch.where(frame.valid, frame.confidence, 0.0)
         sigma = fill_holes(relative_sigma(frame, scaling), frame.valid)
-        return cls(fill_holes(depth, frame.valid), sigma, trust, scaling)
+        enlarge = Resample(frame.low_size, frame.high_size, "bilinear")
+        return cls(fill_holes(depth, frame.valid), sigma, trust, scaling, enlarge)
 
-    def window(self, part: Window, size: tuple[int, int], guide: Tensor) -> tuple[Tensor, ...]:
+    def window(self, part: Window, guide: Tensor) -> tuple[Tensor, ...]:
         """Interpolated depth, noise and trust, and the intensity, of one window: (B, 1, rows, columns)."""
-        low = (int(self.depth.shape[2]), int(self.depth.shape[3]))
-        enlarge = Resample(low, size, "bilinear").window(
-            slice(part.top, part.bottom), slice(part.left, part.right)
-        )
+        enlarge = self.enlarge.window(slice(part.top, part.bottom), slice(part.left, part.right))
         maps = [enlarge(image) for image in (self.depth, self.sigma, self.trust)]
         return *maps, part.cut(guide).mean(dim=1, keepdim=True)
 
@@ -121,7 +120,7 @@ class Network:
         with torch.no_grad():
             for part in tiles(size, self._tile(size)):
                 outer = part.grown(self.net.radius, size)
-                result = inputs.scaling.restore(self._run(inputs.window(outer, size, frame.guide)))
+                result = inputs.scaling.restore(self._run(inputs.window(outer, frame.guide)))
                 part.cut(depth)[:] = part.inside(outer).cut(result)
         return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
 
