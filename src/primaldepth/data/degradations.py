@@ -1,29 +1,50 @@
-"""How a sensor turns true depth into samples: named, versioned, on tensors."""
+"""The benchmark's degradation, frozen: protocols depend on every bit of it. Other sensors: `sensors`."""
+
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 
+from primaldepth.core.errors import InputError
+from primaldepth.data.draws import normal
 from primaldepth.data.noise import MIDDLEBURY_NOISE
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.resampling import Resample
 
 
 def reduced_size(size: tuple[int, int], scale: int) -> tuple[int, int]:
     """(H / scale, W / scale) of a grid whose sides are multiples of the scale."""
     height, width = size
     if height % scale or width % scale:
-        raise ValueError(f"{height}x{width} is not a multiple of {scale}")
+        raise InputError(f"depth: {height}x{width} is not a multiple of {scale}; crop it")
     return height // scale, width // scale
 
 
-def middlebury_noisy_v1(disparity: Tensor, scale: int, generator: torch.Generator) -> Tensor:
+@lru_cache(maxsize=32)
+def _reduction(size: tuple[int, int], scale: int) -> Resample:
+    """Kept, for its matrices would else be sent to the device on every call."""
+    return Resample(size, reduced_size(size, scale), "bicubic")
+
+
+def middlebury_noisy_v1(
+    disparity: Tensor,
+    scale: int,
+    generator: torch.Generator,
+    *,
+    noise: float = MIDDLEBURY_NOISE,
+    gain: Tensor | None = None,
+) -> Tensor:
     """Antialiased bicubic reduction, Gaussian noise of standard deviation 651 / d, rounding to 8 bit.
 
     (B, 1, H, W) -> (B, 1, H / scale, W / scale); the degradation of the noisy Middlebury
-    benchmark. The noise is drawn on the CPU, so the same seed gives the same samples on every device.
+    benchmark. The noise is drawn on the generator's device: with one on the CPU, the same seed gives
+    the same samples on every device.
+
+    Args:
+        noise: standard deviation of the noise times d; the benchmark's is 651.
+        gain: (B, 1, 1, 1) factor on the noise of each image.
     """
-    low = resample(disparity, reduced_size((disparity.shape[2], disparity.shape[3]), scale), "bicubic")
-    normal = torch.randn(low.shape, generator=generator, dtype=low.dtype).to(low.device)
-    noisy = low + normal * MIDDLEBURY_NOISE / low.clamp_min(1.0)
+    low = _reduction((int(disparity.shape[2]), int(disparity.shape[3])), scale).forward(disparity)
+    noisy = low + normal(low, generator, gain) * noise / low.clamp_min(1.0)
     return noisy.round().clamp(0.0, 255.0)
 
 
