@@ -1,0 +1,173 @@
+"""Triangles between the samples of one camera, drawn into the view of another with a z-buffer.
+
+1 / z is affine on a plane, in either view, so a triangle carries a plane over without error: with
+n . X = 1 in the source's frame, 1 / z = R n . ray / (1 + R n . t) in the target's.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.geometry.rig import MetricKind, Rig, Tensors, axes, to_pixels, z_of
+
+_OVERLAP = 1e-3  # of a triangle's legs, so that no pixel falls between two neighbours
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layers:
+    """What the samples of a camera say about another view; (B, 1, H, W), infinite where nothing.
+
+    Args:
+        surface: z of the nearest surface between samples.
+        front: z of the nearer side wherever two surfaces part: it may reach anywhere between the samples,
+            so what lies behind it may be hidden.
+    """
+
+    surface: Tensor
+    front: Tensor
+
+
+def draw_layers(
+    depth: Tensor, valid: Tensor, rig: Rig, kind: MetricKind, *, max_slope: float, stretch: float
+) -> Layers:
+    """Every triangle of neighbouring samples, as part of a surface or as the front of a gap."""
+    z = z_of(torch.where(valid, depth, 1.0), rig.source, kind)
+    grid = _vertices(1.0 / z[:, 0], valid[:, 0], rig)
+    shape = z.shape[0], 1, rig.target.height, rig.target.width
+    layers = Layers(z.new_full(shape, torch.inf), z.new_full(shape, torch.inf))
+    for corners in _triples(grid):
+        known = corners[0].known & corners[1].known & corners[2].known
+        joined = _joined(*corners, max_slope)
+        _draw(_triangles(*corners, known & joined, rig), layers.surface, rig, stretch)
+        nearest = torch.maximum(torch.maximum(corners[0].q, corners[1].q), corners[2].q)
+        a, b, c = (replace(each, q=nearest) for each in corners)
+        _draw(_triangles(a, b, c, known & ~joined, rig), layers.front, rig, stretch)
+    return layers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Vertices:
+    """Samples of the source, each (B, h, w): ray coordinates, inverse depth, validity."""
+
+    x: Tensor
+    y: Tensor
+    q: Tensor
+    known: Tensor
+
+    def part(self, rows: slice, columns: slice) -> "_Vertices":
+        at = (slice(None), rows, columns)
+        return _Vertices(self.x[at], self.y[at], self.q[at], self.known[at])
+
+
+def _vertices(q: Tensor, valid: Tensor, rig: Rig) -> _Vertices:
+    """The samples, and one more around them at the ends of the image, where 1 / z is continued."""
+    q, valid = _continued(*_continued(q, valid, 2), 1)
+    valid = valid & (q > 0)
+    x, y = axes(rig.source, q, ends=True)
+    return _Vertices(x.expand_as(q), y.expand_as(q), torch.where(valid, q, 1.0), valid)
+
+
+def _continued(q: Tensor, valid: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """One more value, half a step out, on both ends of an axis: 1.5 q_0 - 0.5 q_1."""
+    n = q.shape[dim]
+    values, masks = [q], [valid]
+    for at, inner, place in ((0, min(1, n - 1), 0), (n - 1, max(n - 2, 0), 2)):
+        values.insert(place, 1.5 * q.narrow(dim, at, 1) - 0.5 * q.narrow(dim, inner, 1))
+        masks.insert(place, valid.narrow(dim, at, 1) & valid.narrow(dim, inner, 1))
+    return torch.cat(values, dim), torch.cat(masks, dim)
+
+
+def _triples(grid: _Vertices) -> list[tuple[_Vertices, _Vertices, _Vertices]]:
+    """(right angle, beside it, above or below it) of the two triangles in each cell of four samples."""
+    before, after = slice(None, -1), slice(1, None)
+    upper_right, lower_left = grid.part(before, after), grid.part(after, before)
+    return [
+        (grid.part(before, before), upper_right, lower_left),
+        (grid.part(after, after), lower_left, upper_right),
+    ]
+
+
+def _joined(a: _Vertices, b: _Vertices, c: _Vertices, max_slope: float) -> Tensor:
+    """True where both legs are flat enough: |z_a - z_b| <= max_slope min(z_a, z_b) |x_a - x_b|."""
+    flat_x = (b.q - a.q).abs() <= max_slope * torch.minimum(a.q, b.q) * (b.x - a.x).abs()
+    flat_y = (c.q - a.q).abs() <= max_slope * torch.minimum(a.q, c.q) * (c.y - a.y).abs()
+    return flat_x & flat_y
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Triangles:
+    """Right-angled triangles, each (B, N, 1).
+
+    Args:
+        corner: ray coordinates of the right angle.
+        legs: signed lengths along x and y.
+        plane: m with 1 / z = m . ray in the target's view.
+        start: column and row of the target's first pixel centre in the bounding box.
+        drawn: the others are left out.
+    """
+
+    corner: tuple[Tensor, Tensor]
+    legs: tuple[Tensor, Tensor]
+    plane: Tensors
+    start: tuple[Tensor, Tensor]
+    drawn: Tensor
+
+
+def _triangles(a: _Vertices, b: _Vertices, c: _Vertices, drawn: Tensor, rig: Rig) -> _Triangles:
+    """Planes and bounding boxes in the target's view; those with their back to the target are left out."""
+    leg_x, leg_y = b.x - a.x, c.y - a.y
+    slope_x, slope_y = (b.q - a.q) / leg_x, (c.q - a.q) / leg_y
+    turned = rig.turn((slope_x, slope_y, a.q - slope_x * a.x - slope_y * a.y))
+    facing = 1.0 + sum(n * t for n, t in zip(turned, rig.translation, strict=True))
+    drawn = drawn & (facing > 0)
+    columns, rows = [], []
+    for v in (a, b, c):
+        column, row, front = to_pixels(rig.forward((v.x / v.q, v.y / v.q, 1.0 / v.q)), rig.target)
+        drawn = drawn & front
+        columns.append((column - 0.5).ceil())
+        rows.append((row - 0.5).ceil())
+    return _Triangles(
+        (_flat(a.x), _flat(a.y)),
+        (_flat(leg_x), _flat(leg_y)),
+        (_flat(turned[0] / facing), _flat(turned[1] / facing), _flat(turned[2] / facing)),
+        (_flat(torch.stack(columns).amin(0)), _flat(torch.stack(rows).amin(0))),
+        _flat(drawn),
+    )
+
+
+def _flat(values: Tensor) -> Tensor:
+    """(B, h, w) -> (B, h w, 1)."""
+    return values.flatten(1)[..., None]
+
+
+def _draw(triangles: _Triangles, buffer: Tensor, rig: Rig, stretch: float) -> None:
+    """Lower the buffer to z wherever a triangle covers a pixel's centre and is nearer."""
+    columns = math.ceil(stretch * rig.target.fx / rig.source.fx) + 1
+    rows = math.ceil(stretch * rig.target.fy / rig.source.fy) + 1
+    for row in range(rows):
+        index, z = _cover(triangles, row, columns, rig)
+        buffer.view(len(buffer), -1).scatter_reduce_(1, index, z, "amin")
+
+
+def _cover(triangles: _Triangles, row: int, columns: int, rig: Rig) -> tuple[Tensor, Tensor]:
+    """(flat index, z) of the pixels in one row of each bounding box; z is infinite outside the triangle."""
+    camera, t, m = rig.target, rig.translation, triangles.plane
+    j = triangles.start[0] + torch.arange(columns, device=triangles.drawn.device)
+    i = triangles.start[1] + row
+    ray = (j + 0.5 - camera.cx) / camera.fx, (i + 0.5 - camera.cy) / camera.fy
+    q = m[0] * ray[0] + m[1] * ray[1] + m[2]
+    back = rig.turn_back((ray[0] - q * t[0], ray[1] - q * t[1], 1.0 - q * t[2]))
+    u = (back[0] / back[2] - triangles.corner[0]) / triangles.legs[0]
+    v = (back[1] / back[2] - triangles.corner[1]) / triangles.legs[1]
+    inside = (u >= -_OVERLAP) & (v >= -_OVERLAP) & (u + v <= 1.0 + _OVERLAP) & (q > 0) & (back[2] > 0)
+    inside = inside & triangles.drawn & in_image(i, j, camera)
+    index = torch.where(inside, i * camera.width + j, 0.0).long()
+    return index.flatten(1), torch.where(inside, 1.0 / q, torch.inf).flatten(1)
+
+
+def in_image(i: Tensor, j: Tensor, camera: Intrinsics) -> Tensor:
+    """True where row i and column j exist."""
+    return (i >= 0) & (i < camera.height) & (j >= 0) & (j < camera.width)
