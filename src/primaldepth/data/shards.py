@@ -1,0 +1,196 @@
+"""Rendered scenes on disk: read one, or stream many into CPU or GPU memory at memory speed."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.data.manifest import Manifest, ShardEntry
+from primaldepth.data.tensor_file import Array, ArraySpec, Layout, read_arrays, read_layout
+
+_CHUNK = 32 << 20  # bytes per read: enough to be fast, small enough to spread over threads
+_REPAIR = "'primaldepth render --verify' makes it again"
+
+
+class Shards:
+    """The finished scenes of a folder, in the order of their numbers.
+
+    Args:
+        folder: what `primaldepth render --out` made; it may still be incomplete.
+        verify: compare every shard with its checksum first.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, verify: bool = False) -> None:
+        self.folder = Path(folder)
+        self.manifest = Manifest.read(folder)
+        self._starts = [0, *accumulate(entry.count for entry in self.manifest.shards)]
+        if verify and (found := self.problems()):
+            raise FileFormatError(f"{'; '.join(found)}; 'primaldepth render --verify' makes them again")
+        self.specs = self._record_specs()
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    @property
+    def missing(self) -> int:
+        """Scenes of the job that are not in a shard yet."""
+        return self.manifest.count - len(self)
+
+    @property
+    def scenes(self) -> list[int]:
+        """The number of each scene in the job; 0 .. len - 1 where none is missing."""
+        return [scene for entry in self.manifest.shards for scene in range(entry.first, entry.stop)]
+
+    def __getitem__(self, index: int) -> dict[str, Array]:
+        """The arrays of one scene as read-only views of the file."""
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"scene {index} of {len(self)}")
+        index %= len(self)
+        shard = int(np.searchsorted(self._starts, index, side="right")) - 1
+        entry = self.manifest.shards[shard]
+        self._layout(entry)
+        arrays = read_arrays(self.folder / entry.file)
+        return {name: array[index - self._starts[shard]] for name, array in arrays.items()}
+
+    def __iter__(self) -> Iterator[dict[str, Array]]:
+        for entry in self.manifest.shards:
+            self._layout(entry)
+            arrays = read_arrays(self.folder / entry.file)
+            for row in range(entry.count):
+                yield {name: array[row] for name, array in arrays.items()}
+
+    def load(
+        self,
+        device: str | torch.device = "cpu",
+        keys: Sequence[str] | None = None,
+        *,
+        start: int = 0,
+        stop: int | None = None,
+        threads: int | None = None,
+    ) -> dict[str, Tensor]:
+        """One tensor (stop - start, ...) per array, on `device`.
+
+        Args:
+            device: where the tensors are made; a GPU is fed through pinned memory.
+            keys: which arrays; all of them if None.
+            start: first scene.
+            stop: one past the last scene; all if None.
+            threads: parallel reads; as many as there are cores, at most 8, if None.
+        """
+        names = list(self.specs) if keys is None else list(keys)
+        first, last, _ = slice(start, stop).indices(len(self))
+        count = max(0, last - first)
+        result = {name: self._empty(name, count, torch.device(device)) for name in names}
+        reads = [read for name in names for read in self._reads(name, first, last)]
+        with ThreadPoolExecutor(threads or min(8, os.cpu_count() or 1)) as pool:
+            for _ in pool.map(lambda read: read.into(_rows(result[read.name], read)), reads):
+                pass
+        if torch.device(device).type == "cuda":
+            torch.cuda.synchronize(device)
+        return result
+
+    def problems(self) -> list[str]:
+        """Every shard that is missing or differs from its checksum, in words."""
+        with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+            found = pool.map(lambda entry: shard_problem(self.folder, entry), self.manifest.shards)
+            return [text for text in found if text]
+
+    def _record_specs(self) -> Mapping[str, ArraySpec]:
+        if not self.manifest.shards:
+            return {}
+        layout = self._layout(self.manifest.shards[0], check_specs=False)
+        return {name: ArraySpec(spec.dtype, spec.shape[1:]) for name, spec in layout.specs.items()}
+
+    def _layout(self, entry: ShardEntry, *, check_specs: bool = True) -> Layout:
+        path = self.folder / entry.file
+        layout = read_layout(path)
+        if layout.nbytes != entry.bytes or any(
+            spec.shape[:1] != (entry.count,) for spec in layout.specs.values()
+        ):
+            raise FileFormatError(f"{path}: is not the file its manifest describes; {_REPAIR}")
+        records = {name: ArraySpec(spec.dtype, spec.shape[1:]) for name, spec in layout.specs.items()}
+        if check_specs and records != self.specs:
+            raise FileFormatError(f"{path}: other arrays than in the first shard of the folder; {_REPAIR}")
+        return layout
+
+    def _empty(self, name: str, count: int, device: torch.device) -> Tensor:
+        if name not in self.specs:
+            raise InputError(f"{self.folder}: no array '{name}'; there are {', '.join(self.specs) or 'none'}")
+        dtype = torch.from_numpy(np.empty(0, self.specs[name].dtype)).dtype
+        return torch.empty((count, *self.specs[name].shape), dtype=dtype, device=device)
+
+    def _reads(self, name: str, first: int, last: int) -> Iterator["_Read"]:
+        """Reads of at most about `_CHUNK` bytes that cover scenes first .. last - 1."""
+        size = self.specs[name].nbytes
+        step = max(1, _CHUNK // max(size, 1))
+        for entry, begin in zip(self.manifest.shards, self._starts, strict=False):
+            low, high = max(first, begin), min(last, begin + entry.count)
+            if low >= high:
+                continue
+            offset = self._layout(entry).offsets[name]
+            for row in range(low, high, step):
+                end = min(row + step, high)
+                place = offset + (row - begin) * size
+                yield _Read(self.folder / entry.file, name, place, row - first, end - first)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Rows start .. stop - 1 of array `name` lie at `offset` in a file."""
+
+    path: Path
+    name: str
+    offset: int
+    start: int
+    stop: int
+
+    def into(self, target: Tensor) -> None:
+        """Fill `target`, on whatever device it is."""
+        if target.device.type == "cpu":
+            self._fill(target)
+            return
+        staging = torch.empty_like(target, device="cpu", pin_memory=target.device.type == "cuda")
+        self._fill(staging)
+        target.copy_(staging, non_blocking=True)  # torch keeps pinned memory until the copy is done
+
+    def _fill(self, target: Tensor) -> None:
+        view = target.view(-1).view(torch.uint8).numpy().data
+        with open(self.path, "rb", buffering=0) as file:
+            file.seek(self.offset)
+            done = 0
+            while done < len(view):
+                count = file.readinto(view[done:])
+                if not count:
+                    raise FileFormatError(f"{self.path}: cut short; {_REPAIR}")
+                done += count
+
+
+def _rows(tensor: Tensor, read: _Read) -> Tensor:
+    return tensor[read.start : read.stop]
+
+
+def shard_problem(folder: Path, entry: ShardEntry) -> str | None:
+    """What is wrong with a shard: missing, another size, another checksum; None if it is as recorded."""
+    path = folder / entry.file
+    if text := size_problem(folder, entry):
+        return text
+    with open(path, "rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    return None if found == entry.sha256 else f"{path}: differs from its checksum"
+
+
+def size_problem(folder: Path, entry: ShardEntry) -> str | None:
+    """The quick part of `shard_problem`: missing or another size."""
+    path = folder / entry.file
+    if not path.is_file():
+        return f"{path}: missing"
+    size = path.stat().st_size
+    return None if size == entry.bytes else f"{path}: {size} bytes, {entry.bytes} expected"

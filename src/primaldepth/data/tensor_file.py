@@ -1,0 +1,154 @@
+"""A file of named arrays in the safetensors layout, written in one pass and read by offset.
+
+The first eight bytes are the length n of the header (little-endian), the next n the header (JSON, padded with
+spaces so that the data starts at a multiple of 64), the rest the arrays, C order, without gaps. The same
+arrays and notes always make the same bytes; any safetensors reader opens the file.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.core.errors import FileFormatError, InputError
+
+Array = NDArray[Any]
+_DTYPES = {
+    code: np.dtype(name)
+    for name, code in (
+        *(("bool", "BOOL"), ("uint8", "U8"), ("int8", "I8"), ("uint16", "U16"), ("int16", "I16")),
+        *(("uint32", "U32"), ("int32", "I32"), ("uint64", "U64"), ("int64", "I64")),
+        *(("float16", "F16"), ("float32", "F32"), ("float64", "F64")),
+    )
+}
+_CODES = {dtype.name: code for code, dtype in _DTYPES.items()}
+_ALIGNMENT, _LONGEST_HEADER = 64, 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """Type and shape of one array."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array."""
+        return self.dtype.itemsize * math.prod(self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}{list(self.shape)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where each array lies in a file; `notes` are the texts stored beside them."""
+
+    specs: Mapping[str, ArraySpec]
+    offsets: Mapping[str, int]
+    nbytes: int
+    notes: Mapping[str, str]
+
+
+def specs_of(arrays: Mapping[str, Array]) -> dict[str, ArraySpec]:
+    """Types and shapes of arrays in memory."""
+    return {name: ArraySpec(array.dtype, array.shape) for name, array in arrays.items()}
+
+
+def file_order(specs: Mapping[str, ArraySpec]) -> list[str]:
+    """Names in the order of the file: wide types first, so that each array stays aligned to its type."""
+    return sorted(specs, key=lambda name: (-specs[name].dtype.itemsize, name))
+
+
+def header(specs: Mapping[str, ArraySpec], notes: Mapping[str, str]) -> bytes:
+    """The bytes before the data."""
+    fields: dict[str, Any] = {"__metadata__": dict(sorted(notes.items()))} if notes else {}
+    place = 0
+    for name in file_order(specs):
+        spec = specs[name]
+        if spec.dtype.name not in _CODES:
+            raise InputError(f"array '{name}': type {spec.dtype} cannot be stored; use {', '.join(_CODES)}")
+        span = [place, place + spec.nbytes]
+        fields[name] = {"dtype": _CODES[spec.dtype.name], "shape": list(spec.shape), "data_offsets": span}
+        place = span[1]
+    text = json.dumps(fields, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % _ALIGNMENT)
+    return len(text).to_bytes(8, "little") + text
+
+
+def data_chunks(arrays: Mapping[str, Array]) -> Iterable[memoryview]:
+    """The data of a file, array by array."""
+    for name in file_order(specs_of(arrays)):
+        little_endian = arrays[name].dtype.newbyteorder("<")
+        flat = np.ascontiguousarray(arrays[name], little_endian).reshape(-1)
+        yield flat.view(np.uint8).data
+
+
+def read_layout(path: str | os.PathLike[str]) -> Layout:
+    """Read and check the header of a file; an error names what is wrong with it."""
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            fields, start = _header_fields(file, Path(path))
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be read ({error.strerror or error})") from error
+    notes = fields.pop("__metadata__", {})
+    try:
+        specs = {name: _spec(field) for name, field in fields.items()}
+        offsets = {name: start + int(field["data_offsets"][0]) for name, field in fields.items()}
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise FileFormatError(f"{path}: the header does not describe arrays ({error!r})") from error
+    _check_places(Path(path), specs, offsets, start, size)
+    return Layout(specs, offsets, size, notes)
+
+
+def read_arrays(path: str | os.PathLike[str], names: Iterable[str] | None = None) -> dict[str, Array]:
+    """Arrays of a file as read-only views of it: pages are read when they are touched."""
+    layout = read_layout(path)
+    return {
+        name: np.memmap(
+            path, layout.specs[name].dtype, "r", layout.offsets[name], layout.specs[name].shape, "C"
+        )
+        if layout.specs[name].nbytes
+        else np.empty(layout.specs[name].shape, layout.specs[name].dtype)
+        for name in (layout.specs if names is None else names)
+    }
+
+
+def _header_fields(file: BinaryIO, path: Path) -> tuple[dict[str, Any], int]:
+    length = int.from_bytes(file.read(8), "little")
+    if not 2 <= length <= _LONGEST_HEADER:
+        raise FileFormatError(f"{path}: not a file of arrays (it does not start with a header)")
+    text = file.read(length)
+    try:
+        fields = json.loads(text)
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        what = "cut short" if len(text) < length else "not JSON"
+        raise FileFormatError(f"{path}: not a file of arrays (the header is {what})") from error
+    if not isinstance(fields, dict):
+        raise FileFormatError(f"{path}: not a file of arrays (the header is no object)")
+    return fields, 8 + length
+
+
+def _spec(field: Any) -> ArraySpec:
+    return ArraySpec(_DTYPES[field["dtype"]], tuple(int(side) for side in field["shape"]))
+
+
+def _check_places(
+    path: Path, specs: Mapping[str, ArraySpec], offsets: Mapping[str, int], start: int, size: int
+) -> None:
+    end = start
+    for name in sorted(specs, key=lambda each: (offsets[each], specs[each].nbytes)):
+        if offsets[name] != end or min(specs[name].shape, default=0) < 0:
+            raise FileFormatError(f"{path}: the header is wrong about array '{name}'")
+        end += specs[name].nbytes
+    if end != size:
+        state = "cut short" if size < end else "too long"
+        raise FileFormatError(f"{path}: {state}: {size} bytes, its header says {end}")

@@ -1,0 +1,123 @@
+"""A job: a folder, a source of scenes and a count become shards, whatever happens on the way."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from primaldepth.core.errors import InputError
+from primaldepth.data.manifest import SCENES_PER_SHARD, Manifest
+from primaldepth.data.shard_writer import ShardWriter
+from primaldepth.scenes.source import SceneSource, package_versions
+from primaldepth.scenes.workers import Outcome, WorkerError, WorkerPool
+
+Engine = Literal["local", "ray"]
+FAILURES_IN_A_ROW = 16
+
+
+class Runner(Protocol):
+    """An engine at work."""
+
+    def run(self, scenes: list[int]) -> Iterator[Outcome]:
+        """One outcome per scene; the part of a scene that is done is on disk."""
+        ...
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where a job stands; scenes that were there before count as done, not as rendered."""
+
+    count: int
+    done: int
+    rendered: int = 0
+    compiles: int = 0
+    seconds: float = 0.0
+    failures: dict[int, str] = field(default_factory=dict)
+    damaged: list[str] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        """Images per second of this run, the start of the workers included."""
+        return self.rendered / self.seconds if self.seconds else 0.0
+
+
+def render_job(
+    folder: Path,
+    source: SceneSource,
+    count: int,
+    *,
+    workers: int = 1,
+    engine: Engine = "local",
+    verify: bool = False,
+    scenes_per_shard: int = SCENES_PER_SHARD,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> Progress:
+    """Render scenes 0 .. count - 1 into shards; those that are there are kept.
+
+    The shards and the manifest depend on `source`, `count` and `scenes_per_shard` alone: not on the engine,
+    the number of workers, or how often the job was interrupted.
+
+    Args:
+        folder: made if it does not exist.
+        source: of the scenes.
+        count: a larger one than before extends the folder.
+        workers: processes that render at the same time.
+        engine: "local", or "ray" for the cluster that RAY_ADDRESS names.
+        verify: compare the shards that are there with their checksums first.
+        scenes_per_shard: of a full shard.
+        on_progress: called at the start and after every scene.
+    """
+    if count < 1 or workers < 1:
+        raise InputError(f"render: count {count}, workers {workers}; both must be at least 1")
+    start = time.perf_counter()
+    wanted = Manifest(
+        made_with=dict(source.made_with()),
+        versions=package_versions(),
+        scenes_per_shard=scenes_per_shard,
+        count=count,
+    )
+    with ShardWriter(folder, wanted, verify=verify) as shards:
+        missing = shards.missing()
+        progress = Progress(shards.count, shards.count - len(missing), damaged=shards.damaged)
+        on_progress(progress)
+        if missing:
+            with _engine(engine, source, wanted, folder, workers) as runner:
+                for outcome in _few_failures(runner.run(missing)):
+                    _account(progress, outcome, shards)
+                    progress.seconds = time.perf_counter() - start
+                    on_progress(progress)
+        shards.flush()
+        progress.seconds = time.perf_counter() - start
+    return progress
+
+
+def _engine(
+    name: Engine, source: SceneSource, wanted: Manifest, folder: Path, workers: int
+) -> AbstractContextManager[Runner]:
+    if name == "ray":
+        from primaldepth.scenes.cluster import RayEngine
+
+        return RayEngine(source, wanted.versions, folder, workers)
+    return WorkerPool(source, wanted.versions, folder, workers)
+
+
+def _account(progress: Progress, outcome: Outcome, shards: ShardWriter) -> None:
+    progress.compiles += outcome.compiles
+    if outcome.error is not None:
+        progress.failures[outcome.scene] = outcome.error
+        return
+    progress.rendered += 1
+    progress.done += 1
+    shards.add(outcome.scene)
+
+
+def _few_failures(outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
+    """Pass outcomes on until too many in a row have failed: then it is not the scenes."""
+    failures = 0
+    for outcome in outcomes:
+        failures = failures + 1 if outcome.error else 0
+        yield outcome
+        if failures >= FAILURES_IN_A_ROW:
+            raise WorkerError(f"stopped after {failures} scenes failed in a row: {outcome.error}")
