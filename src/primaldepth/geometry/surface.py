@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.nn.functional import max_pool2d
 
 from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.geometry.rig import MetricKind, Rig, Tensors, axes, to_pixels, z_of
@@ -42,24 +43,34 @@ def draw_layers(
         known = corners[0].known & corners[1].known & corners[2].known
         joined = _joined(*corners, max_slope)
         _draw(_triangles(*corners, known & joined, rig), layers.surface, rig, stretch)
-        nearest = torch.maximum(torch.maximum(corners[0].q, corners[1].q), corners[2].q)
-        a, b, c = (replace(each, q=nearest) for each in corners)
+        front = torch.stack([each.near for each in corners]).amax(0)
+        a, b, c = (replace(each, q=front) for each in corners)
         _draw(_triangles(a, b, c, known & ~joined, rig), layers.front, rig, stretch)
     return layers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Vertices:
-    """Samples of the source, each (B, h, w): ray coordinates, inverse depth, validity."""
+    """Samples of the source, each (B, h, w).
+
+    Args:
+        x: ray coordinate.
+        y: ray coordinate.
+        q: inverse depth.
+        near: largest q of the sample and its neighbours: a sample that mixes two surfaces lies between
+            them, and only its neighbour tells how near the front is.
+        known: valid, and in front of the camera.
+    """
 
     x: Tensor
     y: Tensor
     q: Tensor
+    near: Tensor
     known: Tensor
 
     def part(self, rows: slice, columns: slice) -> "_Vertices":
         at = (slice(None), rows, columns)
-        return _Vertices(self.x[at], self.y[at], self.q[at], self.known[at])
+        return _Vertices(self.x[at], self.y[at], self.q[at], self.near[at], self.known[at])
 
 
 def _vertices(q: Tensor, valid: Tensor, rig: Rig) -> _Vertices:
@@ -67,7 +78,8 @@ def _vertices(q: Tensor, valid: Tensor, rig: Rig) -> _Vertices:
     q, valid = _continued(*_continued(q, valid, 2), 1)
     valid = valid & (q > 0)
     x, y = axes(rig.source, q, ends=True)
-    return _Vertices(x.expand_as(q), y.expand_as(q), torch.where(valid, q, 1.0), valid)
+    near = max_pool2d(torch.where(valid, q, 0.0), 3, 1, 1)
+    return _Vertices(x.expand_as(q), y.expand_as(q), torch.where(valid, q, 1.0), near, valid)
 
 
 def _continued(q: Tensor, valid: Tensor, dim: int) -> tuple[Tensor, Tensor]:

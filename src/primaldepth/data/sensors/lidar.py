@@ -22,22 +22,24 @@ from primaldepth.io import Kind
 
 
 class Lidar(Sensor):
-    """Depth z at points `spacing` pixels apart, spread over a map along the surfaces of a blurred guide.
+    """Depth z at points `spacing` pixels apart, spread over a map along surfaces, then smoothed.
 
-    z_i = z (1 + noise n) at each point i, n standard normal
-    w_i(x) = bilinear weight of point i at x, times exp(-(log z_i - log g(x))^2 / (2 similarity^2))
-    1 / z'(x) = sum w_i / z_i / sum w_i over the four points around x
+    z_i = z(i) (1 + noise n) at each point i, n standard normal
+    alike_i(x) = exp(-(log z_i - log z(x))^2 / (2 similarity^2))
+    w_i(x) = bilinear weight of point i at x, times alike_i(x)
+    log s(x) = sum w_i (log z_i + alike_i (log z(x) - log z(i))) / sum w_i, the four points around x
+    1 / z'(x) = 1 / s, blurred by a Gaussian of `blur` pixels
 
-    g, the depth smoothed by a Gaussian of `blur` pixels, stands for the image that guides such devices:
-    edges come out smooth and a few pixels wide, and what is thinner than the points are apart is
-    mostly lost. Confidence is low (0), medium (0.5) or high (1) by the support sum w_i.
+    The true surfaces stand for the image that guides such devices: they keep their slope, edges come out
+    smooth and a few pixels wide, and what no point has hit is mostly lost. Confidence is low (0), medium
+    (0.5) or high (1), by the support sum w_i and by how far the blur has moved the depth.
 
     Args:
         scale: the truth has scale times the map's pixels per side.
         spacing: pixels of the map between two points.
         noise: standard deviation of a point's range, relative.
         similarity: of depths on one surface, relative.
-        blur: of the guide, in pixels of the map.
+        blur: in pixels of the map.
         loss: share of the points that do not return.
         far: largest depth, in metres.
     """
@@ -69,39 +71,45 @@ class Lidar(Sensor):
         """Samples of (B, 1, H, W) depth in metres."""
         seen = known(depth, valid, self.scale)
         inverse, seen = reduce_surface(depth, seen, self.scale, gap=0.02)
-        points, returned = self._points(inverse, seen, generator, gain)
-        spread, support = self._spread(points, returned, _blurred(inverse, seen, self.blur))
-        measured = seen & (spread > 1.0 / self.far)
-        z = torch.where(measured, 1.0 / torch.where(measured, spread, 1.0), 0.0)
-        confidence = 0.5 * ((support > 0.3).to(z.dtype) + (support > 0.7).to(z.dtype))
+        sharp, support = self._spread(inverse, *self._points(inverse, seen, generator, gain))
+        hit = support > 0
+        smooth = _blurred(sharp, hit & seen, self.blur)
+        measured = seen & hit & (smooth > 1.0 / self.far)
+        z = torch.where(measured, 1.0 / torch.where(measured, smooth, 1.0), 0.0)
+        trust = support * self._alike(_log(smooth), _log(sharp))
+        confidence = 0.5 * ((trust > 0.3).to(z.dtype) + (trust > 0.7).to(z.dtype))
         sigma = self.noise * local_mean(z, measured)
         return Samples(z, measured, sigma if gain is None else sigma * gain, confidence * measured)
 
     def _points(
         self, inverse: Tensor, seen: Tensor, generator: torch.Generator, gain: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """(inverse depth, returned or not) at every `spacing`-th pixel of the map."""
-        middle = [min(self.spacing // 2, side - 1) for side in inverse.shape[2:]]
-        at = (..., slice(middle[0], None, self.spacing), slice(middle[1], None, self.spacing))
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """(log 1 / z_i, its error, returned or not) at every `spacing`-th pixel of the map."""
+        first = [min(self.spacing // 2, side - 1) for side in inverse.shape[2:]]
+        at = (..., slice(first[0], None, self.spacing), slice(first[1], None, self.spacing))
         true, hit = inverse[at], seen[at]
         error = (1.0 + self.noise * normal(true, generator, gain)).clamp_min(0.1)
-        return true / error, hit & (uniform(true, generator) >= self.loss) & (true > 1.0 / self.far)
+        hit = hit & (uniform(true, generator) >= self.loss) & (true > 1.0 / self.far)
+        return _log(true) - error.log(), -error.log(), hit
 
-    def _spread(self, points: Tensor, returned: Tensor, guide: Tensor) -> tuple[Tensor, Tensor]:
-        """(inverse depth, support) on the guide's grid; 0 where none of the four points returned."""
-        rows = self._neighbours(int(guide.shape[2]), int(points.shape[2]), guide)
-        columns = self._neighbours(int(guide.shape[3]), int(points.shape[3]), guide)
-        total, support = torch.zeros_like(guide), torch.zeros_like(guide)
-        log_guide = guide.clamp_min(1e-6).log()
+    def _alike(self, log_a: Tensor, log_b: Tensor) -> Tensor:
+        """1 for equal depths, towards 0 for those of two surfaces."""
+        return torch.exp(-0.5 * ((log_a - log_b) / self.similarity).square())
+
+    def _spread(self, inverse: Tensor, q: Tensor, error: Tensor, returned: Tensor) -> tuple[Tensor, Tensor]:
+        """(1 / s, support) on the map's grid; 0 where none of the four points returned."""
+        rows = self._neighbours(int(inverse.shape[2]), int(q.shape[2]), inverse)
+        columns = self._neighbours(int(inverse.shape[3]), int(q.shape[3]), inverse)
+        total, support, here = torch.zeros_like(inverse), torch.zeros_like(inverse), _log(inverse)
         for i, vertical in rows:
             for j, horizontal in columns:
-                q, hit = points[:, :, i][..., j], returned[:, :, i][..., j]
-                distance = (q.clamp_min(1e-6).log() - log_guide) / self.similarity
-                # The floor keeps the nearest surface where a thin one was missed by all points.
-                alike = torch.exp(-0.5 * distance.square()).clamp_min(1e-4)
-                w = vertical[:, None] * horizontal * alike * hit
-                total, support = total + w * q, support + w
-        return total / support.clamp_min(1e-12), support
+                point, off, hit = (each[:, :, i][..., j] for each in (q, error, returned))
+                alike = self._alike(point, here)
+                # The floor keeps the surface around where a thin one was missed by all four points.
+                w = vertical[:, None] * horizontal * alike.clamp_min(1e-4) * hit
+                total, support = total + w * (point + alike * (here + off - point)), support + w
+        mean = (total / support.clamp_min(1e-12)).exp()
+        return torch.where(support > 0, mean, 0.0), support
 
     def _neighbours(self, size: int, count: int, like: Tensor) -> list[tuple[Tensor, Tensor]]:
         """[(index, weight)] of the point before and the point after each of `size` pixels of an axis."""
@@ -110,6 +118,10 @@ class Lidar(Sensor):
         before = position.floor()
         index = before.long()
         return [(index, 1.0 - (position - before)), ((index + 1).clamp_max(count - 1), position - before)]
+
+
+def _log(values: Tensor) -> Tensor:
+    return values.clamp_min(1e-6).log()
 
 
 def _blurred(inverse: Tensor, seen: Tensor, width: float) -> Tensor:
