@@ -80,6 +80,15 @@ def test_nothing_is_measured_beyond_its_range():
     assert (samples.confidence[~samples.valid] == 0).all()
 
 
+def test_points_that_do_not_return_leave_low_confidence_but_no_hole():
+    samples = sensor("lidar-v1", noise=0.0, loss=0.05)(wall(), generator=seeded())
+    assert samples.valid[..., 16:-16, 16:-16].all()
+    assert (samples.depth[samples.valid] - 2.0).abs().max() < 1e-4
+    at_points = samples.confidence[..., 20:-16:8, 20:-16:8]
+    assert float((at_points == 0).float().mean()) == pytest.approx(0.05, abs=0.03)
+    assert float(samples.confidence.mean()) > 0.8
+
+
 def test_every_size_has_a_point():
     for size in [(1, 1), (3, 17), (5, 2)]:
         samples = sensor("lidar-v1", **QUIET)(wall(1.5, size), generator=seeded())

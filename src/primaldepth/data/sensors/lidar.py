@@ -115,9 +115,10 @@ class Lidar(Sensor):
         """[(index, weight)] of the point before and the point after each of `size` pixels of an axis."""
         x = torch.arange(size, device=like.device, dtype=like.dtype)
         position = ((x - min(self.spacing // 2, size - 1)) / self.spacing).clamp(0, count - 1)
-        before = position.floor()
-        index = before.long()
-        return [(index, 1.0 - (position - before)), ((index + 1).clamp_max(count - 1), position - before)]
+        index = position.long()
+        # Not quite 0, so that the place of a point that did not return is filled by its neighbours.
+        after = (position - index).clamp(1e-3, 1.0 - 1e-3)
+        return [(index, 1.0 - after), ((index + 1).clamp_max(count - 1), after)]
 
 
 def _log(values: Tensor) -> Tensor:
