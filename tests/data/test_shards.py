@@ -13,7 +13,7 @@ from primaldepth.data import shard_writer
 from primaldepth.data.manifest import Manifest
 from primaldepth.data.parts import part_path, write_part
 from primaldepth.data.shard_writer import ShardWriter
-from primaldepth.data.shards import Shards
+from primaldepth.data.shards import Shards, shard_problems
 
 COUNT, SHARD = 10, 4
 
@@ -50,6 +50,10 @@ def tree(folder):
 @pytest.fixture
 def whole(tmp_path):
     return fill(tmp_path / "whole")
+
+
+def problems(folder):
+    return shard_problems(folder, Manifest.read(folder))
 
 
 def shard(folder, number=0):
@@ -210,7 +214,7 @@ class TestDamage:
     def test_a_missing_or_shorter_shard_is_made_again(self, whole, how):
         before, path = tree(whole), shard(whole, 1)
         path.unlink() if how == "missing" else path.write_bytes(path.read_bytes()[:-1])
-        assert how in Shards(whole).problems()[0]
+        assert how in problems(whole)[0]
         with ShardWriter(whole, wanted()) as writer:
             assert writer.missing() == [4, 5, 6, 7]
             assert path.name in writer.damaged[0]
@@ -218,14 +222,15 @@ class TestDamage:
 
     def test_a_changed_shard_is_found_by_its_checksum(self, whole):
         self.flip(shard(whole, 1))
-        assert Shards(whole).problems() == [f"{shard(whole, 1)}: differs from its checksum"]
+        assert problems(whole) == [f"{shard(whole, 1)}: differs from its checksum"]
         with pytest.raises(FileFormatError, match="differs from its checksum"):
             Shards(whole, verify=True)
         with ShardWriter(whole, wanted(), verify=True) as writer:
             assert writer.missing() == [4, 5, 6, 7]
 
     def test_an_intact_folder_has_no_problems(self, whole):
-        assert Shards(whole, verify=True).problems() == []
+        assert problems(whole) == []
+        assert len(Shards(whole, verify=True)) == COUNT
 
     def test_reading_damaged_files(self, whole):
         path = shard(whole, 1)

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from primaldepth.data.manifest import Manifest
+from primaldepth.data.parts import write_part
+from primaldepth.data.shard_writer import ShardWriter
 from primaldepth.scenes.job import render_job
-from primaldepth.scenes.source import scene_seed
+from primaldepth.scenes.source import package_versions, render_scene, scene_seed
 
 SHARD = 4
 
@@ -85,6 +88,20 @@ def log_lines(log):
         return []
     lines = [line.split() for line in Path(log).read_text().splitlines(keepends=True) if line.endswith("\n")]
     return [(what, int(pid), int(scene)) for what, pid, scene in lines]
+
+
+def in_process(folder, count):
+    """Name -> bytes of an undisturbed job, made without any engine."""
+    source = FakeScenes()
+    renderer = source.open()
+    wanted = Manifest(
+        made_with=source.made_with(), versions=package_versions(), scenes_per_shard=SHARD, count=count
+    )
+    with ShardWriter(Path(folder), wanted) as writer:
+        for scene in range(count):
+            write_part(Path(folder), scene, render_scene(renderer, source.seed, scene))
+            writer.add(scene)
+    return tree(folder)
 
 
 def tree(folder):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_scenes import SHARD, FakeScenes, begun_scenes, fake_arrays, log_lines, tree
+from fake_scenes import SHARD, FakeScenes, begun_scenes, fake_arrays, in_process, log_lines, tree
 
 from primaldepth.core.errors import InputError
 from primaldepth.data.shards import Shards
@@ -26,12 +26,7 @@ def run(folder, source=None, count=COUNT, **options):
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
-    """Files of an undisturbed job with one worker."""
-    folder = tmp_path_factory.mktemp("job") / "one"
-    progress = run(folder)
-    assert (progress.rendered, progress.done, progress.failures) == (COUNT, COUNT, {})
-    assert progress.compiles == 2
-    return tree(folder)
+    return in_process(tmp_path_factory.mktemp("job") / "a", COUNT)
 
 
 def test_seeds_depend_on_job_and_scene():
@@ -62,8 +57,15 @@ def test_four_workers(reference, tmp_path):
     assert [what for what, _, _ in log_lines(log)[:2]] == ["begin", "end"]  # one alone compiles the kernels
 
 
+def test_one_worker(reference, tmp_path):
+    progress = run(tmp_path)
+    assert (progress.rendered, progress.done, progress.failures) == (COUNT, COUNT, {})
+    assert progress.compiles == 2
+    assert tree(tmp_path) == reference
+
+
 def test_a_finished_job_starts_no_worker(reference, tmp_path):
-    run(tmp_path)
+    in_process(tmp_path, COUNT)
     progress = run(tmp_path, FakeScenes(cannot_open="never called"), workers=2)
     assert (progress.rendered, progress.done, progress.rate) == (0, COUNT, 0)
     assert tree(tmp_path) == reference
@@ -158,8 +160,7 @@ def test_killed_at_random_moments(tmp_path):
     with start(folder, log) as job:
         assert job.communicate()[1] == b""
         assert job.returncode == 0
-    run(tmp_path / "whole", count=40)
-    assert tree(folder) == tree(tmp_path / "whole")
+    assert tree(folder) == in_process(tmp_path / "whole", 40)
     begun = [scene for _, scene in begun_scenes(log)]
     assert set(begun) == set(range(40))
     assert len(begun) <= 40 + 2 * (1 + 2)  # a kill repeats at most the scenes in flight

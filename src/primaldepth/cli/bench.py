@@ -1,4 +1,4 @@
-"""`primaldepth bench`: how fast the kernels and the networks run on this machine."""
+"""`primaldepth bench`: how fast kernels, networks and the renderer run on this machine."""
 
 from dataclasses import asdict
 
@@ -9,16 +9,17 @@ from primaldepth.cli.output import note, show_json, show_table
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.kernel_bench import BenchRow, bench_kernels
 from primaldepth.evaluation.model_bench import bench_models
+from primaldepth.evaluation.render_bench import bench_render
 from primaldepth.evaluation.timing import machine
 
 
 def bench(
-    what: str = typer.Argument(metavar="WHAT", help="kernels or models."),
+    what: str = typer.Argument(metavar="WHAT", help="kernels, models or render."),
     device: str = typer.Option("auto", "--device", metavar="DEVICE", help="auto, cpu or cuda."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Measure speed: median of repeated runs, the torch definition in the same run, and the floor."""
-    kinds = {"kernels": bench_kernels, "models": bench_models}
+    kinds = {"kernels": bench_kernels, "models": bench_models, "render": bench_render}
     if what not in kinds:
         raise InputError(f"bench: '{what}' is not one of {', '.join(kinds)}")
     place = pick_device(device).type

@@ -1,4 +1,4 @@
-"""`primaldepth data verify`: compare a folder with the files the protocols were frozen with."""
+"""`primaldepth data verify`: compare files with the checksums they were frozen or rendered with."""
 
 from pathlib import Path
 
@@ -6,6 +6,8 @@ import typer
 
 from primaldepth.cli.output import note
 from primaldepth.core.errors import InputError
+from primaldepth.data.manifest import MANIFEST, Manifest
+from primaldepth.data.shards import shard_problems
 from primaldepth.evaluation.protocols import Protocol, get_protocol, protocol_names
 
 app = typer.Typer(no_args_is_help=True)
@@ -18,11 +20,16 @@ def _root() -> None:
 
 @app.command("verify")
 def verify(
-    folder: Path = typer.Argument(metavar="DIR", help="Folder that holds the protocols' folders."),
+    folder: Path = typer.Argument(
+        metavar="DIR", help="Folder of the protocols' folders, or of rendered scenes."
+    ),
 ) -> None:
-    """Check the files of every protocol in a folder. Exit 1 if one is missing or differs."""
+    """Check the files of every protocol, or every shard, in a folder. Exit 1 if one is missing or differs."""
     if not folder.is_dir():
         raise InputError(f"{folder}: not a folder")
+    if (folder / MANIFEST).exists():
+        _verify_shards(folder)
+        return
     protocols = [get_protocol(name) for name in protocol_names()]
     found = [item for item in protocols if _is_there(item, folder)]
     if not found:
@@ -35,6 +42,21 @@ def verify(
     for line in problems:
         note(line)
     if problems:
+        raise typer.Exit(1)
+
+
+def _verify_shards(folder: Path) -> None:
+    manifest = Manifest.read(folder)
+    problems = shard_problems(folder, manifest)
+    stored = sum(entry.count for entry in manifest.shards)
+    state = "all as rendered" if not problems else f"{len(problems)} missing or changed"
+    typer.echo(f"{stored} of {manifest.count} scenes, {len(manifest.shards)} shards, {state}")
+    for line in problems:
+        note(line)
+    if problems:
+        note(
+            f"'primaldepth render --out {folder} --verify' with the settings in {MANIFEST} renders them again"
+        )
         raise typer.Exit(1)
 
 

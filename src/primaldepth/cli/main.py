@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from primaldepth.cli import bench, data, demo, doctor, evaluate, export, methods, upsample
+from primaldepth.cli import bench, data, demo, doctor, evaluate, export, methods, render, upsample
 from primaldepth.cli.output import fail
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.version import __version__
@@ -38,10 +38,11 @@ app.command("upsample")(upsample.upsample)
 app.command("demo")(demo.demo)
 app.command("methods")(methods.methods)
 app.command("evaluate")(evaluate.evaluate)
+app.command("render")(render.render)
 app.command("export")(export.export)
 app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)
-app.add_typer(data.app, name="data", help="Check the data of a protocol.")
+app.add_typer(data.app, name="data", help="Check benchmark files or rendered scenes.")
 
 
 def run() -> None:

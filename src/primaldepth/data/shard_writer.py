@@ -5,7 +5,6 @@ is written, then the manifest that names it, and only then are the parts removed
 finished scene is in a part or in a shard of the manifest, and everything else in the folder is a leftover.
 """
 
-import fcntl
 import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -177,6 +176,10 @@ def _refuse_foreign(folder: Path) -> None:
 
 def _locked(folder: Path) -> int:
     """Descriptor of the locked file; the system drops the lock when its process ends, however it ends."""
+    try:
+        import fcntl  # on first use: reading shards works where this module does not exist
+    except ImportError as error:
+        raise InputError("rendering into shards needs Linux or macOS") from error
     descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

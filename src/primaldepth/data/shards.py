@@ -32,7 +32,7 @@ class Shards:
         self.folder = Path(folder)
         self.manifest = Manifest.read(folder)
         self._starts = [0, *accumulate(entry.count for entry in self.manifest.shards)]
-        if verify and (found := self.problems()):
+        if verify and (found := shard_problems(self.folder, self.manifest)):
             raise FileFormatError(f"{'; '.join(found)}; 'primaldepth render --verify' makes them again")
         self.specs = self._record_specs()
 
@@ -96,12 +96,6 @@ class Shards:
         if torch.device(device).type == "cuda":
             torch.cuda.synchronize(device)
         return result
-
-    def problems(self) -> list[str]:
-        """Every shard that is missing or differs from its checksum, in words."""
-        with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-            found = pool.map(lambda entry: shard_problem(self.folder, entry), self.manifest.shards)
-            return [text for text in found if text]
 
     def _record_specs(self) -> Mapping[str, ArraySpec]:
         if not self.manifest.shards:
@@ -175,6 +169,13 @@ class _Read:
 
 def _rows(tensor: Tensor, read: _Read) -> Tensor:
     return tensor[read.start : read.stop]
+
+
+def shard_problems(folder: Path, manifest: Manifest) -> list[str]:
+    """Every shard that is missing or differs from its checksum, in words."""
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        found = pool.map(lambda entry: shard_problem(folder, entry), manifest.shards)
+        return [text for text in found if text]
 
 
 def shard_problem(folder: Path, entry: ShardEntry) -> str | None:

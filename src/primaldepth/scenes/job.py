@@ -27,15 +27,20 @@ class Runner(Protocol):
 
 @dataclass(slots=True)
 class Progress:
-    """Where a job stands; scenes that were there before count as done, not as rendered."""
+    """Where a job stands: `count` scenes in the folder in the end, `to_do` of them in this run."""
 
     count: int
-    done: int
+    to_do: int
     rendered: int = 0
     compiles: int = 0
     seconds: float = 0.0
     failures: dict[int, str] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
+
+    @property
+    def done(self) -> int:
+        """Scenes that are safe on disk."""
+        return self.count - self.to_do + self.rendered
 
     @property
     def rate(self) -> float:
@@ -80,7 +85,7 @@ def render_job(
     )
     with ShardWriter(folder, wanted, verify=verify) as shards:
         missing = shards.missing()
-        progress = Progress(shards.count, shards.count - len(missing), damaged=shards.damaged)
+        progress = Progress(shards.count, len(missing), damaged=shards.damaged)
         on_progress(progress)
         if missing:
             with _engine(engine, source, wanted, folder, workers) as runner:
@@ -109,7 +114,6 @@ def _account(progress: Progress, outcome: Outcome, shards: ShardWriter) -> None:
         progress.failures[outcome.scene] = outcome.error
         return
     progress.rendered += 1
-    progress.done += 1
     shards.add(outcome.scene)
 
 

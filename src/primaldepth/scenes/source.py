@@ -7,11 +7,15 @@ from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.seeds import derive_seed
 from primaldepth.core.settings import Settings
+from primaldepth.scenes.description import Scene
+from primaldepth.scenes.sampler import PRESETS, sample
+from primaldepth.scenes.textures import TextureSource
+from primaldepth.scenes.variants import choose
 
 Arrays = dict[str, NDArray[Any]]
 _PACKAGES = ("primaldepth", "mitsuba", "drjit", "numpy")
@@ -75,29 +79,82 @@ def open_checked(source: SceneSource, versions: Mapping[str, str]) -> SceneRende
 
 
 class RenderSettings(Settings):
-    """What to render.
+    """What to render; `resolved` fills in what depends on the machine.
 
     Args:
         preset: a name of `sampler.PRESETS`.
         size: side of the square images in pixels; the preset `tof` has its own sizes.
-        samples: per pixel of the image.
+        samples: rays per pixel of the image.
         seed: of the whole job.
-        variant: "cuda", "llvm" or "scalar".
+        variant: "cuda", "llvm" or "scalar"; "auto" until it is resolved.
         textures: folder of images; the built-in patterns if None.
-        textures_hash: identity of that folder's images.
+        images: fingerprint of that folder's images.
     """
 
     preset: str = "rich"
     size: Annotated[int, Field(ge=16, le=8192)] = 512
     samples: Annotated[int, Field(ge=1, le=65536)] = 32
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    variant: str = "llvm"
+    variant: str = "auto"
     textures: Path | None = None
-    textures_hash: str | None = None
+    images: str = "built-in"
+
+    @field_validator("preset")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in PRESETS:
+            raise ValueError(f"choose one of {', '.join(PRESETS)}")
+        return name
+
+    def resolved(self) -> "RenderSettings":
+        """With the variant that works here and the fingerprint of the textures."""
+        images = TextureSource(self.textures).fingerprint()
+        return self.model_copy(update={"variant": choose(self.variant), "images": images})
 
     def made_with(self) -> dict[str, str | int | None]:
         """All settings but the place where the textures lie."""
-        return self.model_dump(exclude={"textures"})
+        values: dict[str, str | int | None] = self.model_dump(exclude={"textures", "images"})
+        return {**values, "textures": self.images}
+
+    def open(self) -> SceneRenderer:
+        """A renderer in this process; the textures must be the ones the job was started with."""
+        return _Rendered(self)
+
+
+class _Rendered:
+    """Seeds to arrays: sample the scene, render it, and add its cameras."""
+
+    def __init__(self, settings: RenderSettings) -> None:
+        from primaldepth.scenes.renderer import Renderer
+
+        textures = TextureSource(settings.textures)
+        if textures.fingerprint() != settings.images:
+            raise InputError(f"{settings.textures}: not the images that the job was started with")
+        self._settings = settings
+        self._renderer = Renderer(
+            preset=settings.preset,
+            size=settings.size,
+            samples=settings.samples,
+            variant=settings.variant,
+            textures=textures,
+        )
+
+    @property
+    def compiles(self) -> int:
+        return self._renderer.compiles
+
+    def render(self, seed: int) -> Arrays:
+        scene = sample(self._settings.preset, seed)
+        return {**self._renderer.render(scene), **camera_arrays(scene, self._settings.size)}
+
+
+def camera_arrays(scene: Scene, size: int) -> Arrays:
+    """(fx, fy, cx, cy) of each camera, and (4, 4) X_guide = R X_tof + t where there are two."""
+    arrays: Arrays = {
+        f"{name}_camera": np.array([camera.fx, camera.fy, camera.cx, camera.cy])
+        for name, camera in scene.cameras(size).items()
+    }
+    return arrays if scene.tof is None else {**arrays, "guide_from_tof": scene.guide_from_tof()}
 
 
 def _version(name: str) -> str:

@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -116,7 +117,9 @@ class _Worker:
             target=work, args=(source, versions, folder, theirs), daemon=True
         )
         # Ctrl-C reaches the whole group; only the main process acts on it. A blocked signal stays blocked
-        # in the child from its first instruction on, a handler would come too late.
+        # in the child from its first instruction on, a handler would come too late. The tracker that the
+        # first start would bring along unblocks it again, so it must be there before.
+        resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.process.start()

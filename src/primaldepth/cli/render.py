@@ -1,0 +1,125 @@
+"""`primaldepth render`: scenes with exact depth, in any number, into a folder of shards."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import get_args
+
+import typer
+
+from primaldepth.cli.output import note, progress_bar, show_json
+from primaldepth.cli.places import check_extension, check_place
+from primaldepth.core.errors import InputError
+from primaldepth.scenes.job import Engine, Progress, render_job
+from primaldepth.scenes.source import RenderSettings
+
+SHOWN_FAILURES = 10
+
+
+def render(
+    out: Path = typer.Option(..., "--out", metavar="DIR", help="Folder for the shards; resumed if begun."),
+    count: int = typer.Option(..., "--count", metavar="N", help="Scenes in the folder in the end."),
+    size: int = typer.Option(512, "--size", metavar="PX", help="Side of the images; tof has its own sizes."),
+    samples: int = typer.Option(32, "--samples", metavar="N", help="Rays per pixel of the image."),
+    seed: int = typer.Option(0, "--seed", metavar="S", help="Another seed, other scenes."),
+    preset: str = typer.Option("rich", "--preset", metavar="NAME", help="paper, rich or tof."),
+    textures: Path | None = typer.Option(
+        None, "--textures", metavar="DIR", help="Folder of images; built-in patterns without."
+    ),
+    variant: str = typer.Option("auto", "--variant", metavar="NAME", help="auto, cuda, llvm or scalar."),
+    workers: int = typer.Option(1, "--workers", metavar="N", help="Scenes rendered at the same time."),
+    engine: str = typer.Option("local", "--engine", metavar="NAME", help="local, or ray for a cluster."),
+    preview: Path | None = typer.Option(
+        None, "--preview", metavar="PNG", help="Contact sheet of the first scenes."
+    ),
+    verify: bool = typer.Option(False, "--verify", help="Check the shards that are there; repair them."),
+    as_json: bool = typer.Option(False, "--json", help="Print a JSON report."),
+) -> None:
+    """Render training scenes. The same command goes on where it was stopped."""
+    kind = _engine(engine)
+    if count < 1 or workers < 1:
+        raise InputError(f"render: --count {count}, --workers {workers}; both must be at least 1")
+    if preview is not None:
+        check_extension("--preview", preview)
+        check_place("--preview", preview)
+    asked = {"preset": preset, "size": size, "samples": samples, "seed": seed}
+    settings = RenderSettings.parse({**asked, "variant": variant, "textures": textures}, "render").resolved()
+    progress = _run(out, settings, count, workers, kind, verify)
+    if preview is not None:
+        _write_preview(preview, out)
+    _report(progress, as_json)
+
+
+def _engine(name: str) -> Engine:
+    for known in get_args(Engine):
+        if name == known:
+            return known  # type: ignore[no-any-return]
+    raise InputError(f"--engine {name}: choose local or ray")
+
+
+def _run(
+    out: Path, settings: RenderSettings, count: int, workers: int, engine: Engine, verify: bool
+) -> Progress:
+    with ExitStack() as stack:
+        display = _Display(stack, f"{settings.preset} scenes with {settings.variant}", out)
+        try:
+            return render_job(
+                out, settings, count, workers=workers, engine=engine, verify=verify, on_progress=display.show
+            )
+        except KeyboardInterrupt:
+            note(f"{out}: stopped; the same command goes on from here")
+            raise
+
+
+class _Display:
+    """The lines and the bar on standard error; the bar starts once it is known how much there is to do."""
+
+    def __init__(self, stack: ExitStack, what: str, out: Path) -> None:
+        self._stack, self._what, self._out = stack, what, out
+        self._started = False
+
+    def show(self, progress: Progress) -> None:
+        if not self._started:
+            self._start(progress)
+        text = f"{progress.rate:.2f} images/s"
+        if progress.failures:
+            text += f", {len(progress.failures)} failed"
+        self._update(text if progress.rendered else "starting", progress.rendered + len(progress.failures))
+
+    def _start(self, progress: Progress) -> None:
+        self._started = True
+        for text in progress.damaged:
+            note(f"{text}; its scenes are rendered again")
+        there = f", {progress.done} of {progress.count} are there" if progress.done else ""
+        note(f"{self._out}: {progress.to_do} {self._what} to render{there}")
+        self._update = self._stack.enter_context(progress_bar("starting", progress.to_do))
+
+
+def _write_preview(preview: Path, out: Path) -> None:
+    from primaldepth.data.shards import Shards
+    from primaldepth.scenes.contact_sheet import write_contact_sheet
+
+    write_contact_sheet(preview, Shards(out))
+    note(f"wrote {preview}")
+
+
+def _report(progress: Progress, as_json: bool) -> None:
+    if as_json:
+        show_json(
+            {
+                "rendered": progress.rendered,
+                "seconds": progress.seconds,
+                "images_per_second": progress.rate,
+                "kernel_compiles": progress.compiles,
+            }
+        )
+    else:
+        typer.echo(
+            f"{progress.rendered} scenes in {progress.seconds:.1f} s, {progress.rate:.2f} images/s, "
+            f"{progress.compiles} kernel compilations; {progress.done} of {progress.count} are there"
+        )
+    if progress.failures:
+        shown = list(progress.failures.items())[:SHOWN_FAILURES]
+        for scene, text in shown:
+            note(f"scene {scene}: {text}")
+        note(f"{len(progress.failures)} scenes failed twice; the same command tries them again")
+        raise typer.Exit(1)
