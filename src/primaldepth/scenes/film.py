@@ -1,0 +1,61 @@
+"""From radiance to an image: exposure, the lens' blur, the sensor's noise, the sRGB curve."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.scenes.description import Exposure
+
+_WEIGHTS = np.array([0.2126, 0.7152, 0.0722], np.float32)
+
+
+def develop(radiance: NDArray[np.float32], exposure: Exposure, seed: int) -> NDArray[np.uint8]:
+    """(H, W, 3) linear radiance to sRGB bytes; the mean of the luminance is exposed to `exposure.level`."""
+    light = np.nan_to_num(radiance, nan=0.0, posinf=0.0, neginf=0.0)
+    grey = light @ _WEIGHTS
+    # A few mirror-like highlights must not darken the whole picture.
+    mean = float(np.minimum(grey, 4 * float(np.median(grey)) + 1e-9).mean())
+    light = blurred(light * np.float32(exposure.level / max(mean, 1e-9)), exposure.softness)
+    if exposure.grey:
+        light = np.repeat((light @ _WEIGHTS)[..., None], 3, axis=-1)
+    if exposure.noise > 0:
+        light = light + _shot_noise(light, exposure, seed)
+    return np.asarray(np.round(srgb(np.clip(light, 0, 1)) * 255), np.uint8)
+
+
+def srgb(linear: NDArray[np.float32]) -> NDArray[np.float32]:
+    """12.92 x below 0.0031308, else 1.055 x^(1/2.4) - 0.055."""
+    low = linear * np.float32(12.92)
+    high = np.float32(1.055) * np.maximum(linear, np.float32(1e-7)) ** np.float32(1 / 2.4) - np.float32(0.055)
+    return np.where(linear <= 0.0031308, low, high)
+
+
+def linear_table() -> NDArray[np.float32]:
+    """(256,): the inverse of `srgb` for each byte."""
+    x = np.arange(256) / 255
+    return np.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4).astype(np.float32)
+
+
+def blurred(image: NDArray[np.float32], sigma: float) -> NDArray[np.float32]:
+    """Gaussian blur, separable, the border repeated."""
+    if sigma <= 0:
+        return image
+    reach = max(1, int(np.ceil(2.5 * sigma)))
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
+    kernel = (kernel / kernel.sum()).astype(np.float32)
+    for axis in (0, 1):
+        pad = [(0, 0)] * image.ndim
+        pad[axis] = (reach, reach)
+        padded, length = np.pad(image, pad, mode="edge"), image.shape[axis]
+        image = sum(
+            (weight * padded.take(range(k, k + length), axis) for k, weight in enumerate(kernel)),
+            np.zeros_like(image),
+        )
+    return image
+
+
+def _shot_noise(light: NDArray[np.float32], exposure: Exposure, seed: int) -> NDArray[np.float32]:
+    """std^2 = noise^2 (light + 0.02): photons, and a floor of read-out noise."""
+    rng = np.random.default_rng([seed, 0x6E01])
+    shape = (*light.shape[:2], 1 if exposure.grey else 3)
+    std = np.float32(exposure.noise) * np.sqrt(np.maximum(light, 0) + np.float32(0.02))
+    return std * rng.standard_normal(shape, dtype=np.float32)

@@ -1,0 +1,158 @@
+"""Triangle meshes: the type, and the few ways in which every shape is put together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """Triangles with texture coordinates.
+
+    Args:
+        vertices: (V, 3).
+        faces: (F, 3) indices of vertices.
+        uv: (V, 2) in [0, 1].
+        weld: (V,) vertices of equal number share one normal; that makes a seam or a pole smooth.
+    """
+
+    vertices: Floats
+    faces: Ints
+    uv: Floats
+    weld: Ints
+
+
+def grid(points: ArrayLike, *, wrap: tuple[bool, bool] = (False, False)) -> Mesh:
+    """A surface through (n, m, 3) points; uv runs from 0 to 1 along m and n.
+
+    Args:
+        points: (n, m, 3).
+        wrap: whether the first and the last row, and column, are one line (their normals are shared).
+    """
+    p = np.asarray(points, dtype=np.float64)
+    n, m = p.shape[:2]
+    index = np.arange(n * m).reshape(n, m)
+    a, b, c, d = index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1]
+    faces = np.concatenate([np.stack([a, b, c], -1).reshape(-1, 3), np.stack([a, c, d], -1).reshape(-1, 3)])
+    u, v = np.meshgrid(np.linspace(0, 1, m), np.linspace(0, 1, n))
+    weld = index.copy()
+    if wrap[0]:
+        weld[-1] = weld[0]
+    if wrap[1]:
+        weld[:, -1] = weld[:, 0]
+    for row in (0, -1):  # a row that is one point is a pole
+        if np.ptp(p[row], axis=0).max() < 1e-9:
+            weld[row] = weld[row, 0]
+    return Mesh(p.reshape(-1, 3), faces, np.stack([u, v], -1).reshape(-1, 2), weld.ravel())
+
+
+def facets(points: ArrayLike) -> Mesh:
+    """Flat polygons of equal corner count, each with the whole texture on it.
+
+    Args:
+        points: (n, k, 3) corners in order, k = 3 or 4.
+    """
+    p = np.asarray(points, dtype=np.float64)
+    n, k = p.shape[:2]
+    first = k * np.arange(n)[:, None]
+    fan = np.array([[0, i, i + 1] for i in range(1, k - 1)])
+    corners = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])[:k]
+    index = np.arange(n * k)
+    return Mesh(p.reshape(-1, 3), (first[:, :, None] + fan).reshape(-1, 3), np.tile(corners, (n, 1)), index)
+
+
+def merge(parts: Sequence[Mesh]) -> Mesh:
+    """The parts as one mesh."""
+    offsets = np.cumsum([0, *(len(part.vertices) for part in parts)])
+    return Mesh(
+        np.concatenate([part.vertices for part in parts]),
+        np.concatenate([part.faces + start for part, start in zip(parts, offsets, strict=False)]),
+        np.concatenate([part.uv for part in parts]),
+        np.concatenate([part.weld + start for part, start in zip(parts, offsets, strict=False)]),
+    )
+
+
+def block(low: ArrayLike, high: ArrayLike) -> Mesh:
+    """The box between two corners."""
+    corners = np.stack([np.asarray(low, float), np.asarray(high, float)])
+    sides = []
+    for axis in range(3):
+        across, up = (axis + 1) % 3, (axis + 2) % 3
+        for end in (0, 1):
+            quad = np.empty((4, 3))
+            quad[:, axis] = corners[end, axis]
+            order = (0, 1, 1, 0) if end else (1, 0, 0, 1)
+            quad[:, across] = corners[order, across]
+            quad[:, up] = corners[(0, 0, 1, 1), up]
+            sides.append(quad)
+    return facets(np.stack(sides))
+
+
+def tube(path: ArrayLike, radius: ArrayLike, *, sides: int = 10, closed: bool = False) -> Mesh:
+    """A round tube along a path, open at its ends; `closed` when its last point is its first.
+
+    Args:
+        path: (n, 3).
+        radius: (n,) or one number.
+        sides: of its cross-section.
+        closed: whether it is a ring.
+    """
+    p = np.asarray(path, dtype=np.float64)
+    along = np.gradient(p, axis=0)
+    if closed:
+        along[0] = along[-1] = p[1] - p[-2]
+    along /= np.linalg.norm(along, axis=1, keepdims=True) + 1e-12
+    # One fixed direction, the axis the path extends least in, makes frames without twist.
+    fixed = np.eye(3)[np.argmin(np.ptp(p, axis=0))]
+    side = np.cross(along, fixed)
+    side /= np.linalg.norm(side, axis=1, keepdims=True) + 1e-12
+    other = np.cross(along, side)
+    angle = np.linspace(0, 2 * np.pi, sides + 1)
+    ring = np.cos(angle)[None, :, None] * side[:, None] + np.sin(angle)[None, :, None] * other[:, None]
+    r = np.broadcast_to(np.asarray(radius, float), len(p))
+    return grid(p[:, None] + r[:, None, None] * ring, wrap=(closed, True))
+
+
+def lathe(pieces: Sequence[ArrayLike], *, segments: int = 32) -> Mesh:
+    """Turn profiles around the y axis; between pieces the surface has a crease.
+
+    Args:
+        pieces: each (n, 2) of (radius, height).
+        segments: around the axis.
+    """
+    angle = np.linspace(0, 2 * np.pi, segments + 1)
+    angle[-1] = 0.0  # the seam closes exactly
+    turned = []
+    for piece in pieces:
+        profile = np.asarray(piece, dtype=np.float64)
+        r, y = profile[:, :1], profile[:, 1:]
+        points = np.stack(
+            [r * np.cos(angle), np.broadcast_to(y, (len(y), len(angle))), r * np.sin(angle)], -1
+        )
+        turned.append(grid(points, wrap=(False, True)))
+    return merge(turned)
+
+
+def fitted(mesh: Mesh, size: ArrayLike) -> Mesh:
+    """The mesh stretched and moved to fill the box of `size` around the origin."""
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    extent = np.maximum(high - low, 1e-9)
+    vertices = (mesh.vertices - (low + high) / 2) / extent * np.asarray(size, float)
+    return Mesh(vertices, mesh.faces, mesh.uv, mesh.weld)
+
+
+def normals(mesh: Mesh) -> Floats:
+    """(V, 3) unit normals: the sum of the welded faces' normals, each as long as its face is large."""
+    corners = mesh.vertices[mesh.faces]
+    face = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    slots = mesh.weld[mesh.faces].ravel()
+    count = len(mesh.vertices)
+    total = np.stack([np.bincount(slots, np.repeat(face[:, k], 3), count) for k in range(3)], axis=1)
+    chosen = total[mesh.weld]
+    length = np.linalg.norm(chosen, axis=1, keepdims=True)
+    return np.where(length > 1e-20, chosen / np.maximum(length, 1e-20), [0.0, 0.0, 1.0])

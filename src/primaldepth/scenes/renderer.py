@@ -1,0 +1,277 @@
+"""Scenes to arrays with Mitsuba: one Mitsuba scene per process, whose buffers each new scene overwrites.
+
+Shapes, textures and lamps of all scenes have the same number and size (see `packing`), and every value is
+data rather than a constant in a kernel; so all kernels are compiled with the first scene and used for every
+other. Mitsuba's world is the guide camera's frame: x right, y down, z forward, the camera at the origin.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.core.errors import InputError, MissingDependencyError, PrimalDepthError
+from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.scenes import shading, variants
+from primaldepth.scenes.description import Scene
+from primaldepth.scenes.film import develop, linear_table
+from primaldepth.scenes.packing import FACES, PARKED, SPHERES, VERTICES, Packed, ball, pack
+from primaldepth.scenes.textures import TextureSource
+
+Arrays = dict[str, NDArray[Any]]
+Matrix = NDArray[np.float64]
+
+LANES = 1 << 24  # most samples in flight; more are rendered in passes
+
+
+class Renderer:
+    """Renders any number of scenes of a preset; equal scenes and variants give equal bytes, in any order.
+
+    Args:
+        preset: what will be rendered; "tof" scenes have their own image sizes.
+        size: side of the square images of the other presets.
+        samples: rays per pixel for the image; depth always takes one, through the pixel's centre.
+        variant: "cuda", "llvm", "scalar", or "auto" for the first of them that works.
+        textures: a source, a folder of images, or None for the built-in patterns.
+    """
+
+    def __init__(
+        self,
+        *,
+        preset: str = "rich",
+        size: int = 512,
+        samples: int = 32,
+        variant: str = "auto",
+        textures: TextureSource | Path | None = None,
+    ) -> None:
+        if size < 1 or samples < 1:
+            raise InputError(f"renderer: size {size} and samples {samples} must be at least 1")
+        self.preset, self.size, self.samples = preset, size, samples
+        self.variant = variants.choose(variant)
+        self.source = textures if isinstance(textures, TextureSource) else TextureSource(textures)
+        self.compiles = 0
+        self._stage = stage(self.variant)
+
+    def render(self, scene: Scene) -> Arrays:
+        """The arrays of one scene.
+
+        image (H, W, 3) uint8 sRGB; depth (H, W) float32 z in metres at pixel centres, 0 where nothing is
+        hit; normals (H, W, 3) float16 in camera axes; ids (H, W) uint16; valid (H, W) bool. With a
+        time-of-flight camera also tof_distance (radial, metres), tof_amplitude and tof_valid.
+        """
+        if scene.preset != self.preset:
+            raise InputError(f"renderer: made for preset '{self.preset}', got a scene of '{scene.preset}'")
+        self._stage.load(pack(scene, self.source))
+        cameras = scene.cameras(self.size)
+        seed = int(np.random.SeedSequence(scene.seed).generate_state(1)[0])
+        radiance = self._stage.radiance(cameras["guide"], self.samples, seed)
+        arrays = {"image": develop(radiance, scene.exposure, scene.seed)}
+        hits = self._stage.cast(cameras["guide"], np.eye(4))
+        arrays |= {name: hits[name] for name in ("depth", "normals", "ids", "valid")}
+        if scene.tof is not None:
+            seen = self._stage.cast(cameras["tof"], scene.guide_from_tof())
+            arrays |= {f"tof_{name}": seen[name] for name in ("distance", "amplitude", "valid")}
+        self.compiles += self._stage.new_compiles()
+        return arrays
+
+
+class VectorStage:
+    """The one Mitsuba scene of a process that works on arrays of rays: cuda and llvm."""
+
+    def __init__(self, variant: str) -> None:
+        self.mi, self.dr = load_mitsuba(variant)
+        self.name = variants.VARIANTS[variant]
+        self.dr.set_flag(self.dr.JitFlag.KernelHistory, True)
+        self.table = self.mi.Float(linear_table())
+        self.scene = self._empty_scene()
+        self.parameters = self.mi.traverse(self.scene)
+        self.data: shading.Data | None = None
+
+    def load(self, packed: Packed) -> None:
+        """Overwrite all buffers with the packed scene."""
+        mi, p = self.mi, self.parameters
+        mi.set_variant(self.name)
+        p["mesh.faces"] = mi.UInt32(packed.faces.ravel())
+        p["mesh.vertex_positions"] = mi.Float(packed.vertices.ravel())
+        p["mesh.vertex_normals"] = mi.Float(packed.normals.ravel())
+        p["mesh.vertex_texcoords"] = mi.Float(packed.uv.ravel())
+        for index, matrix in enumerate(packed.spheres):
+            transform = mi.Transform4f(mi.ScalarTransform4f(matrix).matrix)
+            self.dr.make_opaque(transform)
+            p[f"sphere{index}.to_world"] = transform
+        p.update()
+        self.data = shading.Data(
+            scene=self.scene,
+            shape_ids=mi.UInt32(self._shape_ids(packed.sphere_ids)),
+            face_ids=mi.UInt32(packed.face_ids),
+            surfaces=mi.Float(packed.surfaces.ravel()),
+            atlas=self._texture(packed.atlas),
+            lamps=mi.Float(packed.lamps.ravel()),
+            ambient=mi.Float(packed.ambient),
+        )
+
+    def radiance(self, camera: Intrinsics, samples: int, seed: int) -> NDArray[np.float32]:
+        """(H, W, 3) mean radiance over each pixel's area, by `samples` random paths."""
+        per_pass = max(1, min(samples, LANES // (camera.width * camera.height)))
+        total = np.zeros((camera.height, camera.width, 3), np.float64)
+        for done in range(0, samples, per_pass):
+            now = min(per_pass, samples - done)
+            total += now * self._pass(camera, now, (seed + done) % 2**32)
+        return (total / samples).astype(np.float32)
+
+    def cast(self, camera: Intrinsics, to_guide: Matrix) -> Arrays:
+        """One ray through each pixel's centre; z and normals in the camera's own axes."""
+        mi, dr = self.mi, self.dr
+        directions = pixel_rays(camera, to_guide)
+        with dr.suspend_grad():
+            start = mi.Point3f(*(dr.opaque(mi.Float, float(value)) for value in to_guide[:3, 3]))
+            ray = mi.Ray3f(start, mi.Vector3f(directions.T.copy()))
+            hit = shading.first_hit(mi, dr, self.data, ray)
+            values = [dr.select(hit.number > 0, hit.t, 0), hit.normal, dr.mean(hit.albedo), hit.number]
+            dr.eval(values)
+        t, normal, albedo, number = (np.asarray(value) for value in values)
+        return maps(t, normal.T, albedo, number, directions, to_guide, (camera.height, camera.width))
+
+    def new_compiles(self) -> int:
+        """Kernels compiled since the last call; what the cache on disk had is not counted."""
+        history = self.dr.kernel_history([self.dr.KernelType.JIT])
+        return sum(1 for kernel in history if not kernel["cache_hit"])
+
+    def _pass(self, camera: Intrinsics, samples: int, seed: int) -> NDArray[np.float32]:
+        mi, dr = self.mi, self.dr
+        count = camera.width * camera.height * samples
+        sampler = mi.load_dict({"type": "multijitter", "sample_count": samples, "jitter": True})
+        sampler.set_samples_per_wavefront(samples)
+        sampler.seed(seed, count)
+        with dr.suspend_grad():
+            index = dr.arange(mi.UInt32, count)
+            pixel = index // samples
+            inside = sampler.next_2d()
+            fx, fy, cx, cy = (dr.opaque(mi.Float, v) for v in (camera.fx, camera.fy, camera.cx, camera.cy))
+            x = (mi.Float(pixel % camera.width) + inside.x - cx) / fx
+            y = (mi.Float(pixel // camera.width) + inside.y - cy) / fy
+            ray = mi.Ray3f(mi.Point3f(0), dr.normalize(mi.Vector3f(x, y, 1)))
+            share = (mi.Float(index % samples) + 0.5) / samples
+            light = shading.radiance(mi, dr, self.data, ray, sampler, share)
+            dr.eval(light)  # all channels by one kernel; each sum below would run it again
+            means = [dr.block_sum(channel, samples) / samples for channel in (light.x, light.y, light.z)]
+            dr.eval(means)
+        image = np.stack([np.asarray(mean) for mean in means], -1)
+        return image.reshape(camera.height, camera.width, 3)
+
+    def _texture(self, image: NDArray[np.uint8]) -> Any:
+        """SRGB bytes as linear floats; looked up on the device, so that only bytes travel there."""
+        mi, dr = self.mi, self.dr
+        codes = mi.UInt32(mi.UInt8(image.ravel()))
+        return mi.Texture2f(mi.TensorXf(dr.gather(mi.Float, self.table, codes), shape=image.shape))
+
+    def _shape_ids(self, sphere_ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """By Mitsuba's number of a shape: the id of a sphere; 0 for the mesh, whose faces have ids."""
+        numbers = {
+            shape.id(): int(self.dr.reinterpret_array(self.mi.UInt32, self.mi.ShapePtr(shape))[0])
+            for shape in self.scene.shapes()
+        }
+        table = np.zeros(max(numbers.values()) + 1, np.uint32)
+        for index, number in enumerate(sphere_ids):
+            table[numbers[f"sphere{index}"]] = number
+        return table
+
+    def _empty_scene(self) -> Any:
+        mi = self.mi
+        mesh = mi.Mesh("mesh", VERTICES, FACES, has_vertex_normals=True, has_vertex_texcoords=True)
+        mesh.set_id("mesh")
+        buffers = mi.traverse(mesh)
+        buffers["vertex_positions"] = mi.Float(np.tile(np.float32(PARKED), VERTICES))
+        buffers["faces"] = mi.UInt32(np.zeros(3 * FACES, np.uint32))
+        buffers.update()
+        parts: dict[str, Any] = {"type": "scene", "mesh": mesh}
+        for index in range(SPHERES):
+            place = mi.ScalarTransform4f(ball(PARKED, 1e-3))
+            parts[f"sphere{index}"] = {"type": "sphere", "id": f"sphere{index}", "to_world": place}
+        return mi.load_dict(parts)
+
+
+def stage(variant: str) -> Any:
+    """What renders with a variant."""
+    if variant == "scalar":
+        from primaldepth.scenes.scalar import ScalarStage
+
+        return ScalarStage(load_mitsuba(variant)[0])
+    return VectorStage(variant)
+
+
+def load_mitsuba(variant: str) -> tuple[Any, Any]:
+    """Mitsuba and Dr.Jit with the variant set; an error that says what to install where they are missing."""
+    variants.prepare(variant)
+    try:
+        import drjit
+        import mitsuba
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"rendering needs Mitsuba ({error}); install it with: pip install 'primaldepth[render]'"
+        ) from error
+    mitsuba.set_variant(variants.VARIANTS[variant])
+    return mitsuba, drjit
+
+
+def pixel_rays(camera: Intrinsics, to_guide: Matrix) -> NDArray[np.float32]:
+    """(H * W, 3) unit directions through the pixels' centres, in the guide's axes."""
+    rays = camera.rays()
+    rays /= np.linalg.norm(rays, axis=-1, keepdims=True)
+    return (rays.reshape(-1, 3) @ to_guide[:3, :3].T).astype(np.float32)
+
+
+def maps(
+    t: NDArray[Any],
+    normal: NDArray[Any],
+    albedo: NDArray[Any],
+    number: NDArray[Any],
+    directions: NDArray[np.float32],
+    to_guide: Matrix,
+    shape: tuple[int, int],
+) -> Arrays:
+    """Per-ray results as maps: z = t (d . forward), distance = t, amplitude = albedo cos / t^2.
+
+    Args:
+        t: (N,) ray length, 0 where nothing was hit.
+        normal: (N, 3) towards the camera.
+        albedo: (N,).
+        number: (N,) object id.
+        directions: (N, 3) unit.
+        to_guide: (4, 4) from the camera's axes to the guide's.
+        shape: rows and columns, N = rows * columns.
+    """
+    valid, length = number > 0, t.astype(np.float64)
+    cosine = np.clip(-(normal * directions).sum(-1), 0, 1)
+    found = {
+        "depth": (length * (directions.astype(np.float64) @ to_guide[:3, 2])).astype(np.float32),
+        "distance": t.astype(np.float32),
+        "amplitude": np.where(valid, albedo * cosine / np.maximum(t, 1e-6) ** 2, 0).astype(np.float32),
+        "normals": np.where(valid[:, None], normal @ to_guide[:3, :3], 0).astype(np.float16),
+        "ids": number.astype(np.uint16),
+        "valid": valid,
+    }
+    return {name: values.reshape(*shape, *values.shape[1:]) for name, values in found.items()}
+
+
+def self_test(variant: str) -> None:
+    """Render a ball of radius 1 at z = 3 with `variant`; an exception, or a crash, where it does not work."""
+    from primaldepth.scenes.description import Camera, Item, Lamp, Texture
+
+    facing = ((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0))
+    scene = Scene(
+        preset="paper",
+        seed=0,
+        items=(Item(shape="sphere", size=(2.0, 2.0, 2.0), position=(0.0, 0.0, 3.0)),),
+        textures=(Texture(),),
+        ambient=((1.0, 1.0, 1.0), (1.0, 1.0, 1.0)),
+        lamps=(Lamp(position=(0.0, 0.0, 0.0), radius=0.1, power=(1.0, 1.0, 1.0)),),
+        guide=Camera(fov_degrees=60.0, rotation=facing, position=(0.0, 0.0, 0.0)),
+    )
+    works = stage(variant)
+    works.load(pack(scene, TextureSource()))
+    depth = works.cast(scene.cameras(9)["guide"], np.eye(4))["depth"]
+    light = works.radiance(scene.cameras(9)["guide"], 4, 1)
+    if abs(depth[4, 4] - 2) > 1e-4 or depth[0, 0] != 0 or not light[4, 4].min() > 0:
+        raise PrimalDepthError(f"variant {variant}: a ball at 2 m was seen at {depth[4, 4]} m")

@@ -1,0 +1,136 @@
+"""Where the pictures on the surfaces come from: a folder of images, and the built-in patterns."""
+
+import hashlib
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.scenes.description import Colour, Texture
+from primaldepth.scenes.patterns import PATTERNS
+
+RGB = NDArray[np.uint8]
+
+TILE = 256
+"""Side of a texture in pixels."""
+
+VARIANTS = 64
+"""How many pictures of each pattern exist; colour, turn and repetition make many more of them."""
+
+IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
+_KEPT = 1500  # decoded pictures a process keeps: 200 kB each
+
+
+class TextureSource:
+    """Tiles of (TILE, TILE, 3) sRGB, each a pure function of its `Texture` and of the folder's images.
+
+    Args:
+        folder: images at any depth below it; without one, "image" textures become built-in patterns.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = None if folder is None else Path(folder)
+        self.files = [] if self.folder is None else _images_below(self.folder)
+        self._kept: OrderedDict[tuple[str, int], RGB] = OrderedDict()
+
+    def fingerprint(self) -> str:
+        """A short hash of the images' names and sizes: what a manifest needs to tell two folders apart."""
+        digest = hashlib.sha256()
+        for file in self.files:
+            name = file.relative_to(self.folder) if self.folder else file
+            digest.update(f"{name.as_posix()}:{file.stat().st_size}\n".encode())
+        return digest.hexdigest()[:16] if self.files else "built-in"
+
+    def tile(self, texture: Texture) -> RGB:
+        """(TILE, TILE, 3): the texture coloured, turned and repeated."""
+        if texture.pattern == "plain":
+            return np.broadcast_to(_bytes(texture.light), (TILE, TILE, 3))
+        picture = _repeated(self._picture(texture), texture.repeat)
+        return np.rot90(coloured(picture, texture.dark, texture.light), texture.turn)
+
+    def _picture(self, texture: Texture) -> RGB:
+        """(TILE, TILE) or (TILE, TILE, 3), before it is coloured."""
+        name, index = self._resolve(texture)
+        if (name, index) not in self._kept:
+            self._kept[name, index] = _decoded(self.files[index]) if name == "image" else _drawn(name, index)
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end((name, index))
+        return self._kept[name, index]
+
+    def _resolve(self, texture: Texture) -> tuple[str, int]:
+        if texture.pattern == "image" and self.files:
+            return "image", texture.seed % len(self.files)
+        if texture.pattern == "image":
+            names = sorted(PATTERNS)
+            return names[texture.seed % len(names)], texture.seed // len(names) % VARIANTS
+        if texture.pattern not in PATTERNS:
+            known = ", ".join(["plain", "image", *PATTERNS])
+            raise InputError(f"scene: texture pattern '{texture.pattern}' is unknown; known: {known}")
+        return texture.pattern, texture.seed % VARIANTS
+
+
+def coloured(picture: RGB, dark: Colour, light: Colour) -> RGB:
+    """Dark + (light - dark) picture, per channel, through a table of 256 entries.
+
+    Args:
+        picture: (H, W) or (H, W, 3).
+        dark: sRGB in [0, 1].
+        light: sRGB in [0, 1].
+    """
+    ramp = np.linspace(0, 1, 256)[:, None]
+    table = _bytes(np.asarray(dark) + (np.asarray(light) - np.asarray(dark)) * ramp)
+    if picture.ndim == 2:
+        return table[picture]
+    return np.stack([table[:, k][picture[..., k]] for k in range(3)], axis=-1)
+
+
+def _repeated(picture: RGB, repeat: int) -> RGB:
+    """The picture `repeat` times in each direction in the same number of pixels."""
+    if repeat == 1:
+        return picture
+    side = -(-TILE // repeat)
+    small = np.asarray(Image.fromarray(picture).resize((side, side), Image.Resampling.BOX))
+    copies = (repeat, repeat, 1) if picture.ndim == 3 else (repeat, repeat)
+    return np.tile(small, copies)[:TILE, :TILE]
+
+
+def _drawn(name: str, index: int) -> RGB:
+    seed = int.from_bytes(hashlib.sha256(f"{name}/{index}".encode()).digest()[:8], "big")
+    grey = PATTERNS[name](np.random.default_rng(seed), TILE)
+    return _bytes(grey)
+
+
+def _decoded(file: Path) -> RGB:
+    """The middle square of an image."""
+    try:
+        with Image.open(file) as image:
+            image.draft("RGB", (TILE, TILE))
+            picture = image.convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise FileFormatError(
+            f"{file}: not a readable image ({error}); remove it from the texture folder"
+        ) from error
+    side = min(picture.size)
+    left, top = (picture.width - side) // 2, (picture.height - side) // 2
+    square = (left, top, left + side, top + side)
+    return np.asarray(picture.resize((TILE, TILE), Image.Resampling.BILINEAR, box=square))
+
+
+def _images_below(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise InputError(f"{folder}: is not a folder; --textures names a folder of images")
+    found = sorted(
+        (file for file in folder.rglob("*") if file.suffix.lower() in IMAGE_SUFFIXES),
+        key=lambda file: file.relative_to(folder).as_posix(),
+    )
+    if not found:
+        raise InputError(f"{folder}: no image found below it ({', '.join(IMAGE_SUFFIXES)})")
+    return found
+
+
+def _bytes(values: object) -> RGB:
+    return np.asarray(np.clip(np.round(np.asarray(values) * 255), 0, 255), np.uint8)
