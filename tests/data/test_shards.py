@@ -290,6 +290,17 @@ class TestReading:
         assert list(found) == ["seed"]
         assert found["seed"].tolist() == list(range(COUNT))[start:stop]
 
+    def test_load_into_memory_that_is_there(self, whole):
+        shards = Shards(whole)
+        out = shards.load(keys=["seed", "depth"], stop=4)
+        found = shards.load(keys=["seed", "depth"], start=5, stop=9, out=out)
+        assert found["depth"].data_ptr() == out["depth"].data_ptr()
+        assert found["seed"].tolist() == [5, 6, 7, 8]
+        with pytest.raises(InputError, match=r"out\['depth'\] is torch.float32 \(4, 3, 5\) on cpu, expected"):
+            shards.load(keys=["depth"], out=out)
+        with pytest.raises(InputError, match=r"expected contiguous torch.int64 \(4,\) on cpu"):
+            shards.load(keys=["seed"], stop=4, out={"seed": torch.zeros(8, dtype=torch.int64)[::2]})
+
     def test_an_array_that_is_not_there(self, whole):
         with pytest.raises(InputError, match=r"no array 'colour'; there are .*depth"):
             Shards(whole).load(keys=["colour"])

@@ -54,9 +54,7 @@ def _verify_shards(folder: Path) -> None:
     for line in problems:
         note(line)
     if problems:
-        note(
-            f"'primaldepth render --out {folder} --verify' with the settings in {MANIFEST} renders them again"
-        )
+        note(f"'primaldepth render --verify' with the settings in {folder / MANIFEST} makes them again")
         raise typer.Exit(1)
 
 

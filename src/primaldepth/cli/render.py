@@ -9,10 +9,13 @@ import typer
 from primaldepth.cli.output import note, progress_bar, show_json
 from primaldepth.cli.places import check_extension, check_place
 from primaldepth.core.errors import InputError
+from primaldepth.data.shards import Shards
+from primaldepth.io.preview import write_preview
+from primaldepth.scenes.contact_sheet import contact_sheet
 from primaldepth.scenes.job import Engine, Progress, render_job
 from primaldepth.scenes.source import RenderSettings
 
-SHOWN_FAILURES = 10
+SHOWN_FAILURES, SHOWN_SCENES = 10, 24
 
 
 def render(
@@ -95,10 +98,12 @@ class _Display:
 
 
 def _write_preview(preview: Path, out: Path) -> None:
-    from primaldepth.data.shards import Shards
-    from primaldepth.scenes.contact_sheet import write_contact_sheet
-
-    write_contact_sheet(preview, Shards(out))
+    shards = Shards(out)
+    shown = [shards[scene] for scene in range(min(SHOWN_SCENES, len(shards)))]
+    if not shown:
+        note(f"{preview}: not written, no shard is complete")
+        return
+    write_preview(preview, contact_sheet(shown))
     note(f"wrote {preview}")
 
 

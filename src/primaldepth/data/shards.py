@@ -74,21 +74,26 @@ class Shards:
         *,
         start: int = 0,
         stop: int | None = None,
+        out: Mapping[str, Tensor] | None = None,
         threads: int | None = None,
     ) -> dict[str, Tensor]:
         """One tensor (stop - start, ...) per array, on `device`.
+
+        Memory that was just allocated has to be cleared by the system first, which costs several times more
+        than the copy; who reads range after range hands the tensors of the first call back as `out`.
 
         Args:
             device: where the tensors are made; a GPU is fed through pinned memory.
             keys: which arrays; all of them if None.
             start: first scene.
             stop: one past the last scene; all if None.
+            out: tensors of this type and shape to fill; they are returned.
             threads: parallel reads; as many as there are cores, at most 8, if None.
         """
         names = list(self.specs) if keys is None else list(keys)
         first, last, _ = slice(start, stop).indices(len(self))
         count = max(0, last - first)
-        result = {name: self._empty(name, count, torch.device(device)) for name in names}
+        result = {name: self._target(name, count, torch.device(device), out) for name in names}
         reads = [read for name in names for read in self._reads(name, first, last)]
         with ThreadPoolExecutor(threads or min(8, os.cpu_count() or 1)) as pool:
             for _ in pool.map(lambda read: read.into(_rows(result[read.name], read)), reads):
@@ -115,11 +120,21 @@ class Shards:
             raise FileFormatError(f"{path}: other arrays than in the first shard of the folder; {_REPAIR}")
         return layout
 
-    def _empty(self, name: str, count: int, device: torch.device) -> Tensor:
+    def _target(
+        self, name: str, count: int, device: torch.device, out: Mapping[str, Tensor] | None
+    ) -> Tensor:
         if name not in self.specs:
             raise InputError(f"{self.folder}: no array '{name}'; there are {', '.join(self.specs) or 'none'}")
         dtype = torch.from_numpy(np.empty(0, self.specs[name].dtype)).dtype
-        return torch.empty((count, *self.specs[name].shape), dtype=dtype, device=device)
+        shape = (count, *self.specs[name].shape)
+        if out is None or name not in out:
+            return torch.empty(shape, dtype=dtype, device=device)
+        given = out[name]
+        fits = given.shape == shape and given.dtype == dtype and given.is_contiguous()
+        if not fits or given.device.type != device.type:
+            found = f"{given.dtype} {tuple(given.shape)} on {given.device}"
+            raise InputError(f"out['{name}'] is {found}, expected contiguous {dtype} {shape} on {device}")
+        return given
 
     def _reads(self, name: str, first: int, last: int) -> Iterator["_Read"]:
         """Reads of at most about `_CHUNK` bytes that cover scenes first .. last - 1."""
