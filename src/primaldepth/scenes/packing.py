@@ -4,7 +4,7 @@ Every scene fills the same buffers, so that nothing about a scene is part of the
 nothing is compiled again: one mesh with room to spare, one atlas of textures, some spheres, some lamps.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class Packed:
         uv: (VERTICES, 2) in [0, 1] of the object's texture.
         faces: (FACES, 3); what is not used is degenerate.
         face_ids: (FACES,) id of the object each face belongs to.
-        spheres: (SPHERES, 4, 4) from the unit sphere; what is not used is parked.
+        spheres: (SPHERES, 4, 4) rows: its x, y and z axis, then its middle and radius; parked if not used.
         sphere_ids: (SPHERES,) 0 where not used.
         surfaces: (ITEMS + 1, 4) by id: left and top of its tile in the atlas, roughness, metallic.
         atlas: (ATLAS_TILES * TILE, ATLAS_TILES * TILE, 3) sRGB.
@@ -49,12 +49,16 @@ class Packed:
     uv: Floats
     faces: NDArray[np.uint32]
     face_ids: NDArray[np.uint32]
-    spheres: NDArray[np.float64]
+    spheres: Floats
     sphere_ids: NDArray[np.uint32]
     surfaces: Floats
     atlas: RGB
     lamps: Floats
     ambient: Floats
+
+    def tables(self) -> dict[str, NDArray[Any]]:
+        """All arrays but the atlas, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "atlas"}
 
 
 def pack(scene: Scene, source: TextureSource) -> Packed:
@@ -69,20 +73,13 @@ def pack(scene: Scene, source: TextureSource) -> Packed:
     up = np.asarray(scene.guide.rotation)[1]
     return Packed(
         **_packed_meshes(scene, meshes),
-        spheres=_padded(np.array([_sphere(scene, item) for _, item in spheres]), SPHERES, ball(PARKED, 1e-3)),
+        spheres=_spheres(scene, [item for _, item in spheres]),
         sphere_ids=_padded(np.array([number for number, _ in spheres], np.uint32), SPHERES, 0),
         surfaces=_surfaces(scene),
         atlas=_atlas([source.tile(texture) for texture in scene.textures]),
         lamps=_lamps(scene),
         ambient=np.concatenate([*scene.ambient, up]).astype(np.float32),
     )
-
-
-def ball(centre: ArrayLike, radius: float) -> NDArray[np.float64]:
-    """(4, 4): the unit sphere scaled to `radius` and moved to `centre`."""
-    matrix = np.diag([radius, radius, radius, 1.0])
-    matrix[:3, 3] = centre
-    return matrix
 
 
 def _packed_meshes(scene: Scene, numbered: list[tuple[int, Item]]) -> dict[str, NDArray[Any]]:
@@ -112,10 +109,13 @@ def _padded(values: NDArray[Any], length: int, rest: ArrayLike) -> NDArray[Any]:
     return full
 
 
-def _sphere(scene: Scene, item: Item) -> NDArray[np.float64]:
-    matrix = ball(_to_camera(scene, np.asarray([item.position]))[0], 1.0)
-    matrix[:3, :3] = np.asarray(scene.guide.rotation).T @ np.asarray(item.rotation) * (item.size[0] / 2)
-    return matrix
+def _spheres(scene: Scene, items: list[Item]) -> Floats:
+    table = np.zeros((SPHERES, 4, 4), np.float32)
+    table[:, 3] = (*PARKED, 1e-3)
+    for index, item in enumerate(items):
+        table[index, :3, :3] = np.asarray(item.rotation).T @ np.asarray(scene.guide.rotation)
+        table[index, 3] = (*_to_camera(scene, np.asarray([item.position]))[0], item.size[0] / 2)
+    return table
 
 
 def _surfaces(scene: Scene) -> Floats:

@@ -5,8 +5,17 @@ data rather than a constant in a kernel; so all kernels are compiled with the fi
 other. Mitsuba's world is the guide camera's frame: x right, y down, z forward, the camera at the origin.
 """
 
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +25,10 @@ from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.scenes import shading, variants
 from primaldepth.scenes.description import Scene
 from primaldepth.scenes.film import develop, linear_table
-from primaldepth.scenes.packing import FACES, PARKED, SPHERES, VERTICES, Packed, ball, pack
+from primaldepth.scenes.packing import FACES, PARKED, VERTICES, Packed, pack
+from primaldepth.scenes.rays import Arrays, Matrix, maps, pixel_rays
+from primaldepth.scenes.scalar import ScalarStage
 from primaldepth.scenes.textures import TextureSource
-
-Arrays = dict[str, NDArray[Any]]
-Matrix = NDArray[np.float64]
 
 LANES = 1 << 24  # most samples in flight; more are rendered in passes
 
@@ -52,6 +60,7 @@ class Renderer:
         self.source = textures if isinstance(textures, TextureSource) else TextureSource(textures)
         self.compiles = 0
         self._stage = stage(self.variant)
+        self._compiled = False
 
     def render(self, scene: Scene) -> Arrays:
         """The arrays of one scene.
@@ -62,6 +71,13 @@ class Renderer:
         """
         if scene.preset != self.preset:
             raise InputError(f"renderer: made for preset '{self.preset}', got a scene of '{scene.preset}'")
+        if self._compiled:
+            return self._render(scene)
+        with one_compiles():
+            self._compiled = True
+            return self._render(scene)
+
+    def _render(self, scene: Scene) -> Arrays:
         self._stage.load(pack(scene, self.source))
         cameras = scene.cameras(self.size)
         seed = int(np.random.SeedSequence(scene.seed).generate_state(1)[0])
@@ -92,24 +108,13 @@ class VectorStage:
         """Overwrite all buffers with the packed scene."""
         mi, p = self.mi, self.parameters
         mi.set_variant(self.name)
-        p["mesh.faces"] = mi.UInt32(packed.faces.ravel())
-        p["mesh.vertex_positions"] = mi.Float(packed.vertices.ravel())
-        p["mesh.vertex_normals"] = mi.Float(packed.normals.ravel())
-        p["mesh.vertex_texcoords"] = mi.Float(packed.uv.ravel())
-        for index, matrix in enumerate(packed.spheres):
-            transform = mi.Transform4f(mi.ScalarTransform4f(matrix).matrix)
-            self.dr.make_opaque(transform)
-            p[f"sphere{index}.to_world"] = transform
+        arrays = {
+            name: (mi.UInt32 if values.dtype == np.uint32 else mi.Float)(aligned(values).ravel())
+            for name, values in packed.tables().items()
+        }
+        p["mesh.faces"], p["mesh.vertex_positions"] = arrays["faces"], arrays["vertices"]
         p.update()
-        self.data = shading.Data(
-            scene=self.scene,
-            shape_ids=mi.UInt32(self._shape_ids(packed.sphere_ids)),
-            face_ids=mi.UInt32(packed.face_ids),
-            surfaces=mi.Float(packed.surfaces.ravel()),
-            atlas=self._texture(packed.atlas),
-            lamps=mi.Float(packed.lamps.ravel()),
-            ambient=mi.Float(packed.ambient),
-        )
+        self.data = shading.Data(scene=self.scene, atlas=self._texture(packed.atlas), **arrays)
 
     def radiance(self, camera: Intrinsics, samples: int, seed: int) -> NDArray[np.float32]:
         """(H, W, 3) mean radiance over each pixel's area, by `samples` random paths."""
@@ -126,7 +131,7 @@ class VectorStage:
         directions = pixel_rays(camera, to_guide)
         with dr.suspend_grad():
             start = mi.Point3f(*(dr.opaque(mi.Float, float(value)) for value in to_guide[:3, 3]))
-            ray = mi.Ray3f(start, mi.Vector3f(directions.T.copy()))
+            ray = mi.Ray3f(start, mi.Vector3f(*(mi.Float(aligned(axis)) for axis in directions.T)))
             hit = shading.first_hit(mi, dr, self.data, ray)
             values = [dr.select(hit.number > 0, hit.t, 0), hit.normal, dr.mean(hit.albedo), hit.number]
             dr.eval(values)
@@ -166,37 +171,39 @@ class VectorStage:
         codes = mi.UInt32(mi.UInt8(image.ravel()))
         return mi.Texture2f(mi.TensorXf(dr.gather(mi.Float, self.table, codes), shape=image.shape))
 
-    def _shape_ids(self, sphere_ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """By Mitsuba's number of a shape: the id of a sphere; 0 for the mesh, whose faces have ids."""
-        numbers = {
-            shape.id(): int(self.dr.reinterpret_array(self.mi.UInt32, self.mi.ShapePtr(shape))[0])
-            for shape in self.scene.shapes()
-        }
-        table = np.zeros(max(numbers.values()) + 1, np.uint32)
-        for index, number in enumerate(sphere_ids):
-            table[numbers[f"sphere{index}"]] = number
-        return table
-
     def _empty_scene(self) -> Any:
         mi = self.mi
-        mesh = mi.Mesh("mesh", VERTICES, FACES, has_vertex_normals=True, has_vertex_texcoords=True)
+        mesh = mi.Mesh("mesh", VERTICES, FACES)
         mesh.set_id("mesh")
         buffers = mi.traverse(mesh)
         buffers["vertex_positions"] = mi.Float(np.tile(np.float32(PARKED), VERTICES))
         buffers["faces"] = mi.UInt32(np.zeros(3 * FACES, np.uint32))
         buffers.update()
-        parts: dict[str, Any] = {"type": "scene", "mesh": mesh}
-        for index in range(SPHERES):
-            place = mi.ScalarTransform4f(ball(PARKED, 1e-3))
-            parts[f"sphere{index}"] = {"type": "sphere", "id": f"sphere{index}", "to_world": place}
-        return mi.load_dict(parts)
+        return mi.load_dict({"type": "scene", "mesh": mesh})
+
+
+@contextmanager
+def one_compiles() -> Iterator[None]:
+    """Of processes that start together, one compiles; the others wait and find the kernels on disk.
+
+    The first to come holds the lock; the others wait until it is free and go on all at once.
+    """
+    if fcntl is None:
+        yield
+        return
+    folder = Path(tempfile.gettempdir())
+    with (folder / f"primaldepth-kernels-{os.getuid()}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        yield
 
 
 def stage(variant: str) -> Any:
     """What renders with a variant."""
     if variant == "scalar":
-        from primaldepth.scenes.scalar import ScalarStage
-
         return ScalarStage(load_mitsuba(variant)[0])
     return VectorStage(variant)
 
@@ -215,44 +222,16 @@ def load_mitsuba(variant: str) -> tuple[Any, Any]:
     return mitsuba, drjit
 
 
-def pixel_rays(camera: Intrinsics, to_guide: Matrix) -> NDArray[np.float32]:
-    """(H * W, 3) unit directions through the pixels' centres, in the guide's axes."""
-    rays = camera.rays()
-    rays /= np.linalg.norm(rays, axis=-1, keepdims=True)
-    return (rays.reshape(-1, 3) @ to_guide[:3, :3].T).astype(np.float32)
+def aligned(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy that starts at a multiple of 64 bytes.
 
-
-def maps(
-    t: NDArray[Any],
-    normal: NDArray[Any],
-    albedo: NDArray[Any],
-    number: NDArray[Any],
-    directions: NDArray[np.float32],
-    to_guide: Matrix,
-    shape: tuple[int, int],
-) -> Arrays:
-    """Per-ray results as maps: z = t (d . forward), distance = t, amplitude = albedo cos / t^2.
-
-    Args:
-        t: (N,) ray length, 0 where nothing was hit.
-        normal: (N, 3) towards the camera.
-        albedo: (N,).
-        number: (N,) object id.
-        directions: (N, 3) unit.
-        to_guide: (4, 4) from the camera's axes to the guide's.
-        shape: rows and columns, N = rows * columns.
+    On the CPU Dr.Jit uses numpy's memory as it is, and compiles other code for memory that is not aligned.
     """
-    valid, length = number > 0, t.astype(np.float64)
-    cosine = np.clip(-(normal * directions).sum(-1), 0, 1)
-    found = {
-        "depth": (length * (directions.astype(np.float64) @ to_guide[:3, 2])).astype(np.float32),
-        "distance": t.astype(np.float32),
-        "amplitude": np.where(valid, albedo * cosine / np.maximum(t, 1e-6) ** 2, 0).astype(np.float32),
-        "normals": np.where(valid[:, None], normal @ to_guide[:3, :3], 0).astype(np.float16),
-        "ids": number.astype(np.uint16),
-        "valid": valid,
-    }
-    return {name: values.reshape(*shape, *values.shape[1:]) for name, values in found.items()}
+    memory = np.empty(values.nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    copy = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    copy[...] = values
+    return copy
 
 
 def self_test(variant: str) -> None:

@@ -7,9 +7,7 @@ Surfaces reflect by Lambert's law plus a glossy lobe (GGX). Everything is writte
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from primaldepth.scenes.packing import ATLAS_TILES, LAMPS
+from primaldepth.scenes.packing import ATLAS_TILES, LAMPS, SPHERES
 from primaldepth.scenes.textures import TILE
 
 FILL = 0.35
@@ -18,11 +16,16 @@ FILL = 0.35
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """A packed scene on the device; see `packing.Packed` for the arrays."""
+    """A packed scene on the device, flattened; see `packing.Packed`. `scene` holds the mesh alone."""
 
     scene: Any
-    shape_ids: Any
+    vertices: Any
+    normals: Any
+    uv: Any
+    faces: Any
     face_ids: Any
+    spheres: Any
+    sphere_ids: Any
     surfaces: Any
     atlas: Any
     lamps: Any
@@ -41,7 +44,6 @@ class Hit:
         albedo: linear RGB.
         roughness: of the glossy lobe.
         metallic: share of the metal's reflection.
-        spawn: makes a ray that leaves the surface.
     """
 
     t: Any
@@ -51,28 +53,77 @@ class Hit:
     albedo: Any
     roughness: Any
     metallic: Any
-    spawn: Any
 
 
-def first_hit(mi: Any, dr: Any, data: Any, ray: Any) -> Hit:
-    """Intersect, and look up the object's id, texture and material."""
-    si = data.scene.ray_intersect(ray)
-    found = si.is_valid()
-    shape = dr.gather(mi.UInt32, data.shape_ids, dr.reinterpret_array(mi.UInt32, si.shape), found)
-    on_mesh = found & (shape == 0)
-    number = dr.select(on_mesh, dr.gather(mi.UInt32, data.face_ids, si.prim_index, on_mesh), shape)
-    column, row, roughness, metallic = (
-        dr.gather(mi.Float, data.surfaces, 4 * number + k, found) for k in range(4)
-    )
+def first_hit(mi: Any, dr: Any, data: Data, ray: Any) -> Hit:
+    """Intersect the mesh and the spheres, and look up the object's texture and material."""
+    pi = data.scene.ray_intersect_preliminary(ray)
+    t_sphere, sphere = nearest_sphere(mi, dr, data, ray)
+    on_sphere = t_sphere < pi.t
+    on_mesh = pi.is_valid() & ~on_sphere
+    t = dr.minimum(pi.t, t_sphere)
+    point = ray(t)
+    normal, uv = on_face(mi, dr, data, pi, on_mesh)
+    ball_normal, ball_uv = on_ball(mi, dr, data, sphere, point)
+    normal, uv = dr.select(on_sphere, ball_normal, normal), dr.select(on_sphere, ball_uv, uv)
+    number = dr.gather(mi.UInt32, data.face_ids, pi.prim_index, on_mesh)
+    number = dr.select(on_sphere, dr.gather(mi.UInt32, data.sphere_ids, sphere, on_sphere), number)
+    column, row, roughness, metallic = dr.gather(mi.Vector4f, data.surfaces, number)
     # Half a texel inside the tile, so that no neighbour shows.
-    uv = (mi.Point2f(column, row) * TILE + 0.5 + si.uv * (TILE - 1)) / (ATLAS_TILES * TILE)
-    albedo = mi.Color3f(*data.atlas.eval(uv, found))
-    normal = si.sh_frame.n
+    texel = mi.Point2f(column, row) * TILE + 0.5 + uv * (TILE - 1)
+    albedo = mi.Color3f(*data.atlas.eval(texel / (ATLAS_TILES * TILE)))
     normal = dr.select(dr.dot(normal, ray.d) > 0, -normal, normal)
-    return Hit(si.t, si.p, normal, number, albedo, roughness, metallic, si.spawn_ray)
+    return Hit(t, point, normal, number, albedo, roughness, metallic)
 
 
-def radiance(mi: Any, dr: Any, data: Any, ray: Any, sampler: Any, share: Any) -> Any:
+def nearest_sphere(mi: Any, dr: Any, data: Data, ray: Any) -> tuple[Any, Any]:
+    """The first of the spheres before a ray: t = b - sqrt(r^2 - |c - b d|^2), b = c . d; infinity for none.
+
+    c is the middle seen from the ray's origin. The difference under the root is taken between lengths of
+    the sphere's size, not of its distance, and so keeps its digits.
+    """
+    nearest, which = mi.Float(dr.inf), mi.UInt32(0)
+    for index in range(SPHERES):
+        x, y, z, radius = dr.gather(mi.Vector4f, data.spheres, mi.UInt32(4 * index + 3))
+        toward = mi.Vector3f(x, y, z) - ray.o
+        along = dr.dot(toward, ray.d)
+        inside = dr.square(radius) - dr.squared_norm(toward - along * ray.d)
+        t = along - dr.sqrt(dr.maximum(inside, 0))
+        closer = (inside > 0) & (t > 0) & (t < nearest)
+        nearest, which = dr.select(closer, t, nearest), dr.select(closer, mi.UInt32(index), which)
+    return nearest, which
+
+
+def on_face(mi: Any, dr: Any, data: Data, pi: Any, active: Any) -> tuple[Any, Any]:
+    """Normal and texture coordinates, interpolated over a triangle."""
+    corners = dr.gather(mi.Vector3u, data.faces, pi.prim_index, active)
+    weights = (1 - pi.prim_uv.x - pi.prim_uv.y, pi.prim_uv.x, pi.prim_uv.y)
+    normal, uv = mi.Vector3f(0), mi.Point2f(0)
+    for corner, weight in zip(corners, weights, strict=True):
+        normal += weight * dr.gather(mi.Vector3f, data.normals, corner, active)
+        uv += weight * dr.gather(mi.Point2f, data.uv, corner, active)
+    return dr.normalize(normal), uv
+
+
+def on_ball(mi: Any, dr: Any, data: Data, sphere: Any, point: Any) -> tuple[Any, Any]:
+    """Normal and texture coordinates (longitude, latitude) on a sphere."""
+    axes = [dr.gather(mi.Vector4f, data.spheres, 4 * sphere + k) for k in range(4)]
+    out = dr.normalize(point - mi.Point3f(axes[3].x, axes[3].y, axes[3].z))
+    x, y, z = (dr.dot(out, mi.Vector3f(axis.x, axis.y, axis.z)) for axis in axes[:3])
+    longitude = dr.atan2(z, x) / (2 * dr.pi) + 0.5
+    return out, mi.Point2f(longitude, dr.safe_acos(y) / dr.pi)
+
+
+def blocked(mi: Any, dr: Any, data: Data, hit: Hit, direction: Any, limit: Any, active: Any) -> Any:
+    """Whether anything lies within `limit` of the surface along a direction."""
+    # Off the surface by a few roundings of the largest coordinate.
+    scale = 1e-4 * (1 + dr.maximum(dr.abs(hit.point.x), dr.maximum(dr.abs(hit.point.y), dr.abs(hit.point.z))))
+    ray = mi.Ray3f(hit.point + scale * hit.normal, direction)
+    ray.maxt = limit
+    return data.scene.ray_test(ray, active) | (nearest_sphere(mi, dr, data, ray)[0] < limit)
+
+
+def radiance(mi: Any, dr: Any, data: Data, ray: Any, sampler: Any, share: Any) -> Any:
     """Radiance along each ray: one random point of one lamp, and one random direction of ambient light.
 
     Args:
@@ -89,15 +140,14 @@ def radiance(mi: Any, dr: Any, data: Any, ray: Any, sampler: Any, share: Any) ->
     return dr.select(hit.number > 0, lit, 0)
 
 
-def from_lamp(mi: Any, dr: Any, data: Any, ray: Any, hit: Hit, point: Any, share: Any) -> Any:
+def from_lamp(mi: Any, dr: Any, data: Data, ray: Any, hit: Hit, point: Any, share: Any) -> Any:
     """L Omega f(l, v) (n . l) / p for a direction l, uniform in the cone Omega that a ball of light fills."""
     chosen, below = mi.UInt32(0), mi.Float(0)
     for index in range(LAMPS - 1):
         below += dr.gather(mi.Float, data.lamps, mi.UInt32(8 * index + 7))
         chosen = dr.select(share >= below, index + 1, chosen)
-    x, y, z, radius, red, green, blue, chance = (
-        dr.gather(mi.Float, data.lamps, 8 * chosen + k) for k in range(8)
-    )
+    x, y, z, radius = dr.gather(mi.Vector4f, data.lamps, 2 * chosen)
+    red, green, blue, chance = dr.gather(mi.Vector4f, data.lamps, 2 * chosen + 1)
     toward = mi.Vector3f(x, y, z) - hit.point
     distance = dr.norm(toward)
     # 1 - cos of the cone's half angle, without cancellation for small lamps
@@ -110,12 +160,12 @@ def from_lamp(mi: Any, dr: Any, data: Any, ray: Any, hit: Hit, point: Any, share
     direction = mi.Frame3f(toward / distance).to_world(local)
     facing = dr.dot(hit.normal, direction)
     active = (hit.number > 0) & (facing > 0) & (chance > 0)
-    blocked = data.scene.ray_test(_until(dr, hit.spawn(direction), distance - radius), active)
+    dark = blocked(mi, dr, data, hit, direction, distance - radius, active)
     light = mi.Color3f(red, green, blue) * (2 * dr.pi * versine * facing / dr.maximum(chance, 1e-6))
-    return dr.select(active & ~blocked, light * reflected(mi, dr, hit, -ray.d, direction), 0)
+    return dr.select(active & ~dark, light * reflected(mi, dr, hit, -ray.d, direction), 0)
 
 
-def from_ambient(mi: Any, dr: Any, data: Any, hit: Hit, point: Any) -> Any:
+def from_ambient(mi: Any, dr: Any, data: Data, hit: Hit, point: Any) -> Any:
     """Albedo A(l) for l cosine-distributed; A is FILL as strong where something is in the way."""
     local = mi.warp.square_to_cosine_hemisphere(point)
     direction = mi.Frame3f(hit.normal).to_world(local)
@@ -124,8 +174,8 @@ def from_ambient(mi: Any, dr: Any, data: Any, hit: Hit, point: Any) -> Any:
     )
     height = 0.5 + 0.5 * dr.dot(mi.Vector3f(*up), direction)
     sky = dr.lerp(mi.Color3f(*low), mi.Color3f(*high), height)
-    blocked = data.scene.ray_test(hit.spawn(direction), hit.number > 0)
-    return hit.albedo * sky * dr.select(blocked, np.float32(FILL).item(), 1)
+    dark = blocked(mi, dr, data, hit, direction, mi.Float(dr.inf), hit.number > 0)
+    return hit.albedo * sky * dr.select(dark, FILL, 1.0)
 
 
 def reflected(mi: Any, dr: Any, hit: Hit, view: Any, light: Any) -> Any:
@@ -138,8 +188,3 @@ def reflected(mi: Any, dr: Any, hit: Hit, view: Any, light: Any) -> Any:
     f0 = dr.lerp(mi.Color3f(0.04), hit.albedo, hit.metallic)
     fresnel = f0 + (1 - f0) * (1 - lh) ** 5
     return hit.albedo * (1 - hit.metallic) / dr.pi + spread * visible * fresnel
-
-
-def _until(dr: Any, ray: Any, limit: Any) -> Any:
-    ray.maxt = dr.maximum(limit, 1e-4)
-    return ray

@@ -33,6 +33,7 @@ _PLACES = (
 )
 _TEST = "from primaldepth.scenes.renderer import self_test; self_test({variant!r})"
 _LIMIT_S = 300
+_KNOWN = "PRIMALDEPTH_WORKING_VARIANTS"  # what this process found to work, for the workers it starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,15 @@ def choose(wanted: str = "auto") -> str:
 
 @functools.cache
 def tried(variant: str) -> Trial:
-    """Render a few pixels with `variant` in a child process; remembered for this process."""
+    """Render a few pixels with `variant` in a child process; remembered for this process and its children."""
     prepare(variant)
-    return trial_of(variant, [sys.executable, "-c", _TEST.format(variant=variant)])
+    known = os.environ.get(_KNOWN, "").split(",")
+    if variant in known:
+        return Trial(variant, True)
+    trial = trial_of(variant, [sys.executable, "-c", _TEST.format(variant=variant)])
+    if trial.works:
+        os.environ[_KNOWN] = ",".join([*filter(None, known), variant])
+    return trial
 
 
 def trial_of(variant: str, command: list[str], limit_s: float = _LIMIT_S) -> Trial:
