@@ -138,25 +138,25 @@ def lamps(b: Builder, camera: Camera, distance: float) -> tuple[Lamp, ...]:
 
 
 def _view(b: Builder, wall: float, pitch: float | None = None) -> View:
+    """Mostly from above, the foot of the wall a little above or below the middle of the picture."""
     slope = float(np.tan(np.radians(b.between(32, 62)) / 2))
-    down = b.between(0.02, 0.45) if pitch is None else pitch
-    # looking at the lower part of the wall
-    height = max(wall * (np.tan(down) + b.between(0.0, 0.5) * slope), 0.15 * wall)
+    down = b.between(0.03, 0.5) if pitch is None else pitch
+    height = max(wall * (np.tan(down) + b.between(-0.25, 0.35) * slope), 0.2 * wall)
     return View(wall, float(height), down, slope)
 
 
 def _floor_and_walls(b: Builder, view: View, sides: bool = False) -> None:
     """Floor, back wall and, sometimes or when asked, side walls: large planes with repeated textures."""
     wide, flat = 6 * view.wall, turn(0, np.pi / 2)
-    tiles = int(b.rng.integers(3, 13))
+    tiles = int(6 / b.between(0.25, 0.8))
     b.add("plane", (wide, wide, 0), (0, 0, view.wall), flat, tiles=tiles)
-    slant = turn(1, b.between(-0.5, 0.5) * float(b.chance(0.5)))
+    slant = turn(1, b.between(-0.35, 0.35) * float(b.chance(0.5)))
     b.add("plane", (wide, wide, 0), (0, wide / 2 - 0.01, view.wall), slant, tiles=tiles)
     for side in (-1, 1):
         if sides or b.chance(0.2):
             x = side * view.wall * view.slope * b.between(0.7, 1.1)
             b.add("plane", (wide, wide, 0), (x, wide / 2 - 0.01, view.wall),
-                  turn(1, np.pi / 2 + side * b.between(-0.3, 0.1)), tiles=tiles)  # fmt: skip
+                  turn(1, np.pi / 2 - side * b.between(0.0, 0.4)), tiles=tiles)  # fmt: skip
 
 
 def _on_the_wall(b: Builder, view: View) -> None:
@@ -182,9 +182,9 @@ def _crowd(b: Builder, view: View, count: int, far: float = 0.97) -> None:
     """Things on the floor, beside and before each other; some carry others."""
     taken: list[tuple[float, float, float]] = []
     for _ in range(count):
-        size = view.wall * b.about(0.17, 0.45)
         for _ in range(6):
             place = _spot(b, view, far)
+            size = b.about(0.21, 0.4) * float(np.sqrt(view.wall * place[2]))
             gap = [np.hypot(place[0] - x, place[2] - z) - (size + s) * 0.35 for x, z, s in taken]
             if not gap or min(gap) > 0:
                 break
@@ -265,8 +265,10 @@ def _tumble(b: Builder, first: int, pivot: Place) -> None:
 
 def _spot(b: Builder, view: View, far: float) -> Place:
     """A place on the floor that is in view."""
-    nearest = min(0.6, 0.9 * view.height / max(np.tan(view.pitch + np.arctan(view.slope)), 0.05) / view.wall)
-    z = view.wall * b.between(max(0.22, nearest), far)
+    steepest = view.pitch + np.arctan(view.slope)
+    seen = view.height / np.tan(steepest) if steepest > 0.05 else 0.0
+    near = max(0.3 if b.chance(0.2) else 0.45, min(0.9 * seen / view.wall, 0.7))
+    z = view.wall * b.between(near, far)
     return np.array([z * view.slope * b.between(-1.1, 1.1), 0.0, z])
 
 

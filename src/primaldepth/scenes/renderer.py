@@ -145,20 +145,15 @@ class VectorStage:
 
     def _pass(self, camera: Intrinsics, samples: int, seed: int) -> NDArray[np.float32]:
         mi, dr = self.mi, self.dr
-        count = camera.width * camera.height * samples
-        sampler = mi.load_dict({"type": "multijitter", "sample_count": samples, "jitter": True})
-        sampler.set_samples_per_wavefront(samples)
-        sampler.seed(seed, count)
         with dr.suspend_grad():
-            index = dr.arange(mi.UInt32, count)
+            index = dr.arange(mi.UInt32, camera.width * camera.height * samples)
             pixel = index // samples
-            inside = sampler.next_2d()
+            points = shading.spread_points(mi, dr, pixel, index % samples, dr.opaque(mi.UInt32, seed))
             fx, fy, cx, cy = (dr.opaque(mi.Float, v) for v in (camera.fx, camera.fy, camera.cx, camera.cy))
-            x = (mi.Float(pixel % camera.width) + inside.x - cx) / fx
-            y = (mi.Float(pixel // camera.width) + inside.y - cy) / fy
+            x = (mi.Float(pixel % camera.width) + points[0] - cx) / fx
+            y = (mi.Float(pixel // camera.width) + points[1] - cy) / fy
             ray = mi.Ray3f(mi.Point3f(0), dr.normalize(mi.Vector3f(x, y, 1)))
-            share = (mi.Float(index % samples) + 0.5) / samples
-            light = shading.radiance(mi, dr, self.data, ray, sampler, share)
+            light = shading.radiance(mi, dr, self.data, ray, points[2:])
             dr.eval(light)  # all channels by one kernel; each sum below would run it again
             means = [dr.block_sum(channel, samples) / samples for channel in (light.x, light.y, light.z)]
             dr.eval(means)

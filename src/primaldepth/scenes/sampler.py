@@ -58,7 +58,7 @@ def _layout(rng: np.random.Generator, preset: str) -> Layout:
 
 def _ambient(b: Builder) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
     """Light from all around: from almost none to an overcast sky, cooler or warmer above than below."""
-    strength = b.about(0.12, 0.7)
+    strength = b.about(0.2, 0.6)
     above = strength * b.rng.uniform(0.85, 1.15, 3)
     return vector(above * b.between(0.3, 0.9)), vector(above)
 

@@ -10,6 +10,8 @@ from typing import Any
 from primaldepth.scenes.packing import ATLAS_TILES, LAMPS, SPHERES
 from primaldepth.scenes.textures import TILE
 
+DIMENSIONS = 7
+GOLDEN = 1.096981557798560
 FILL = 0.35
 """How bright what stands in the way of ambient light is itself, relative to that light."""
 
@@ -123,7 +125,21 @@ def blocked(mi: Any, dr: Any, data: Data, hit: Hit, direction: Any, limit: Any, 
     return data.scene.ray_test(ray, active) | (nearest_sphere(mi, dr, data, ray)[0] < limit)
 
 
-def radiance(mi: Any, dr: Any, data: Data, ray: Any, sampler: Any, share: Any) -> Any:
+def spread_points(mi: Any, dr: Any, pixel: Any, index: Any, seed: Any) -> list[Any]:
+    """Seven numbers in [0, 1) per sample, spread evenly over each pixel's samples: frac(shift + index a_k).
+
+    a_k = g^-k with g^8 = g + 1 is the golden ratio's relative in seven dimensions; the shift is random for
+    each pixel.
+    """
+    numbers = []
+    for k in range(DIMENSIONS):
+        shift = mi.sample_tea_float32(pixel, seed + k)
+        step = mi.Float(index) * (GOLDEN ** -(k + 1))
+        numbers.append(shift + step - dr.floor(shift + step))
+    return numbers
+
+
+def radiance(mi: Any, dr: Any, data: Data, ray: Any, points: list[Any]) -> Any:
     """Radiance along each ray: one random point of one lamp, and one random direction of ambient light.
 
     Args:
@@ -131,12 +147,11 @@ def radiance(mi: Any, dr: Any, data: Data, ray: Any, sampler: Any, share: Any) -
         dr: Dr.Jit.
         data: the scene.
         ray: (N,) rays.
-        sampler: of random numbers, seeded for N.
-        share: (N,) in [0, 1), evenly spread over each pixel's samples: chooses the lamp.
+        points: five times (N,) in [0, 1): which lamp, where on it, which direction of ambient light.
     """
     hit = first_hit(mi, dr, data, ray)
-    lit = from_lamp(mi, dr, data, ray, hit, sampler.next_2d(), share)
-    lit += from_ambient(mi, dr, data, hit, sampler.next_2d())
+    lit = from_lamp(mi, dr, data, ray, hit, mi.Point2f(points[1], points[2]), points[0])
+    lit += from_ambient(mi, dr, data, hit, mi.Point2f(points[3], points[4]))
     return dr.select(hit.number > 0, lit, 0)
 
 
