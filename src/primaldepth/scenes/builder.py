@@ -1,6 +1,7 @@
 """What every layout needs while a scene grows: random numbers, textures to share, items in their places."""
 
 import colorsys
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,14 +57,14 @@ class Builder:
         rotation: ArrayLike = IDENTITY,
         *,
         material: Material | None = None,
-        **options: float,
+        options: Mapping[str, float] | None = None,
     ) -> Item:
         """Put an object into the scene and return it; a sphere too many becomes a superquadric ball."""
         if shape == SPHERE and sum(item.shape == SPHERE for item in self.items) >= SPHERES:
             shape, options = "superquadric", {"e1": 1.0, "e2": 1.0}
         item = Item(
             shape=shape,
-            options=options,
+            options=dict(options or {}),
             size=vector(size),
             rotation=rotation_of(rotation),
             position=vector(position),
@@ -115,7 +116,7 @@ class Builder:
 
     def _colour(self, low: float, high: float) -> Colour:
         hue, value = self.rng.random(), self.between(low, high)
-        saturation = min(1.0, self.rng.beta(1.2, 2.0))
+        saturation = min(1.0, self.rng.beta(1.2, 2.6))
         return colorsys.hsv_to_rgb(float(hue), float(saturation), value)
 
 

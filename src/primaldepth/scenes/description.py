@@ -21,7 +21,6 @@ Colour = tuple[float, float, float]
 Matrix = NDArray[np.float64]
 
 IDENTITY: Rotation = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-FORMAT_VERSION = 1
 
 
 class Texture(Settings):
@@ -71,7 +70,7 @@ class Item(Settings):
     """
 
     shape: str
-    options: dict[str, float] = {}
+    options: dict[str, float] = Field(default_factory=dict)
     size: Vector
     rotation: Rotation = IDENTITY
     position: Vector
@@ -156,7 +155,7 @@ class Scene(Settings):
         exposure: of the guide's image.
     """
 
-    version: Literal[1] = FORMAT_VERSION
+    version: Literal[1] = 1
     preset: str
     seed: Annotated[int, Field(ge=0)]
     items: tuple[Item, ...]

@@ -74,7 +74,12 @@ def shelf(b: Builder) -> Camera:
     rows, columns = int(b.rng.integers(2, 5)), int(b.rng.integers(1, 5))
     deep, front = 0.2 * view.wall, view.wall * 0.78
     bottom = max(0.0, view.height - h / 2)
-    b.add("shelf", (w, h, deep), (0.0, bottom + h / 2, front + deep / 2), rows=rows, columns=columns)
+    b.add(
+        "shelf",
+        (w, h, deep),
+        (0.0, bottom + h / 2, front + deep / 2),
+        options={"rows": rows, "columns": columns},
+    )
     for row in range(rows):
         for column in range(columns):
             x = (column + 0.5) / columns * w - w / 2
@@ -149,14 +154,19 @@ def _floor_and_walls(b: Builder, view: View, sides: bool = False) -> None:
     """Floor, back wall and, sometimes or when asked, side walls: large planes with repeated textures."""
     wide, flat = 6 * view.wall, turn(0, np.pi / 2)
     tiles = int(6 / b.between(0.25, 0.8))
-    b.add("plane", (wide, wide, 0), (0, 0, view.wall), flat, tiles=tiles)
+    b.add("plane", (wide, wide, 0), (0, 0, view.wall), flat, options={"tiles": tiles})
     slant = turn(1, b.between(-0.35, 0.35) * float(b.chance(0.5)))
-    b.add("plane", (wide, wide, 0), (0, wide / 2 - 0.01, view.wall), slant, tiles=tiles)
+    b.add("plane", (wide, wide, 0), (0, wide / 2 - 0.01, view.wall), slant, options={"tiles": tiles})
     for side in (-1, 1):
         if sides or b.chance(0.2):
             x = side * view.wall * view.slope * b.between(0.7, 1.1)
-            b.add("plane", (wide, wide, 0), (x, wide / 2 - 0.01, view.wall),
-                  turn(1, np.pi / 2 - side * b.between(0.0, 0.4)), tiles=tiles)  # fmt: skip
+            b.add(
+                "plane",
+                (wide, wide, 0),
+                (x, wide / 2 - 0.01, view.wall),
+                turn(1, np.pi / 2 - side * b.between(0.0, 0.4)),
+                options={"tiles": tiles},
+            )
 
 
 def _on_the_wall(b: Builder, view: View) -> None:
@@ -169,8 +179,13 @@ def _on_the_wall(b: Builder, view: View) -> None:
         deep = view.wall * b.between(0.02, 0.12)
         if kind == "cloth":
             place[2] = view.wall - deep
-            b.add("cloth", (w * 1.3, h * 1.5, deep), place, turn(1, b.between(-0.2, 0.2)),
-                  seed=b.seed(), folds=b.between(1.5, 9), crumple=b.between(0, 0.3))  # fmt: skip
+            b.add(
+                "cloth",
+                (w * 1.3, h * 1.5, deep),
+                place,
+                turn(1, b.between(-0.2, 0.2)),
+                options={"seed": b.seed(), "folds": b.between(1.5, 9), "crumple": b.between(0, 0.3)},
+            )
             continue
         thick = {"poster": 0.002, "board": b.between(0.005, 0.04), "lattice": 0.02}[kind] * view.wall
         place[2] = view.wall - thick / 2 - (0 if b.chance(0.5) else deep)
@@ -207,7 +222,13 @@ def _leaning(b: Builder, view: View, count: int) -> None:
         middle = foot + direction * length / 2
         if b.chance(0.5):
             thin = length * b.between(0.01, 0.04)
-            b.add("stick", (thin, length, thin), middle, upright_to(direction), taper=b.between(0.3, 1.0))
+            b.add(
+                "stick",
+                (thin, length, thin),
+                middle,
+                upright_to(direction),
+                options={"taper": b.between(0.3, 1.0)},
+            )
         else:
             size = (length * b.between(0.3, 0.9), length, length * b.between(0.01, 0.05))
             b.add("box", size, middle, yaw @ turn(0, tilt))
@@ -228,12 +249,16 @@ def _across(b: Builder, view: View, count: int) -> None:
                 (length, 0.4 * length, 0.2 * length),
                 place,
                 turn(2, b.between(0, 6)),
-                seed=b.seed(),
-                thin=b.between(0.01, 0.05),
+                options={"seed": b.seed(), "thin": b.between(0.01, 0.05)},
             )
         elif kind == "rack":
-            b.add("rack", (0.6 * length, 0.6 * length, 0.02 * length), place, turn(2, b.between(0, 6)),
-                  bars=int(b.rng.integers(3, 12)), thin=b.between(0.1, 0.5))  # fmt: skip
+            b.add(
+                "rack",
+                (0.6 * length, 0.6 * length, 0.02 * length),
+                place,
+                turn(2, b.between(0, 6)),
+                options={"bars": int(b.rng.integers(3, 12)), "thin": b.between(0.1, 0.5)},
+            )
         else:
             b.add(kind, (thin, length, thin), place, upright_to(direction))
 
@@ -249,7 +274,7 @@ def _slanted_background(b: Builder, view: View) -> None:
             np.array([10, 10, 0]) * view.wall,
             (0, middle, view.wall * b.between(1.0, 1.2)),
             tilt,
-            tiles=4 * tiles,
+            options={"tiles": 4 * tiles},
         )
 
 

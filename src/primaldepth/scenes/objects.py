@@ -16,17 +16,22 @@ Place = NDArray[np.float64]
 Thing = Callable[[Builder, Place, float], float | None]
 
 
+def over(place: Place, height: float) -> Place:
+    """The point `height` above a place."""
+    return np.add(place, [0.0, height, 0.0])
+
+
 def crate(b: Builder, place: Place, size: float) -> float:
     """A box of any proportions."""
     w, h, d = size * b.rng.uniform(0.25, 1.0, 3)
-    b.add("box", (w, h, d), place + [0, h / 2, 0], turn(1, b.between(0, np.pi)))
+    b.add("box", (w, h, d), over(place, h / 2), turn(1, b.between(0, np.pi)))
     return float(place[1] + h)
 
 
 def ball(b: Builder, place: Place, size: float) -> None:
     """An exact sphere."""
     size *= 0.7
-    b.add("sphere", (size, size, size), place + [0, size / 2, 0], upright_to(b.rng.standard_normal(3)))
+    b.add("sphere", (size, size, size), over(place, size / 2), upright_to(b.rng.standard_normal(3)))
 
 
 def drum(b: Builder, place: Place, size: float) -> float:
@@ -35,16 +40,16 @@ def drum(b: Builder, place: Place, size: float) -> float:
     top = float(b.rng.choice([1.0, 1.0, b.between(0.5, 1.0), b.between(1.0, 1.4)]))
     if b.chance(0.25):
         lying = turn(1, b.between(0, np.pi)) @ turn(2, np.pi / 2)
-        b.add("cylinder", (w, h, w), place + [0, w / 2, 0], lying, top=top if top == 1.0 else 1.0)
+        b.add("cylinder", (w, h, w), over(place, w / 2), lying)
         return float(place[1] + 0.9 * w)
-    b.add("cylinder", (w, h, w), place + [0, h / 2, 0], turn(1, b.between(0, 6)), top=top)
+    b.add("cylinder", (w, h, w), over(place, h / 2), turn(1, b.between(0, 6)), options={"top": top})
     return float(place[1] + h)
 
 
 def cone(b: Builder, place: Place, size: float) -> None:
     """A cone, rounded off or not."""
     w = size * b.between(0.3, 0.7)
-    b.add("cylinder", (w, size, w), place + [0, size / 2, 0], top=b.between(0.0, 0.25))
+    b.add("cylinder", (w, size, w), over(place, size / 2), options={"top": b.between(0.0, 0.25)})
 
 
 def round_body(b: Builder, place: Place, size: float) -> None:
@@ -57,7 +62,7 @@ def round_body(b: Builder, place: Place, size: float) -> None:
     if shape == "blob":
         options |= {"bumps": b.between(0.1, 0.6), "detail": b.between(1.0, 4.0)}
     d = w if shape in ("turned", "vase") else d
-    b.add(shape, (w, h, d), place + [0, h / 2, 0], turn(1, b.between(0, 6)), **options)
+    b.add(shape, (w, h, d), over(place, h / 2), turn(1, b.between(0, 6)), options=options)
 
 
 def mug(b: Builder, place: Place, size: float) -> None:
@@ -65,23 +70,33 @@ def mug(b: Builder, place: Place, size: float) -> None:
     h, w = size * b.between(0.4, 0.7), size * b.between(0.3, 0.5)
     material, yaw = b.material(), turn(1, b.between(0, 6))
     top = b.between(1.0, 1.4)
-    b.add("cup", (w, h, w), place + [0, h / 2, 0], material=material, top=top, wall=b.between(0.05, 0.15))
+    b.add(
+        "cup",
+        (w, h, w),
+        over(place, h / 2),
+        material=material,
+        options={"top": top, "wall": b.between(0.05, 0.15)},
+    )
     if b.chance(0.6):
         ear = (0.5 * h, 0.7 * h, 0.12 * h)
         b.add("handle", ear, place + yaw @ [w / 2 + 0.1 * h, 0, 0] + [0, h / 2, 0], yaw, material=material)
     if b.chance(0.5):
-        _bundle(b, place + [0, 0.1 * h, 0], 0.3 * w, size * b.between(0.8, 1.5))
+        _bundle(b, over(place, 0.1 * h), 0.3 * w, size * b.between(0.8, 1.5))
     elif b.chance(0.5):
         w = size * b.between(0.6, 1.2)
-        b.add("plant", (w, size * b.between(0.5, 1.0), w), place + [0, h + 0.2 * size, 0],
-              seed=b.seed(), leaves=int(b.rng.integers(5, 14)), wide=b.between(0.05, 0.2))  # fmt: skip
+        b.add(
+            "plant",
+            (w, size * b.between(0.5, 1.0), w),
+            over(place, h + 0.2 * size),
+            options={"seed": b.seed(), "leaves": int(b.rng.integers(5, 14)), "wide": b.between(0.05, 0.2)},
+        )
 
 
 def book(b: Builder, place: Place, size: float, yaw: float | None = None) -> float:
     """A book lying: a cover around a block of pages."""
     w, h, d = size * b.between(0.5, 0.8), size * b.between(0.04, 0.25), size
     turned = turn(1, b.between(0, 6.28) if yaw is None else yaw)
-    middle = place + [0, h / 2, 0]
+    middle = over(place, h / 2)
     _bound(b, middle, turned, (w, h, d))
     return float(place[1] + h)
 
@@ -115,8 +130,14 @@ def open_book(b: Builder, place: Place, size: float) -> None:
     page = b.material(b.texture("text", "text", "image", "scribble"))
     if b.chance(0.5):
         h = size * b.between(0.05, 0.15)
-        b.add("open_book", (size, h, 0.7 * size), place + [0, h / 2, 0], turn(1, b.between(0, 6)),
-              material=page, bow=b.between(0.1, 0.7))  # fmt: skip
+        b.add(
+            "open_book",
+            (size, h, 0.7 * size),
+            over(place, h / 2),
+            turn(1, b.between(0, 6)),
+            material=page,
+            options={"bow": b.between(0.1, 0.7)},
+        )
         return
     yaw, half = turn(1, b.between(0, 6)), b.between(0.2, 0.9)
     for side in (-1, 1):
@@ -125,7 +146,7 @@ def open_book(b: Builder, place: Place, size: float) -> None:
         b.add(
             "box",
             (w, h, 0.03 * size),
-            place + [0, h / 2, 0] + turned @ [side * w / 2, 0, 0],
+            over(place, h / 2) + turned @ [side * w / 2, 0, 0],
             turned,
             material=page,
         )
@@ -135,33 +156,47 @@ def solid(b: Builder, place: Place, size: float) -> None:
     """A polyhedron, plain or with spikes."""
     size *= b.between(0.4, 0.9)
     spike = b.between(0.3, 1.6) if b.chance(0.5) else 0.0
-    b.add("polyhedron", (size, size, size), place + [0, 0.46 * size, 0], upright_to(b.rng.standard_normal(3)),
-          kind=int(b.rng.integers(3)), spike=spike)  # fmt: skip
+    b.add(
+        "polyhedron",
+        (size, size, size),
+        over(place, 0.46 * size),
+        upright_to(b.rng.standard_normal(3)),
+        options={"kind": int(b.rng.integers(3)), "spike": spike},
+    )
 
 
 def sign(b: Builder, place: Place, size: float) -> None:
     """A board that stands: cut-out letters, a lattice, an outline, a fence."""
     w, h, d = size * b.between(0.5, 1.0), size * b.between(0.4, 1.0), size * b.between(0.01, 0.12)
     shape = str(b.rng.choice(["glyphs", "lattice", "outline", "rack"]))
-    options: dict[str, float] = {"seed": b.seed()}
-    options |= {
+    numbers: dict[str, dict[str, float]] = {
         "glyphs": {"letters": int(b.rng.integers(2, 6))},
-        "lattice": {"rows": int(b.rng.integers(2, 8)), "columns": int(b.rng.integers(2, 8)), "open": int(b.rng.integers(1, 6))},
+        "lattice": {
+            "rows": int(b.rng.integers(2, 8)),
+            "columns": int(b.rng.integers(2, 8)),
+            "open": int(b.rng.integers(1, 6)),
+        },
         "outline": outline_options(b),
         "rack": {"bars": int(b.rng.integers(3, 14)), "thin": b.between(0.1, 0.6)},
-    }[shape]  # fmt: skip
+    }
     tilt = turn(1, b.between(-1.2, 1.2)) @ turn(0, b.between(-0.25, 0.1))
-    b.add(shape, (w, h, d), place + [0, h / 2, 0], tilt, **options)
+    b.add(shape, (w, h, d), over(place, h / 2), tilt, options={"seed": b.seed(), **numbers[shape]})
 
 
 def ring_on_rod(b: Builder, place: Place, size: float) -> None:
     """A flat ring with a wide hole on top of a thin rod."""
     material, across = b.material(), size * b.between(0.3, 0.7)
     rod = size * b.between(0.3, 1.2)
-    b.add("stick", (0.02 * size, rod, 0.02 * size), place + [0, rod / 2, 0], material=material)
+    b.add("stick", (0.02 * size, rod, 0.02 * size), over(place, rod / 2), material=material)
     options = outline_options(b) | {"hole": b.between(0.4, 0.85)}
-    b.add("outline", (across, across, size * b.between(0.01, 0.08)), place + [0, rod + across / 2, 0],
-          turn(1, b.between(-1, 1)), material=material, **options)  # fmt: skip
+    b.add(
+        "outline",
+        (across, across, size * b.between(0.01, 0.08)),
+        over(place, rod + across / 2),
+        turn(1, b.between(-1, 1)),
+        material=material,
+        options=options,
+    )
 
 
 def ring(b: Builder, place: Place, size: float) -> None:
@@ -178,15 +213,21 @@ def ring(b: Builder, place: Place, size: float) -> None:
     lying = shape == "torus" and b.chance(0.5)
     tilt = turn(1, b.between(0, 6)) @ (turn(0, np.pi / 2) if lying else np.eye(3))
     height = thick if lying else size3[1]
-    b.add(shape, size3, place + [0, height / 2, 0], tilt, **options)
+    b.add(shape, size3, over(place, height / 2), tilt, options=options)
 
 
 def draped(b: Builder, place: Place, size: float) -> None:
     """A box under a cloth."""
     w, h = size * b.between(0.6, 1.1), size * b.between(0.4, 0.9)
     cloth = b.material(b.texture("checks", "stripes", "image", "plain", "noise"))
-    b.add("drape", (w, h, w * b.between(0.6, 1.0)), place + [0, h / 2, 0], turn(1, b.between(-0.6, 0.6)),
-          material=cloth, seed=b.seed(), folds=float(b.rng.integers(5, 16)), reach=b.between(0.35, 0.65))  # fmt: skip
+    b.add(
+        "drape",
+        (w, h, w * b.between(0.6, 1.0)),
+        over(place, h / 2),
+        turn(1, b.between(-0.6, 0.6)),
+        material=cloth,
+        options={"seed": b.seed(), "folds": float(b.rng.integers(5, 16)), "reach": b.between(0.35, 0.65)},
+    )
 
 
 def paper(b: Builder, place: Place, size: float) -> None:
@@ -194,9 +235,15 @@ def paper(b: Builder, place: Place, size: float) -> None:
     w, h, d = size * b.between(0.5, 1.0), size * b.between(0.4, 1.0), size * b.between(0.1, 0.5)
     yaw = turn(1, b.between(-1.5, 1.5))
     if b.chance(0.6):
-        b.add("curl", (w, h, d), place + [0, h / 2, 0], yaw, seed=b.seed(), bend=b.between(1, 6))
+        b.add("curl", (w, h, d), over(place, h / 2), yaw, options={"seed": b.seed(), "bend": b.between(1, 6)})
     else:
-        b.add("corrugated", (w, h, d / 4), place + [0, h / 2, 0], yaw, waves=float(b.rng.integers(2, 12)))
+        b.add(
+            "corrugated",
+            (w, h, d / 4),
+            over(place, h / 2),
+            yaw,
+            options={"waves": float(b.rng.integers(2, 12))},
+        )
 
 
 def furniture(b: Builder, place: Place, size: float) -> float:
@@ -204,9 +251,9 @@ def furniture(b: Builder, place: Place, size: float) -> float:
     w, h, d = size * b.between(0.8, 1.6), size * b.between(0.4, 0.9), size * b.between(0.6, 1.2)
     yaw = turn(1, b.between(-0.5, 0.5))
     if b.chance(0.7):
-        b.add("table", (w, h, d), place + [0, h / 2, 0], yaw, leg=b.between(0.05, 0.2))
+        b.add("table", (w, h, d), over(place, h / 2), yaw, options={"leg": b.between(0.05, 0.2)})
     else:
-        b.add("stairs", (w, h, d), place + [0, h / 2, 0], yaw, steps=int(b.rng.integers(2, 7)))
+        b.add("stairs", (w, h, d), over(place, h / 2), yaw, options={"steps": int(b.rng.integers(2, 7))})
     return float(place[1] + h)
 
 
@@ -216,8 +263,13 @@ def pebbles(b: Builder, place: Place, size: float) -> None:
         small = size * b.between(0.06, 0.16)
         spot = place + size * 0.5 * b.rng.standard_normal(3) * [1, 0, 1]
         shape = str(b.rng.choice(["box", "polyhedron", "blob", "cylinder"]))
-        b.add(shape, (small, small, small), spot + [0, small / 2, 0], turn(1, b.between(0, 6)),
-              seed=b.seed(), kind=int(b.rng.integers(3)))  # fmt: skip
+        b.add(
+            shape,
+            (small, small, small),
+            over(spot, small / 2),
+            turn(1, b.between(0, 6)),
+            options={"seed": b.seed(), "kind": int(b.rng.integers(3))},
+        )
 
 
 def outline_options(b: Builder) -> dict[str, float]:
@@ -232,10 +284,11 @@ def outline_options(b: Builder) -> dict[str, float]:
 
 
 THINGS: tuple[tuple[Thing, float], ...] = (
-    (crate, 3.0), (ball, 1.2), (drum, 2.0), (cone, 1.0), (round_body, 3.0), (mug, 2.0), (book, 1.0), (books, 1.5),
-    (standing_books, 1.2), (open_book, 1.0), (solid, 1.5), (sign, 1.5), (ring_on_rod, 1.2), (ring, 1.2), (draped, 0.7),
-    (paper, 1.0), (furniture, 0.8), (pebbles, 0.7),
+    (crate, 3.0), (ball, 1.2), (drum, 2.0), (cone, 1.0), (round_body, 3.0), (mug, 2.0), (book, 1.0),
+    (books, 1.5), (standing_books, 1.2), (open_book, 1.0), (solid, 1.5), (sign, 1.5), (ring_on_rod, 1.2),
+    (ring, 1.2), (draped, 0.7), (paper, 1.0), (furniture, 0.8), (pebbles, 0.7),
 )  # fmt: skip
+"""What can be put down, and how often each is."""
 
 
 def any_thing(b: Builder) -> Thing:
@@ -247,7 +300,7 @@ def any_thing(b: Builder) -> Thing:
 def _bound(b: Builder, middle: Place, turned: NDArray[np.float64], size: tuple[float, float, float]) -> None:
     """A cover and its pages; x is from spine to edge, y the thickness, z the height."""
     w, h, d = size
-    b.add("cover", size, middle, turned, thin=b.between(0.06, 0.2))
+    b.add("cover", size, middle, turned, options={"thin": b.between(0.06, 0.2)})
     pages = Material(texture=b.texture("stripes", "plain", "grain"), roughness=1.0)
     b.add("box", (0.95 * w, 0.9 * h, 0.96 * d), middle, turned, material=pages)
 
@@ -259,5 +312,10 @@ def _bundle(b: Builder, foot: Place, radius: float, length: float) -> None:
         lean = np.array([*(0.25 * b.rng.standard_normal(2)), 1.0])[[0, 2, 1]]
         direction = lean / np.linalg.norm(lean)
         offset = radius * b.rng.uniform(-1, 1, 3) * [1, 0, 1]
-        b.add("stick", (thin, tall, thin), foot + offset + direction * tall / 2, upright_to(direction),
-              taper=b.between(0.2, 1.5), sides=int(b.rng.choice([4, 8, 12])))  # fmt: skip
+        b.add(
+            "stick",
+            (thin, tall, thin),
+            foot + offset + direction * tall / 2,
+            upright_to(direction),
+            options={"taper": b.between(0.2, 1.5), "sides": int(b.rng.choice([4, 8, 12]))},
+        )

@@ -142,14 +142,22 @@ def _lamps(scene: Scene) -> Floats:
         distance = np.linalg.norm(np.asarray(lamp.position) - middle)
         radiance = np.asarray(lamp.power) / (np.pi * lamp.radius**2)
         place = _to_camera(scene, np.asarray([lamp.position]))[0]
-        table[index] = (*place, lamp.radius, *radiance, np.mean(lamp.power) / max(distance, 0.1) ** 2 + 1e-9)
+        table[index] = (
+            *place,
+            lamp.radius,
+            *radiance,
+            np.mean(lamp.power) / max(float(distance), 0.1) ** 2 + 1e-9,
+        )
     table[:, 7] /= table[:, 7].sum()
     return table.astype(np.float32)
 
 
 def _to_camera(scene: Scene, points: NDArray[np.float64]) -> NDArray[np.float64]:
     """X_camera = R^T (X_room - t)."""
-    return (points - np.asarray(scene.guide.position)) @ np.asarray(scene.guide.rotation)
+    turned: NDArray[np.float64] = (points - np.asarray(scene.guide.position)) @ np.asarray(
+        scene.guide.rotation
+    )
+    return turned
 
 
 def _check(scene: Scene, what: str, found: int, most: int) -> None:

@@ -36,7 +36,7 @@ def stripes(rng: np.random.Generator, size: int) -> Grey:
     if rng.random() < 0.5:
         return np.asarray((place % 1 < rng.uniform(0.2, 0.8)), np.float32)
     greys = rng.random(bands * 2 + 4, dtype=np.float32)
-    return greys[np.clip(place + bands / 2, 0, len(greys) - 1).astype(int)]
+    return np.asarray(greys[np.clip(place + bands / 2, 0, len(greys) - 1).astype(int)], np.float32)
 
 
 def checks(rng: np.random.Generator, size: int) -> Grey:

@@ -40,7 +40,7 @@ def maps(
     """
     valid, length = number > 0, t.astype(np.float64)
     cosine = np.clip(-(normal * directions).sum(-1), 0, 1)
-    found = {
+    found: Arrays = {
         "depth": (length * (directions.astype(np.float64) @ to_guide[:3, 2])).astype(np.float32),
         "distance": t.astype(np.float32),
         "amplitude": np.where(valid, albedo * cosine / np.maximum(t, 1e-6) ** 2, 0).astype(np.float32),

@@ -5,17 +5,10 @@ data rather than a constant in a kernel; so all kernels are compiled with the fi
 other. Mitsuba's world is the guide camera's frame: x right, y down, z forward, the camera at the origin.
 """
 
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None  # type: ignore[assignment]
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +95,7 @@ class VectorStage:
         self.table = self.mi.Float(linear_table())
         self.scene = self._empty_scene()
         self.parameters = self.mi.traverse(self.scene)
-        self.data: shading.Data | None = None
+        self.data: Any = None  # shading.Data once a scene is loaded
 
     def load(self, packed: Packed) -> None:
         """Overwrite all buffers with the packed scene."""
@@ -171,7 +164,7 @@ class VectorStage:
         mesh = mi.Mesh("mesh", VERTICES, FACES)
         mesh.set_id("mesh")
         buffers = mi.traverse(mesh)
-        buffers["vertex_positions"] = mi.Float(np.tile(np.float32(PARKED), VERTICES))
+        buffers["vertex_positions"] = mi.Float(np.tile(np.array(PARKED, np.float32), VERTICES))
         buffers["faces"] = mi.UInt32(np.zeros(3 * FACES, np.uint32))
         buffers.update()
         return mi.load_dict({"type": "scene", "mesh": mesh})
@@ -183,11 +176,14 @@ def one_compiles() -> Iterator[None]:
 
     The first to come holds the lock; the others wait until it is free and go on all at once.
     """
-    if fcntl is None:
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such locks: each process compiles
         yield
         return
-    folder = Path(tempfile.gettempdir())
-    with (folder / f"primaldepth-kernels-{os.getuid()}.lock").open("w") as lock:
+    cache = Path.home() / ".drjit"  # where Dr.Jit keeps its kernels
+    cache.mkdir(exist_ok=True)
+    with (cache / "primaldepth.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

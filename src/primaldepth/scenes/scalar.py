@@ -141,7 +141,10 @@ class ScalarStage:
 
 
 def sky(ambient: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(32, 64, 3): ambient light as an environment map; d = (sin phi sin theta, cos theta, -cos phi sin theta)."""
+    """(32, 64, 3): ambient light as Mitsuba's environment map.
+
+    d = (sin phi sin theta, cos theta, -cos phi sin theta); the first and the last row are the poles.
+    """
     below, above, up = ambient.reshape(3, 3)
     theta = np.arange(SKY[0])[:, None] / (SKY[0] - 1) * np.pi
     phi = (np.arange(SKY[1]) + 0.5)[None] / SKY[1] * 2 * np.pi

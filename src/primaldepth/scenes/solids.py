@@ -1,5 +1,6 @@
 """Solid shapes: what a hand could hold. Each function makes one from its options."""
 
+import itertools
 from collections.abc import Mapping
 
 import numpy as np
@@ -52,7 +53,7 @@ def turned(options: Options) -> Mesh:
     knots = np.concatenate([[-1.0], heights, [1.0]])
     pieces: list[Floats] = []
     radius = rng.uniform(0.4, 1.0)
-    for low, high in zip(knots[:-1], knots[1:], strict=True):
+    for low, high in itertools.pairwise(knots):
         end = rng.uniform(0.15, 1.0)
         t = np.linspace(0, 1, 6)
         bulge = rng.uniform(-0.2, 0.2) * np.sin(np.pi * t)
@@ -186,10 +187,8 @@ def shelf(options: Options) -> Mesh:
     """Boards with a back: `rows` and `columns` of open boxes."""
     rows, columns, thin = int(options.get("rows", 3)), int(options.get("columns", 3)), 0.04
     parts = [block([-1, -1, 0.95], [1, 1, 1])]
-    for y in np.linspace(-1, 1 - thin, rows + 1):
-        parts.append(block([-1, y, -1], [1, y + thin, 0.95]))
-    for x in np.linspace(-1, 1 - thin, columns + 1):
-        parts.append(block([x, -1, -1], [x + thin, 1, 0.95]))
+    parts += [block([-1, y, -1], [1, y + thin, 0.95]) for y in np.linspace(-1, 1 - thin, rows + 1)]
+    parts += [block([x, -1, -1], [x + thin, 1, 0.95]) for x in np.linspace(-1, 1 - thin, columns + 1)]
     return merge(parts)
 
 
