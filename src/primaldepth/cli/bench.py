@@ -18,7 +18,7 @@ def bench(
     device: str = typer.Option("auto", "--device", metavar="DEVICE", help="auto, cpu or cuda."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Measure speed: median of repeated runs, the torch definition in the same run, and the floor."""
+    """Measure speed: median of repeated runs, the reference in the same run, and the floor."""
     kinds = {"kernels": bench_kernels, "models": bench_models, "render": bench_render}
     if what not in kinds:
         raise InputError(f"bench: '{what}' is not one of {', '.join(kinds)}")
@@ -28,7 +28,7 @@ def bench(
     if as_json:
         show_json({"machine": machine(place), "rows": [asdict(row) for row in rows]})
         return
-    columns = ["what", "backend", "ms", "torch ms", "speed-up", "floor ms", "MiB", "torch MiB"]
+    columns = ["what", "backend", "ms", "reference ms", "speed-up", "floor ms", "MiB", "reference MiB"]
     show_table(machine(place), columns, [_line(row) for row in rows], left=2)
 
 
