@@ -293,7 +293,7 @@ def _spot(b: Builder, view: View, far: float) -> Place:
     steepest = view.pitch + np.arctan(view.slope)
     seen = view.height / np.tan(steepest) if steepest > 0.05 else 0.0
     near = max(0.3 if b.chance(0.2) else 0.45, min(0.9 * seen / view.wall, 0.7))
-    z = view.wall * b.between(near, far)
+    z = view.wall * b.between(min(near, 0.8 * far), far)
     return np.array([z * view.slope * b.between(-1.1, 1.1), 0.0, z])
 
 
