@@ -10,7 +10,7 @@ from pathlib import Path
 import kernel_cases
 import pytest
 import torch
-from kernel_cases import CASES, case_id, errors, problem, run, worst
+from kernel_cases import AFFINITY_CASES, CASES, affinity_error, case_id, errors, problem, run, worst
 
 from primaldepth.core.errors import InputError, MissingDependencyError
 from primaldepth.operators.pairwise import backends, use_backend
@@ -41,7 +41,7 @@ def test_interpreted_triton_is_the_definition():
     )
     assert child.returncode == 0, child.stderr[-2000:]
     reports = json.loads(child.stdout)
-    assert list(reports) == [case_id(case) for case in CASES]
+    assert len(reports) == len(CASES) + len(AFFINITY_CASES)
     found = {name: worst(report) for name, report in reports.items()}
     assert {name: pair for name, pair in found.items() if not pair[1] <= TOLERANCE} == {}
 
@@ -51,6 +51,13 @@ def test_interpreted_triton_is_the_definition():
 @pytest.mark.parametrize("case", CASES, ids=case_id)
 def test_compiled_triton_is_the_definition(case):
     check(errors("triton", case, device="cuda"))
+
+
+@pytest.mark.gpu
+@needs_cuda
+@pytest.mark.parametrize(("size", "window"), AFFINITY_CASES)
+def test_compiled_triton_makes_the_weights(size, window):
+    assert affinity_error("triton", size, window, device="cuda") <= TOLERANCE
 
 
 @pytest.mark.gpu

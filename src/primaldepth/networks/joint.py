@@ -62,5 +62,5 @@ class DepthNet(nn.Module):
         if self.pdn is None:
             return Estimate(first, first, affinities)
         with torch.autocast(depth.device.type, enabled=False):
-            result = self.pdn(first, affinities.float(), trust, guide)
+            result = self.pdn(first, affinities, trust, guide)
         return Estimate(result, first, affinities)

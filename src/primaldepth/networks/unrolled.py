@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from primaldepth.operators.pairwise import half_window
 from primaldepth.variational.affinities import edge_tensor, support_weights
 from primaldepth.variational.energies import Energy, OnDepth
-from primaldepth.variational.huber_iterations import huber_iterations
+from primaldepth.variational.huber_iterations import huber_from_affinities
 from primaldepth.variational.models import MODELS
 from primaldepth.variational.penalties import Absolute, Quadratic
 from primaldepth.variational.primal_dual import State, primal_dual_step
@@ -86,13 +86,12 @@ class PrimalDualNet(nn.Module):
             trust: (B, 1, H, W) weight of the data term: 0 in holes.
             guide: (B, 1, H, W); read by local models only.
         """
-        support = self.support(affinities, guide)
         if self.name in ("nlh-l2", "nltv-l2"):
-            start = State(f, f, (torch.zeros_like(support),))
-            return huber_iterations(
-                start, support, f, trust, self._rows(), self.offsets, storage=self.storage
-            ).u
-        return self._generic(f, support, trust)
+            scales, rows = self.log_support.exp(), self._rows()
+            return huber_from_affinities(
+                f, affinities, trust, scales, rows, self.offsets, storage=self.storage
+            )
+        return self._generic(f, self.support(affinities.to(f.dtype), guide), trust)
 
     def _rows(self) -> Tensor:
         if self.model.family == "nlh":

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.pairwise import Offset, PairwiseDifference, half_window, pick_backend
+from primaldepth.variational.affinities import support_weights
 from primaldepth.variational.energies import Energy, OnDepth, Term
 from primaldepth.variational.penalties import Huber, Quadratic
 from primaldepth.variational.primal_dual import State, primal_dual_step
@@ -26,7 +27,8 @@ def huber_iterations(
     """Iterate from `state`; the energy of iteration n is sum w |u(x)-u(y)|_eps_n + lam_n / 2 sum c (u-f)^2.
 
     Differentiable in everything on every backend. The torch backend is the definition: it runs
-    `primal_dual_step`; the others compute the same in fewer passes over memory.
+    `primal_dual_step`; the others compute the same in fewer passes over memory. What p holds at pairs
+    that leave the frame has no meaning and no influence.
 
     Args:
         state: u, u_bar: (B, 1, H, W), p: one (B, N, H, W).
@@ -50,6 +52,31 @@ def huber_iterations(
     else:
         return reference_iterations(state, w, f, c, coefficients, offsets)
     return State(u, u_bar, (p,))
+
+
+def huber_from_affinities(
+    f: Tensor,
+    affinities: Tensor,
+    c: Tensor,
+    scales: Tensor,
+    coefficients: Tensor,
+    offsets: Sequence[Offset],
+    *,
+    storage: torch.dtype | None = None,
+) -> Tensor:
+    """Iterate from u = f, p = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1]); returns u.
+
+    Differentiable; without a gradient Triton makes the weights in one pass, in the type it keeps them.
+    """
+    tensors = (f, affinities, c, scales, coefficients)
+    learns = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    if pick_backend(f) == "triton" and not learns and _is_half_window(offsets):
+        from primaldepth.operators.pairwise.triton import run_from_affinities
+
+        return run_from_affinities(*tensors, storage=storage)
+    w = support_weights(affinities.to(f.dtype).abs(), offsets, scales[0], scales[1])
+    start = State(f, f, (torch.zeros_like(w),))
+    return huber_iterations(start, w, f, c, coefficients, offsets, storage=storage).u
 
 
 def reference_iterations(

@@ -6,39 +6,115 @@ cache still holds. So an iteration needs no exchange between programs and moves 
 written) and w once through memory. README.md beside this file has the derivation and the bytes.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 import triton
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from primaldepth.operators.pairwise import triton_kernels as kernels
 
-TILE_Y, TILE_X, WARPS = 2, 128, 4
+TILE_Y, TILE_X, WARPS = 8, 32, 4
+ENTER_Y, ENTER_X = 4, 256
+BLOCK = 1024
 
 
-def _tiles(height: int, width: int, images: int) -> tuple[int, int, int]:
-    return triton.cdiv(width, TILE_X), triton.cdiv(height, TILE_Y), images
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Images (B, rows, 1, pitch) and pairwise maps (B, rows, N, pitch) with a margin.
 
+    Whatever a tile reads lies in memory, so no kernel needs a mask, and what it reads of the N maps
+    lies close together, which the memory rewards.
+    Rows are `pitch` apart; radius + 1 rows lie above whole tiles and radius rows below, and the
+    columns to the right of a row are also the margin to the left of the next.
+    """
 
-def _radius(pairs: int) -> int:
-    """Of the half window with that many pairs: 2 r (r + 1) = pairs."""
-    radius = round((1 + 2 * pairs) ** 0.5 - 1) // 2 or 1
-    if 2 * radius * (radius + 1) != pairs:
-        raise ValueError(f"{pairs} pairs are not a half window")
-    return radius
+    images: int
+    pairs: int
+    height: int
+    width: int
+
+    @classmethod
+    def of(cls, pairwise: Tensor) -> "Layout":
+        """For maps (B, N, H, W)."""
+        images, pairs, height, width = pairwise.shape
+        return cls(images, pairs, height, width)
+
+    @property
+    def radius(self) -> int:
+        """Of the half window with that many pairs: 2 r (r + 1) = pairs."""
+        radius = round((1 + 2 * self.pairs) ** 0.5 - 1) // 2 or 1
+        if 2 * radius * (radius + 1) != self.pairs:
+            raise ValueError(f"{self.pairs} pairs are not a half window")
+        return radius
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """Programs: one per tile and image."""
+        return triton.cdiv(self.width, TILE_X), triton.cdiv(self.height, TILE_Y), self.images
+
+    @property
+    def rows(self) -> int:
+        """Of a padded plane."""
+        return self.grid[1] * TILE_Y + 2 * self.radius + 1
+
+    @property
+    def pitch(self) -> int:
+        """Columns of a padded plane; a multiple of 16, so that rows start at aligned addresses."""
+        return 16 * -(-(self.grid[0] * TILE_X + self.radius) // 16)
+
+    @property
+    def area(self) -> int:
+        """Elements of a padded plane."""
+        return self.rows * self.pitch
+
+    def zeros(self, like: Tensor, planes: int = 1) -> Tensor:
+        """Padded planes of zeros."""
+        return like.new_zeros((self.images, self.rows, planes, self.pitch))
+
+    def enter(self, maps: Tensor, storage: torch.dtype | None = None) -> Tensor:
+        """Padded copy of (B, 1, H, W) or (B, N, H, W); pairs that leave the frame become zero."""
+        planes = maps.shape[1]
+        out = maps.new_empty((self.images, self.rows, planes, self.pitch), dtype=storage or maps.dtype)
+        grid = triton.cdiv(self.pitch, ENTER_X), triton.cdiv(self.rows, ENTER_Y), self.images * planes
+        kernels.enter_kernel[grid](
+            maps, out, self.height, self.width, self.pitch, self.area, *maps.stride(),
+            PAIRS=planes, RADIUS=self.radius, PAIRWISE=int(planes > 1), BY=ENTER_Y, BX=ENTER_X,
+        )  # fmt: skip
+        return out
+
+    def support(self, affinities: Tensor, scales: Tensor, storage: torch.dtype | None = None) -> Tensor:
+        """Padded w = exp(-|d_k| / scales[0] - |a| / scales[1]), zero at pairs that leave the frame."""
+        size = (self.images, self.rows, self.pairs, self.pitch)
+        out = affinities.new_empty(size, dtype=storage or torch.float32)
+        lanes = triton.next_power_of_2(self.pairs)
+        run = max(16, 4096 // lanes)
+        kernels.support_kernel[triton.cdiv(self.pitch, run), self.rows, self.images](
+            affinities, out, scales, self.height, self.width, self.pitch, self.area, *affinities.stride(),
+            PAIRS=self.pairs, LANES=lanes, RADIUS=self.radius, BX=run,
+        )  # fmt: skip
+        return out
+
+    def leave(self, padded: Tensor) -> Tensor:
+        """The frame's part of padded planes, as a view."""
+        top = self.radius + 1
+        return padded[:, top : top + self.height, :, : self.width].transpose(1, 2)
 
 
 def forward(
-    u: Tensor, u_bar: Tensor, p: Tensor, w: Tensor, f: Tensor, c: Tensor, coefficients: Tensor,
+    layout: Layout,
+    state: tuple[Tensor, Tensor, Tensor],
+    fixed: tuple[Tensor, Tensor, Tensor],
+    row: Tensor,
     out: tuple[Tensor, Tensor, Tensor],
-) -> None:  # fmt: skip
-    """One iteration into `out` = (u+, u_bar+, p+); images (B, 1, H, W), pairs (B, N, H, W), row (5,)."""
-    images, pairs, height, width = p.shape
-    grid = _tiles(height, width, images)
-    kernels.forward_kernel[grid](
-        u, u_bar, p, w, f, c, coefficients, *out, height, width, p.stride(0), w.stride(0),
-        RADIUS=_radius(pairs), PAIRS=pairs, BY=TILE_Y, BX=TILE_X, num_warps=WARPS,
+) -> None:
+    """One iteration of (u, u_bar, p) into `out`; `fixed` is w, f, c; all padded; row: (5,)."""
+    u, u_bar, p = state
+    kernels.forward_kernel[layout.grid](
+        u, u_bar, p, *fixed, row, *out, layout.pitch, layout.area,
+        RADIUS=layout.radius, PAIRS=layout.pairs, BY=TILE_Y, BX=TILE_X, num_warps=WARPS,
     )  # fmt: skip
 
 
@@ -51,36 +127,41 @@ class Iterations(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, u: Tensor, u_bar: Tensor, p: Tensor, w: Tensor, f: Tensor, c: Tensor, coefficients: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, ...]:
         """Run and keep the states."""
-        states = [(u, u_bar, p)]
+        ctx.layout = layout = Layout.of(p)
+        state = (layout.enter(u), layout.enter(u_bar), layout.enter(p))
+        fixed = (layout.enter(w), layout.enter(f), layout.enter(c))
+        kept = [*state]
         for row in coefficients:
-            new = (torch.empty_like(u), torch.empty_like(u), torch.empty_like(p))
-            forward(*states[-1], w, f, c, row, new)
-            states.append(new)
-        ctx.save_for_backward(w, f, c, coefficients, *(tensor for state in states for tensor in state))
-        return states[-1]
+            new = (torch.zeros_like(state[0]), torch.zeros_like(state[1]), torch.empty_like(state[2]))
+            forward(layout, state, fixed, row, new)
+            state = new
+            kept += state
+        ctx.save_for_backward(*fixed, coefficients, *kept)
+        return tuple(layout.leave(t).contiguous() for t in state)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
         """The iterations in reverse."""
+        layout: Layout = ctx.layout
         w, f, c, coefficients, *kept = ctx.saved_tensors
-        states = [tuple(kept[i : i + 3]) for i in range(0, len(kept), 3)]
-        grad_u, grad_bar, grad_p = (grad.contiguous() for grad in grads)
-        grad_w = torch.empty_like(w)
-        grad_f, grad_c = torch.zeros_like(f), torch.zeros_like(c)
+        grad_u, grad_bar, grad_p = (layout.enter(grad) for grad in grads)
+        grad_w, grad_f, grad_c = torch.empty_like(w), torch.zeros_like(f), torch.zeros_like(c)
         rows = torch.zeros_like(coefficients)
         for n in range(len(coefficients) - 1, -1, -1):
-            state, following = states[n], states[n + 1]
+            u, u_bar, _, u_next, _, p_next = kept[3 * n : 3 * n + 6]
             grad_div, grad_u, primal = _primal_backward(
-                (grad_u, grad_bar), state[0], following[0], (f, c), coefficients[n], (grad_f, grad_c)
+                (grad_u, grad_bar), u, u_next, (f, c), coefficients[n], (grad_f, grad_c)
             )
             first = n == len(coefficients) - 1
             grad_p, grad_bar, dual = _dual_backward(
-                (grad_p, grad_div), state[1], following[2], w, coefficients[n], grad_w, first
+                layout, (grad_p, grad_div), u_bar, p_next, w, coefficients[n], grad_w, first
             )
             rows[n] = torch.stack([dual[0], primal[0], dual[1], primal[1], primal[2]])
-        return grad_u, grad_bar, grad_p, grad_w, grad_f, grad_c, rows
+        found = (grad_u, grad_bar, grad_p, grad_w, grad_f, grad_c)
+        return (*(layout.leave(grad).contiguous() for grad in found), rows)
 
 
 def _primal_backward(
@@ -91,17 +172,18 @@ def _primal_backward(
     row: Tensor,
     data_grads: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    total, block = u.numel(), 1024
-    programs = triton.cdiv(total, block)
+    total = u.numel()
+    programs = triton.cdiv(total, BLOCK)
     partial = u.new_empty((programs, 3))
     grad_div, grad_u = torch.empty_like(u), torch.empty_like(u)
     kernels.primal_backward_kernel[(programs,)](
-        *grads, u, u_next, *data, row, grad_div, grad_u, *data_grads, partial, total, BLOCK=block
+        *grads, u, u_next, *data, row, grad_div, grad_u, *data_grads, partial, total, BLOCK=BLOCK
     )
     return grad_div, grad_u, partial.sum(0)
 
 
 def _dual_backward(
+    layout: Layout,
     grads: tuple[Tensor, Tensor],
     u_bar: Tensor,
     p_next: Tensor,
@@ -110,13 +192,12 @@ def _dual_backward(
     grad_w: Tensor,
     first: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    images, pairs, height, width = p_next.shape
-    grid = _tiles(height, width, images)
-    partial = w.new_empty((grid[0] * grid[1] * grid[2], 2))
-    grad_p, grad_bar = torch.empty_like(p_next), torch.empty_like(u_bar)
-    kernels.dual_backward_kernel[grid](
-        *grads, u_bar, p_next, w, row, grad_p, grad_w, grad_bar, partial, height, width, w.stride(0),
-        FIRST=first, RADIUS=_radius(pairs), PAIRS=pairs, BY=TILE_Y, BX=TILE_X, num_warps=WARPS,
+    programs = layout.grid[0] * layout.grid[1] * layout.grid[2]
+    partial = w.new_empty((programs, 2))
+    grad_p, grad_bar = torch.empty_like(p_next), torch.zeros_like(u_bar)
+    kernels.dual_backward_kernel[layout.grid](
+        *grads, u_bar, p_next, w, row, grad_p, grad_w, grad_bar, partial, layout.pitch, layout.area,
+        FIRST=first, RADIUS=layout.radius, PAIRS=layout.pairs, BY=TILE_Y, BX=TILE_X, num_warps=WARPS,
     )  # fmt: skip
     return grad_p, grad_bar, partial.sum(0)
 
@@ -131,17 +212,47 @@ def run(
     coefficients: Tensor,
     *,
     storage: torch.dtype | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, ...]:
     """N iterations; keeps the states only if a gradient will be asked for."""
     tensors = (u, u_bar, p, w, f, c, coefficients)
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-        result: tuple[Tensor, Tensor, Tensor] = Iterations.apply(*tensors)  # type: ignore[no-untyped-call]
+        result: tuple[Tensor, ...] = Iterations.apply(*tensors)  # type: ignore[no-untyped-call]
         return result
-    p, w = (t if storage is None else t.to(storage) for t in (p, w))
-    state = (u, u_bar, p)
-    buffers = [tuple(torch.empty_like(t) for t in state) for _ in range(min(2, len(coefficients)))]
+    layout = Layout.of(p)
+    state = (layout.enter(u), layout.enter(u_bar), layout.enter(p, storage))
+    fixed = (layout.enter(w, storage), layout.enter(f), layout.enter(c))
+    return tuple(layout.leave(t) for t in _iterate(layout, state, fixed, coefficients))
+
+
+def run_from_affinities(
+    f: Tensor,
+    affinities: Tensor,
+    c: Tensor,
+    scales: Tensor,
+    coefficients: Tensor,
+    *,
+    storage: torch.dtype | None = None,
+) -> Tensor:
+    """N iterations from u = f, p = 0 with the support weights of `affinities`, without gradient: u."""
+    layout = Layout.of(affinities)
+    w = layout.support(affinities, scales, storage)
+    start = layout.enter(f)
+    state = (start, start, layout.zeros(w, layout.pairs))
+    return layout.leave(_iterate(layout, state, (w, start, layout.enter(c)), coefficients)[0])
+
+
+def _iterate(
+    layout: Layout,
+    state: tuple[Tensor, Tensor, Tensor],
+    fixed: tuple[Tensor, Tensor, Tensor],
+    coefficients: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Back and forth between two sets of buffers; the arguments are not modified."""
+    buffers = []
+    for _ in range(min(2, len(coefficients))):
+        images = layout.zeros(state[0]), layout.zeros(state[0])
+        buffers.append((*images, torch.empty_like(state[2])))
     for n, row in enumerate(coefficients):
-        out = buffers[n % 2]
-        forward(*state, w, f, c, row, (out[0], out[1], out[2]))
-        state = (out[0], out[1], out[2])
+        forward(layout, state, fixed, row, buffers[n % 2])
+        state = buffers[n % 2]
     return state

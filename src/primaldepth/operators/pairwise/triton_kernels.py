@@ -1,102 +1,118 @@
-"""The kernels themselves; triton.py beside this file launches them and says what they compute."""
+"""The kernels themselves; triton.py beside this file launches them and says what they compute.
+
+All arrays lie in the padded layout of triton.py: rows above and below the frame, columns to the right
+that also serve as the left margin of the next row. The weights are zero in the margin and
+at pairs that leave the frame, and a pair of weight zero carries nothing, so no access needs a mask.
+Pairwise maps are interleaved by rows, (B, rows, N, pitch): what a tile needs of all N maps lies in
+one stretch of memory.
+"""
 
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def _clamped(p, w, step, shrink):
-    return tl.minimum(tl.maximum((p + step) * shrink, -w), w)
+def _offset(k, RADIUS: tl.constexpr):
+    """(dy, dx) of pair k of the half window."""
+    return k // (2 * RADIUS + 1) - RADIUS, k % (2 * RADIUS + 1) - RADIUS
 
 
 @triton.jit
-def _forward_pair(u_bar, p, w, p_out, bar, y, x, dy, dx, height, width, sigma, shrink):
-    """Write p+ of the pairs that start in the tile; return what it adds to the divergence, both ends."""
-    here = y * width + x
-    shift = dy * width + dx
-    inside = (y < height) & (x < width)
-    starts = inside & (y + dy >= 0) & (x + dx >= 0) & (x + dx < width)
-    ends = inside & (y - dy < height) & (x - dx >= 0) & (x - dx < width)
-    w_here = tl.load(w + here, inside, 0.0).to(tl.float32)
-    p_here = tl.load(p + here, inside, 0.0).to(tl.float32)
-    w_there = tl.load(w + here - shift, ends, 0.0).to(tl.float32)
-    p_there = tl.load(p + here - shift, ends, 0.0).to(tl.float32)
-    step = tl.where(starts, sigma * (bar - tl.load(u_bar + here + shift, starts, 0.0)), 0.0)
-    new = _clamped(p_here, w_here, step, shrink)
-    tl.store(p_out + here, new, inside)
-    back = sigma * (tl.load(u_bar + here - shift, ends, 0.0) - bar)
-    return tl.where(starts, new, 0.0) - tl.where(ends, _clamped(p_there, w_there, back, shrink), 0.0)
+def _stays(y, x, dy, dx, height, width):
+    """True where both ends of the pair are pixels of the frame."""
+    inside = (y >= 0) & (y < height) & (x < width)
+    return inside & (y + dy >= 0) & (x + dx >= 0) & (x + dx < width)
+
+
+@triton.jit
+def _tile(pitch, area, RADIUS: tl.constexpr, PAIRS: tl.constexpr, BY: tl.constexpr, BX: tl.constexpr):
+    """Start of this program's rows in a padded image, and from there each pixel and its first pair."""
+    start = tl.program_id(2).to(tl.int64) * area + (tl.program_id(1) * BY + RADIUS + 1).to(tl.int64) * pitch
+    y = tl.arange(0, BY)[:, None]
+    x = tl.program_id(0) * BX + tl.arange(0, BX)[None, :]
+    return start, y * pitch + x, y * (PAIRS * pitch) + x
+
+
+@triton.jit
+def enter_kernel(
+    source, target, height, width, pitch, area, stride_image, stride_pair, stride_y, stride_x,
+    PAIRS: tl.constexpr, RADIUS: tl.constexpr, PAIRWISE: tl.constexpr, BY: tl.constexpr, BX: tl.constexpr,
+):  # fmt: skip
+    """Copy planes into the padded layout: zero in the margin and, if PAIRWISE, at pairs that leave."""
+    row = tl.program_id(1) * BY + tl.arange(0, BY)[:, None]
+    x = tl.program_id(0) * BX + tl.arange(0, BX)[None, :]
+    y = row - RADIUS - 1
+    k = tl.program_id(2) % PAIRS
+    image = (tl.program_id(2) // PAIRS).to(tl.int64)
+    dy, dx = _offset(k, RADIUS)
+    stays = _stays(y, x, dy * PAIRWISE, dx * PAIRWISE, height, width)
+    source += image * stride_image + k.to(tl.int64) * stride_pair
+    value = tl.load(source + y.to(tl.int64) * stride_y + x * stride_x, stays, 0.0)
+    target += image * area * PAIRS + k * pitch
+    tl.store(target + row.to(tl.int64) * (PAIRS * pitch) + x, value, (x < pitch) & (row * pitch < area))
+
+
+@triton.jit
+def support_kernel(
+    affinities, target, scales, height, width, pitch, area, stride_image, stride_pair, stride_y, stride_x,
+    PAIRS: tl.constexpr, LANES: tl.constexpr, RADIUS: tl.constexpr, BX: tl.constexpr,
+):  # fmt: skip
+    """Support weights exp(-|d_k| / scales[0] - |a| / scales[1]) into the padded layout, all pairs of a run."""
+    column = tl.program_id(0) * BX + tl.arange(0, BX)[:, None]
+    row = tl.program_id(1)
+    image = tl.program_id(2).to(tl.int64)
+    k = tl.arange(0, LANES)[None, :]
+    dy, dx = _offset(k, RADIUS)
+    y = row - RADIUS - 1 + 0 * column
+    stays = _stays(y, column, dy, dx, height, width) & (k < PAIRS)
+    source = affinities + image * stride_image + y.to(tl.int64) * stride_y
+    a = tl.load(source + column * stride_x + k.to(tl.int64) * stride_pair, stays, 0.0).to(tl.float32)
+    length = tl.sqrt((dy * dy + dx * dx).to(tl.float32))
+    w = tl.exp(-length / tl.load(scales) - tl.abs(a) / tl.load(scales + 1))
+    target += image * area * PAIRS + row.to(tl.int64) * (PAIRS * pitch)
+    tl.store(target + k * pitch + column, tl.where(stays, w, 0.0), (column < pitch) & (k < PAIRS))
+
+
+@triton.jit
+def _clamped(p, w, step, shrink):
+    w = w.to(tl.float32)
+    return tl.minimum(tl.maximum(p.to(tl.float32) * shrink + step, -w), w)
 
 
 @triton.jit
 def forward_kernel(
-    u, u_bar, p, w, f, c, coefficients, u_out, u_bar_out, p_out,
-    height, width, p_stride, w_stride,
+    u, u_bar, p, w, f, c, coefficients, u_out, u_bar_out, p_out, pitch, area,
     RADIUS: tl.constexpr, PAIRS: tl.constexpr, BY: tl.constexpr, BX: tl.constexpr,
 ):  # fmt: skip
-    y = tl.program_id(1) * BY + tl.arange(0, BY)[:, None]
-    x = tl.program_id(0) * BX + tl.arange(0, BX)[None, :]
-    image = tl.program_id(2).to(tl.int64)
-    area = tl.cast(height, tl.int64) * width
-    u += image * area
-    u_bar += image * area
-    f += image * area
-    c += image * area
-    u_out += image * area
-    u_bar_out += image * area
-    p += image * p_stride
-    p_out += image * PAIRS * area
-    w += image * w_stride
-    inside = (y < height) & (x < width)
-    here = y * width + x
+    """One iteration: p+ of the pairs that start in the tile, then u+ and u_bar+ of its pixels."""
+    start, here, pair = _tile(pitch, area, RADIUS, PAIRS, BY, BX)
+    u_bar += start
+    p += start * PAIRS
+    w += start * PAIRS
+    p_out += start * PAIRS
     sigma = tl.load(coefficients)
     tau = tl.load(coefficients + 1)
-    eps = tl.load(coefficients + 2)
+    shrink = 1.0 / (1.0 + sigma * tl.load(coefficients + 2))
     lam = tl.load(coefficients + 3)
     theta = tl.load(coefficients + 4)
-    shrink = 1.0 / (1.0 + sigma * eps)
-    bar = tl.load(u_bar + here, inside, 0.0)
-    divergence = tl.zeros((BY, BX), tl.float32)
-    for dy in range(-RADIUS, 0):
-        for j in tl.static_range(2 * RADIUS + 1):
-            k = (dy + RADIUS) * (2 * RADIUS + 1) + j
-            divergence += _forward_pair(
-                u_bar,
-                p + k * area,
-                w + k * area,
-                p_out + k * area,
-                bar,
-                y,
-                x,
-                dy,
-                j - RADIUS,
-                height,
-                width,
-                sigma,
-                shrink,
-            )
-    for j in tl.static_range(RADIUS):
-        k = RADIUS * (2 * RADIUS + 1) + j
-        divergence += _forward_pair(
-            u_bar,
-            p + k * area,
-            w + k * area,
-            p_out + k * area,
-            bar,
-            y,
-            x,
-            0,
-            j - RADIUS,
-            height,
-            width,
-            sigma,
-            shrink,
-        )
-    old = tl.load(u + here, inside, 0.0)
-    pull = tau * lam * tl.load(c + here, inside, 0.0)
-    value = (old - tau * divergence + pull * tl.load(f + here, inside, 0.0)) / (1.0 + pull)
-    tl.store(u_out + here, value, inside)
-    tl.store(u_bar_out + here, value + theta * (value - old), inside)
+    bar = tl.load(u_bar + here)
+    divergence = tl.zeros_like(bar)
+    for k in tl.static_range(PAIRS):
+        dy, dx = _offset(k, RADIUS)
+        shift = dy * pitch + dx
+        step = sigma * shrink * (bar - tl.load(u_bar + here + shift))
+        new = _clamped(tl.load(p + pair), tl.load(w + pair), step, shrink)
+        tl.store(p_out + pair, new)
+        step = sigma * shrink * (tl.load(u_bar + here - shift) - bar)
+        there = pair - dy * (PAIRS * pitch) - dx
+        divergence += new - _clamped(tl.load(p + there), tl.load(w + there), step, shrink)
+        pair += pitch
+    at = start + here
+    old = tl.load(u + at)
+    pull = tau * lam * tl.load(c + at)
+    value = (old - tau * divergence + pull * tl.load(f + at)) / (1.0 + pull)
+    tl.store(u_out + at, value)
+    tl.store(u_bar_out + at, value + theta * (value - old))
 
 
 @triton.jit
@@ -127,87 +143,50 @@ def primal_backward_kernel(
 
 
 @triton.jit
-def _backward_pair(
-    grad_p, grad_div, u_bar, p_next, w, grad_p_out, grad_w, bar, pull, y, x, dy, dx, height, width, shrink,
-    FIRST: tl.constexpr,
-):  # fmt: skip
-    """Write the gradients of p and w; return that of p, what flows to u_bar, D and p+."""
-    here = y * width + x
-    shift = dy * width + dx
-    inside = (y < height) & (x < width)
-    starts = inside & (y + dy >= 0) & (x + dx >= 0) & (x + dx < width)
-    ends = inside & (y - dy < height) & (x - dx >= 0) & (x - dx < width)
-    p_here = tl.load(p_next + here, inside, 0.0)
-    w_here = tl.load(w + here, inside, 0.0)
-    total = tl.load(grad_p + here, inside, 0.0)
-    total += tl.where(starts, pull - tl.load(grad_div + here + shift, starts, 0.0), 0.0)
-    free = tl.abs(p_here) < w_here
-    through = tl.where(free, total * shrink, 0.0)
-    tl.store(grad_p_out + here, through, inside)
-    side = tl.where(p_here > 0.0, 1.0, tl.where(p_here < 0.0, -1.0, 0.0))
-    to_w = tl.where(free, 0.0, side * total)
-    if not FIRST:
-        to_w += tl.load(grad_w + here, inside, 0.0)
-    tl.store(grad_w + here, to_w, inside)
-    D = tl.where(starts, bar - tl.load(u_bar + here + shift, starts, 0.0), 0.0)
-    p_there = tl.load(p_next + here - shift, ends, 0.0)
-    w_there = tl.load(w + here - shift, ends, 0.0)
-    other = tl.load(grad_p + here - shift, ends, 0.0) + tl.load(grad_div + here - shift, ends, 0.0) - pull
-    incoming = tl.where(ends & (tl.abs(p_there) < w_there), other * shrink, 0.0)
-    return through, tl.where(starts, through, 0.0) - incoming, D, p_here
-
-
-@triton.jit
 def dual_backward_kernel(
-    grad_p, grad_div, u_bar, p_next, w, coefficients, grad_p_out, grad_w, grad_bar_out, partial,
-    height, width, w_stride, FIRST: tl.constexpr,
+    grad_p, grad_div, u_bar, p_next, w, coefficients, grad_p_out, grad_w, grad_bar_out, partial, pitch, area,
+    FIRST: tl.constexpr,
     RADIUS: tl.constexpr, PAIRS: tl.constexpr, BY: tl.constexpr, BX: tl.constexpr,
 ):  # fmt: skip
     """Through p+ = clamp((p + sigma D) / (1 + sigma eps), -w, w) and div = K' p+."""
-    y = tl.program_id(1) * BY + tl.arange(0, BY)[:, None]
-    x = tl.program_id(0) * BX + tl.arange(0, BX)[None, :]
-    image = tl.program_id(2).to(tl.int64)
-    area = tl.cast(height, tl.int64) * width
-    grad_div += image * area
-    u_bar += image * area
-    grad_bar_out += image * area
-    grad_p += image * PAIRS * area
-    p_next += image * PAIRS * area
-    grad_p_out += image * PAIRS * area
-    grad_w += image * PAIRS * area
-    w += image * w_stride
-    inside = (y < height) & (x < width)
-    here = y * width + x
+    start, here, pair = _tile(pitch, area, RADIUS, PAIRS, BY, BX)
+    grad_div += start
+    u_bar += start
+    grad_p += start * PAIRS
+    p_next += start * PAIRS
+    w += start * PAIRS
+    grad_p_out += start * PAIRS
+    grad_w += start * PAIRS
     sigma = tl.load(coefficients)
     eps = tl.load(coefficients + 2)
     shrink = 1.0 / (1.0 + sigma * eps)
-    bar = tl.load(u_bar + here, inside, 0.0)
-    pull = tl.load(grad_div + here, inside, 0.0)
-    grad_bar = tl.zeros((BY, BX), tl.float32)
-    to_sigma = tl.zeros((BY, BX), tl.float32)
-    to_eps = tl.zeros((BY, BX), tl.float32)
-    for dy in range(-RADIUS, 0):
-        for j in tl.static_range(2 * RADIUS + 1):
-            k = (dy + RADIUS) * (2 * RADIUS + 1) + j
-            through, other, D, p_here = _backward_pair(
-                grad_p + k * area, grad_div, u_bar, p_next + k * area, w + k * area, grad_p_out + k * area,
-                grad_w + k * area, bar, pull, y, x, dy, j - RADIUS, height, width, shrink, FIRST,
-            )  # fmt: skip
-            grad_bar += sigma * other
-            to_sigma += through * (D - eps * p_here)
-            to_eps -= through * sigma * p_here
-    for j in tl.static_range(RADIUS):
-        k = RADIUS * (2 * RADIUS + 1) + j
-        through, other, D, p_here = _backward_pair(
-            grad_p + k * area, grad_div, u_bar, p_next + k * area, w + k * area, grad_p_out + k * area,
-            grad_w + k * area, bar, pull, y, x, 0, j - RADIUS, height, width, shrink, FIRST,
-        )  # fmt: skip
-        grad_bar += sigma * other
-        to_sigma += through * (D - eps * p_here)
-        to_eps -= through * sigma * p_here
-    tl.store(grad_bar_out + here, grad_bar, inside)
-    program = (tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)) * tl.num_programs(0) + tl.program_id(
-        0
-    )
-    tl.store(partial + program * 2, tl.sum(to_sigma))
-    tl.store(partial + program * 2 + 1, tl.sum(to_eps))
+    bar = tl.load(u_bar + here)
+    pull = tl.load(grad_div + here)
+    grad_bar = tl.zeros_like(bar)
+    to_sigma = tl.zeros_like(bar)
+    to_eps = tl.zeros_like(bar)
+    for k in tl.static_range(PAIRS):
+        dy, dx = _offset(k, RADIUS)
+        shift = dy * pitch + dx
+        p_here = tl.load(p_next + pair)
+        total = tl.load(grad_p + pair) + pull - tl.load(grad_div + here + shift)
+        free = tl.abs(p_here) < tl.load(w + pair)
+        through = tl.where(free, total * shrink, 0.0)
+        side = tl.where(p_here > 0.0, 1.0, tl.where(p_here < 0.0, -1.0, 0.0))
+        to_w = tl.where(free, 0.0, side * total)
+        if not FIRST:
+            to_w += tl.load(grad_w + pair)
+        tl.store(grad_p_out + pair, through)
+        tl.store(grad_w + pair, to_w)
+        there = pair - dy * (PAIRS * pitch) - dx
+        other = tl.load(grad_p + there) + tl.load(grad_div + here - shift) - pull
+        incoming = tl.where(tl.abs(tl.load(p_next + there)) < tl.load(w + there), other * shrink, 0.0)
+        grad_bar += through - incoming
+        to_sigma += tl.where(free, through * (bar - tl.load(u_bar + here + shift) - eps * p_here), 0.0)
+        to_eps -= through * p_here
+        pair += pitch
+    tl.store(grad_bar_out + start + here, sigma * grad_bar)
+    row = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
+    partial += (row * tl.num_programs(0) + tl.program_id(0)) * 2
+    tl.store(partial, tl.sum(to_sigma))
+    tl.store(partial + 1, sigma * tl.sum(to_eps))
