@@ -20,6 +20,14 @@ def test_the_curve_and_its_table_are_inverse() -> None:
     np.testing.assert_allclose(srgb(linear_table()) * 255, np.arange(256), atol=1e-3)
 
 
+def test_a_large_bright_part_is_not_burnt_out() -> None:
+    light = np.full((64, 64, 3), 0.01, np.float32)
+    light[:20, :20] = 1.0
+    image = develop(light, Exposure(level=0.3), seed=0)
+    assert 240 < image[5, 5].max() < 255
+    assert image[40, 40].min() > 0
+
+
 def test_highlights_do_not_darken_the_picture_and_holes_stay_black() -> None:
     light = np.full((32, 32, 3), 0.5, np.float32)
     plain = develop(light, Exposure(), seed=0)

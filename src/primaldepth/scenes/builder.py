@@ -7,11 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from primaldepth.scenes.description import IDENTITY, Colour, Item, Material, Rotation, Texture, Vector
-from primaldepth.scenes.packing import ITEMS, SPHERES, TEXTURES
+from primaldepth.scenes.packing import SPHERES, TEXTURES
 from primaldepth.scenes.patterns import PATTERNS
 from primaldepth.scenes.shapes import SPHERE
 
 Matrix = NDArray[np.float64]
+
+FULL = 180
+"""Items after which no new group is begun; the largest groups have about twenty."""
 
 
 class Builder:
@@ -47,7 +50,7 @@ class Builder:
     @property
     def full(self) -> bool:
         """Whether no more objects should be added."""
-        return len(self.items) >= ITEMS - 16
+        return len(self.items) >= FULL
 
     def add(
         self,

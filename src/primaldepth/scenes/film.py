@@ -5,16 +5,21 @@ from numpy.typing import NDArray
 
 from primaldepth.scenes.description import Exposure
 
+WHITE = 0.95
 _WEIGHTS = np.array([0.2126, 0.7152, 0.0722], np.float32)
 
 
 def develop(radiance: NDArray[np.float32], exposure: Exposure, seed: int) -> NDArray[np.uint8]:
-    """(H, W, 3) linear radiance to sRGB bytes; the mean of the luminance is exposed to `exposure.level`."""
+    """(H, W, 3) linear radiance to sRGB bytes; its mean is exposed to `exposure.level`, or darker.
+
+    Like a camera, it gives way where more than a twentieth of the picture would be white.
+    """
     light = np.nan_to_num(radiance, nan=0.0, posinf=0.0, neginf=0.0)
     grey = light @ _WEIGHTS
-    # A few mirror-like highlights must not darken the whole picture.
-    mean = float(np.minimum(grey, 4 * float(np.median(grey)) + 1e-9).mean())
-    light = blurred(light * np.float32(exposure.level / max(mean, 1e-9)), exposure.softness)
+    bright = max(float(np.percentile(grey, 95)), 1e-9)
+    mean = max(float(np.minimum(grey, 2 * bright).mean()), 1e-9)  # mirrors must not darken the picture
+    gain = min(exposure.level / mean, WHITE / bright)
+    light = blurred(light * np.float32(gain), exposure.softness)
     if exposure.grey:
         light = np.repeat((light @ _WEIGHTS)[..., None], 3, axis=-1)
     if exposure.noise > 0:

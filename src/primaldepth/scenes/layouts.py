@@ -132,9 +132,9 @@ def lamps(b: Builder, camera: Camera, distance: float) -> tuple[Lamp, ...]:
     """One to four lights around the viewer and above: bulbs, windows, a sun."""
     found = []
     for _ in range(int(b.rng.choice([1, 2, 3, 4], p=[0.35, 0.35, 0.2, 0.1]))):
-        toward = np.array([b.between(-1.3, 1.3), b.between(-0.1, 1.5), b.between(-1.2, 0.35)])
-        away = distance * b.about(1.2, 0.6)
-        place = np.asarray(camera.position) + [0, 0, 0.6 * distance] + toward / np.linalg.norm(toward) * away
+        toward = np.array([b.between(-1.3, 1.3), b.between(-0.1, 1.5), b.between(-1.2, 0.1)])
+        away = distance * max(b.about(1.2, 0.6), 0.6)
+        place = np.asarray(camera.position) + [0, 0, 0.35 * distance] + toward / np.linalg.norm(toward) * away
         place[1] = max(place[1], 0.15 * distance)
         warm = np.array([1.0, b.between(0.8, 1.0), b.between(0.6, 1.1)])
         power = b.about(1.0, 0.7) * away**2 * warm / warm.mean()

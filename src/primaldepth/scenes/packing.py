@@ -19,7 +19,7 @@ from primaldepth.scenes.textures import RGB, TILE, TextureSource
 VERTICES, FACES, SPHERES, LAMPS = 98_304, 163_840, 16, 4
 ATLAS_TILES = 8
 TEXTURES = ATLAS_TILES * ATLAS_TILES
-ITEMS = 255
+ITEMS = 511
 PARKED = (0.0, 0.0, -20.0)
 """Where what a scene does not use lies: behind the camera."""
 

@@ -67,7 +67,7 @@ def _exposure(b: Builder, grey: bool) -> Exposure:
     """Mostly a well exposed, nearly clean picture; one in eight is dark and noisy."""
     dark = b.chance(0.12)
     return Exposure(
-        level=b.between(0.02, 0.08) if dark else b.between(0.1, 0.24),
+        level=b.between(0.02, 0.08) if dark else b.between(0.12, 0.28),
         softness=b.between(0.0, 0.9),
         noise=b.between(0.02, 0.06) if dark else b.between(0.0, 0.02),
         grey=grey,

@@ -49,7 +49,8 @@ class TextureSource:
         if texture.pattern == "plain":
             return np.broadcast_to(_bytes(texture.light), (TILE, TILE, 3))
         picture = _repeated(self._picture(texture), texture.repeat)
-        return np.rot90(coloured(picture, texture.dark, texture.light), texture.turn)
+        dark = texture.dark if picture.ndim == 3 or texture.pattern != "image" else _own_dark(texture.seed)
+        return np.rot90(coloured(picture, dark, texture.light), texture.turn)
 
     def _picture(self, texture: Texture) -> RGB:
         """(TILE, TILE) or (TILE, TILE, 3), before it is coloured."""
@@ -86,6 +87,13 @@ def coloured(picture: RGB, dark: Colour, light: Colour) -> RGB:
     if picture.ndim == 2:
         return table[picture]
     return np.stack([table[:, k][picture[..., k]] for k in range(3)], axis=-1)
+
+
+def _own_dark(seed: int) -> Colour:
+    """A second colour for a grey pattern that stands in for an image, which would have brought its own."""
+    rng = np.random.default_rng(seed)
+    red, green, blue = (rng.uniform(0, 0.8) * rng.uniform(0.4, 1, 3)).tolist()
+    return red, green, blue
 
 
 def _repeated(picture: RGB, repeat: int) -> RGB:
