@@ -161,8 +161,8 @@ def all_errors(backend):
     found = {}
     for case in CASES:
         height, width = case[0]
-        tiles = {"TILE_Y": 64 if height > 7 else 4, "TILE_X": 128 if width > 7 else 8}
-        tiles |= {"ENTER_Y": 256, "ENTER_X": 256}
+        y, x = 64 if height > 7 else 4, 128 if width > 7 else 8
+        tiles = {"TILE_Y": y, "TILE_X": x, "BACK_Y": y, "BACK_X": x, "ENTER_Y": 256, "ENTER_X": 256}
         with patch.multiple(fused, **tiles):  # few programs: the interpreter's time is theirs
             found[case_id(case)] = errors(backend, case)
     return found

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+BLOCK_ROWS = 16  # of one pair at a time: a stretch of memory long enough to be fetched ahead
 Array = NDArray[np.floating[Any]]
 _threads = torch.get_num_threads()
 _MAX_THREADS = numba.get_num_threads()  # starts its threads, which resets torch's number too
@@ -25,6 +26,15 @@ def _dual_row(p: Array, w: Array, z: Array, z_there: Array, step: Array, out: Ar
     """Clamp (p + s (z - z_there)) / (1 + s eps) to [-w, w] with s = step[0] + step[1] w, eps = step[2]."""
     base, slope, eps = step[0], step[1], step[2]
     one = base * 0 + 1
+    if slope == 0:  # one step for all pairs: nothing to divide by
+        shrink = one / (one + base * eps)
+        gain = base * shrink
+        for x in range(out.size):
+            bound = w[x]
+            value = p[x] * shrink + gain * (z[x] - z_there[x])
+            value = value if value < bound else bound
+            out[x] = value if value > -bound else -bound
+        return
     for x in range(out.size):
         bound = w[x]
         s = base + slope * bound
@@ -54,25 +64,24 @@ def _dual_bands(
         top, bottom = height * band // bands, height * (band + 1) // bands
         div[b, top:bottom] = 0
         halo[b, band] = 0
-        for y in range(top, bottom):
+        new = np.empty_like(z[b, 0])  # a row apart from p, which may be `out`: only so is it vectorised
+        for start in range(top, bottom, BLOCK_ROWS):
             for k in range(pairs):
-                dx, there = offsets[k, 1], y + offsets[k, 0]
-                left, right = max(0, -dx), width - max(0, dx)
-                if there < 0 or left >= right:
-                    left, right = width, width
-                old, bound, new = p[b, k, y], w[b, k, y], out[b, k, y]
-                here = z[b, y]
-                _dual_row(old[:left], bound[:left], here[:left], here[:left], step, new[:left])
-                _dual_row(old[right:], bound[right:], here[right:], here[right:], step, new[right:])
-                if left >= right:
-                    continue
-                a, e = left + dx, right + dx
-                inner = new[left:right]
-                _dual_row(old[left:right], bound[left:right], here[left:right], z[b, there, a:e], step, inner)
-                if there >= top:
-                    _add_flow(inner, div[b, y, left:right], div[b, there, a:e])
-                else:
-                    _add_flow(inner, div[b, y, left:right], halo[b, band, there - top + reach, a:e])
+                for y in range(start, min(start + BLOCK_ROWS, bottom)):
+                    dx, there = offsets[k, 1], y + offsets[k, 0]
+                    left, right = max(0, -dx), width - max(0, dx)
+                    if there < 0 or left >= right:
+                        left, right = width, width
+                    old, bound, here = p[b, k, y], w[b, k, y], z[b, y]
+                    _dual_row(old[:left], bound[:left], here[:left], here[:left], step, new[:left])
+                    _dual_row(old[right:], bound[right:], here[right:], here[right:], step, new[right:])
+                    if left < right:
+                        a, e = left + dx, right + dx
+                        flow, ahead = new[left:right], z[b, there, a:e]
+                        _dual_row(old[left:right], bound[left:right], here[left:right], ahead, step, flow)
+                        owner = div[b, there] if there >= top else halo[b, band, there - top + reach]
+                        _add_flow(flow, div[b, y, left:right], owner[a:e])
+                    out[b, k, y] = new
 
 
 @numba.njit(cache=True)
@@ -121,11 +130,12 @@ def iterations(
     """
     width = u.shape[-1]
     f, c = (t.contiguous().view(-1, width).numpy() for t in data)
-    p, w = p.clone(memory_format=torch.contiguous_format), w.contiguous()
+    p, w = p.contiguous(), w.contiguous()
+    out = torch.empty_like(p) if len(coefficients) else p
     u, u_bar = (t.clone(memory_format=torch.contiguous_format) for t in (u, u_bar))
     spare = (torch.empty_like(u), torch.empty_like(u_bar))
     for sigma, tau, eps, lam, theta in coefficients.tolist():
-        _, div = dual_step(u_bar, p, w, offsets, (sigma, 0.0, eps), out=p)
+        p, div = dual_step(u_bar, p, w, offsets, (sigma, 0.0, eps), out=out)
         step = np.array((tau, lam, theta), dtype=f.dtype)
         rows = [t.view(-1, width).numpy() for t in (u, div, *spare)]
         _primal_rows(rows[0], rows[1], f, c, step, rows[2], rows[3])

@@ -16,9 +16,15 @@ from torch.autograd.function import once_differentiable
 
 from primaldepth.operators.pairwise import triton_kernels as kernels
 
-TILE_Y, TILE_X, WARPS = 8, 32, 4
+TILE_Y, TILE_X, WARPS = 1, 128, 1
+BACK_Y, BACK_X, BACK_WARPS = 4, 64, 4
 ENTER_Y, ENTER_X = 4, 256
 BLOCK = 1024
+
+
+def _up(value: int, step: int) -> int:
+    """The next multiple of `step`."""
+    return step * -(-value // step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +56,19 @@ class Layout:
             raise ValueError(f"{self.pairs} pairs are not a half window")
         return radius
 
-    @property
-    def grid(self) -> tuple[int, int, int]:
+    def grid(self, tile_y: int, tile_x: int) -> tuple[int, int, int]:
         """Programs: one per tile and image."""
-        return triton.cdiv(self.width, TILE_X), triton.cdiv(self.height, TILE_Y), self.images
+        return triton.cdiv(self.width, tile_x), triton.cdiv(self.height, tile_y), self.images
 
     @property
     def rows(self) -> int:
-        """Of a padded plane."""
-        return self.grid[1] * TILE_Y + 2 * self.radius + 1
+        """Of a padded plane: whole tiles of either kernel, and the margin."""
+        return _up(self.height, max(TILE_Y, BACK_Y)) + 2 * self.radius + 1
 
     @property
     def pitch(self) -> int:
         """Columns of a padded plane; a multiple of 16, so that rows start at aligned addresses."""
-        return 16 * -(-(self.grid[0] * TILE_X + self.radius) // 16)
+        return _up(_up(self.width, max(TILE_X, BACK_X)) + self.radius, 16)
 
     @property
     def area(self) -> int:
@@ -112,7 +117,7 @@ def forward(
 ) -> None:
     """One iteration of (u, u_bar, p) into `out`; `fixed` is w, f, c; all padded; row: (5,)."""
     u, u_bar, p = state
-    kernels.forward_kernel[layout.grid](
+    kernels.forward_kernel[layout.grid(TILE_Y, TILE_X)](
         u, u_bar, p, *fixed, row, *out, layout.pitch, layout.area,
         RADIUS=layout.radius, PAIRS=layout.pairs, BY=TILE_Y, BX=TILE_X, num_warps=WARPS,
     )  # fmt: skip
@@ -192,12 +197,12 @@ def _dual_backward(
     grad_w: Tensor,
     first: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    programs = layout.grid[0] * layout.grid[1] * layout.grid[2]
-    partial = w.new_empty((programs, 2))
+    grid = layout.grid(BACK_Y, BACK_X)
+    partial = w.new_empty((grid[0] * grid[1] * grid[2], 2))
     grad_p, grad_bar = torch.empty_like(p_next), torch.zeros_like(u_bar)
-    kernels.dual_backward_kernel[layout.grid](
+    kernels.dual_backward_kernel[grid](
         *grads, u_bar, p_next, w, row, grad_p, grad_w, grad_bar, partial, layout.pitch, layout.area,
-        FIRST=first, RADIUS=layout.radius, PAIRS=layout.pairs, BY=TILE_Y, BX=TILE_X, num_warps=WARPS,
+        FIRST=first, RADIUS=layout.radius, PAIRS=layout.pairs, BY=BACK_Y, BX=BACK_X, num_warps=BACK_WARPS,
     )  # fmt: skip
     return grad_p, grad_bar, partial.sum(0)
 
@@ -221,7 +226,7 @@ def run(
     layout = Layout.of(p)
     state = (layout.enter(u), layout.enter(u_bar), layout.enter(p, storage))
     fixed = (layout.enter(w, storage), layout.enter(f), layout.enter(c))
-    return tuple(layout.leave(t) for t in _iterate(layout, state, fixed, coefficients))
+    return tuple(layout.leave(t) for t in iterate(layout, state, fixed, coefficients))
 
 
 def run_from_affinities(
@@ -238,10 +243,10 @@ def run_from_affinities(
     w = layout.support(affinities, scales, storage)
     start = layout.enter(f)
     state = (start, start, layout.zeros(w, layout.pairs))
-    return layout.leave(_iterate(layout, state, (w, start, layout.enter(c)), coefficients)[0])
+    return layout.leave(iterate(layout, state, (w, start, layout.enter(c)), coefficients)[0])
 
 
-def _iterate(
+def iterate(
     layout: Layout,
     state: tuple[Tensor, Tensor, Tensor],
     fixed: tuple[Tensor, Tensor, Tensor],

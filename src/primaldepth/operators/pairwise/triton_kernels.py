@@ -80,6 +80,19 @@ def _clamped(p, w, step, shrink):
 
 
 @triton.jit
+def _pair(k, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS: tl.constexpr, PAIRS: tl.constexpr):
+    """P+ of pair k at the pixels where it starts, and what it adds to K' p+ at both its ends."""
+    dy, dx = _offset(k, RADIUS)
+    shift = dy * pitch + dx
+    at = pair + k * pitch
+    there = at - dy * (PAIRS * pitch) - dx
+    step = sigma * shrink * (bar - tl.load(u_bar + here + shift))
+    new = _clamped(tl.load(p + at), tl.load(w + at), step, shrink)
+    step = sigma * shrink * (tl.load(u_bar + here - shift) - bar)
+    return new, new - _clamped(tl.load(p + there), tl.load(w + there), step, shrink)
+
+
+@triton.jit
 def forward_kernel(
     u, u_bar, p, w, f, c, coefficients, u_out, u_bar_out, p_out, pitch, area,
     RADIUS: tl.constexpr, PAIRS: tl.constexpr, BY: tl.constexpr, BX: tl.constexpr,
@@ -97,16 +110,17 @@ def forward_kernel(
     theta = tl.load(coefficients + 4)
     bar = tl.load(u_bar + here)
     divergence = tl.zeros_like(bar)
-    for k in tl.static_range(PAIRS):
-        dy, dx = _offset(k, RADIUS)
-        shift = dy * pitch + dx
-        step = sigma * shrink * (bar - tl.load(u_bar + here + shift))
-        new = _clamped(tl.load(p + pair), tl.load(w + pair), step, shrink)
-        tl.store(p_out + pair, new)
-        step = sigma * shrink * (tl.load(u_bar + here - shift) - bar)
-        there = pair - dy * (PAIRS * pitch) - dx
-        divergence += new - _clamped(tl.load(p + there), tl.load(w + there), step, shrink)
-        pair += pitch
+    for k in tl.static_range(0, PAIRS, 4):  # four pairs between stores: loads do not move past a store
+        p0, d0 = _pair(k, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS)
+        p1, d1 = _pair(k + 1, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS)
+        p2, d2 = _pair(k + 2, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS)
+        p3, d3 = _pair(k + 3, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS)
+        divergence += (d0 + d1) + (d2 + d3)
+        at = pair + k * pitch
+        tl.store(p_out + at, p0)
+        tl.store(p_out + at + pitch, p1)
+        tl.store(p_out + at + 2 * pitch, p2)
+        tl.store(p_out + at + 3 * pitch, p3)
     at = start + here
     old = tl.load(u + at)
     pull = tau * lam * tl.load(c + at)
