@@ -6,7 +6,7 @@ import torch
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
 from primaldepth.methods import create
-from primaldepth.methods.network import Network, tile_for_memory, tiles
+from primaldepth.methods.network import Network, memory_in_use, tile_for_memory, tiles
 from primaldepth.networks import DepthNet, ModelCard, NetworkSettings, save_model
 
 SMALL = NetworkSettings(layers=3, maps=4, iterations=3)
@@ -54,9 +54,20 @@ def test_the_unit_does_not_matter(net, frame):
 
 
 def test_memory_sets_the_tile():
-    assert tile_for_memory(4.0, 70) > tile_for_memory(1.0, 70) >= 32
-    with pytest.raises(InputError, match="too little"):
-        tile_for_memory(0.01, 70)
+    assert tile_for_memory(4e9, 2000, 70) > tile_for_memory(1e9, 2000, 70) >= 32
+    with pytest.raises(InputError, match=r"0\.01 GiB are left for tiles, which is too little"):
+        tile_for_memory(1e7, 2000, 70)
+
+
+def test_a_tile_is_made_smaller_by_the_memory_cap_and_never_larger(net, frame):
+    whole = Network("net", net)(frame).depth
+    held = memory_in_use(frame.depth.device) / 2**30
+    assert held > 0.05
+    for cap in (held + 0.02, held + 1.0):
+        tiled = Network("net", net, tile=64, memory_gib=cap)(frame).depth
+        assert (tiled - whole).abs().max() <= 1e-4 * (whole.max() - whole.min())
+    with pytest.raises(InputError, match="allow more"):
+        Network("net", net, tile=64, memory_gib=0.01)(frame)
 
 
 def test_a_saved_network_is_a_method(net, frame, tmp_path):

@@ -55,9 +55,6 @@ def _bench_size(
 def _time(
     net: DepthNet, maps: list[torch.Tensor], dtype: torch.dtype, device: str, repeats: int
 ) -> Measurement:
-    if net.pdn is not None:
-        net.pdn.storage = None if dtype == torch.float32 else dtype
-
     def run() -> None:
         with torch.no_grad(), torch.autocast(device, dtype, enabled=dtype != torch.float32):
             net(*maps)

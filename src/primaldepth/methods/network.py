@@ -1,8 +1,10 @@
 """Networks as methods: normalise, run whole or in tiles, restore the unit."""
 
 import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import torch
@@ -16,9 +18,11 @@ from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.networks import DepthNet, from_pretrained, load
 from primaldepth.networks.normalisation import Scaling, relative_sigma
 from primaldepth.networks.zoo import SCALES, SHIPPED, weights_folder
+from primaldepth.operators.pairwise import half_window
 from primaldepth.operators.resampling import Resample
 
-BYTES_PER_PIXEL = 2000  # measured peak of FCN and 20 iterations in float32, with room to spare
+MAPS_HELD, PAIRWISE_HELD = 18, 36  # bytes per pixel and map at the peak, measured, with room to spare
+BYTES_OF_RESULT = 16  # per pixel of the frame: depth, two masks, and what writing them takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +60,23 @@ def tiles(size: tuple[int, int], tile: int) -> Iterator[Window]:
             yield Window(top, min(size[0], top + tile), left, min(size[1], left + tile))
 
 
-def tile_for_memory(gib: float, radius: int) -> int:
-    """The largest tile whose window, margin included, stays within `gib`."""
-    side = int(math.sqrt(gib * 2**30 / BYTES_PER_PIXEL)) - 2 * radius
+def tile_for_memory(available: float, bytes_per_pixel: float, radius: int) -> int:
+    """The largest tile whose window, margin included, stays within `available` bytes."""
+    side = int(math.sqrt(max(0.0, available) / bytes_per_pixel)) - 2 * radius
     if side < 32:
         raise InputError(
-            f"memory: {gib} GiB is too little for tiles with a margin of {radius} px; allow more"
+            f"memory_gib: {max(0.0, available) / 2**30:.2f} GiB are left for tiles, which is too little "
+            f"with a margin of {radius} px; allow more"
         )
     return side
+
+
+def memory_in_use(device: torch.device) -> int:
+    """Bytes this process holds on the device."""
+    if device.type == "cuda":
+        return torch.cuda.memory_allocated(device)
+    status = Path("/proc/self/statm")  # where there is none, only what tensors are known to take counts
+    return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if status.exists() else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +115,9 @@ class Network:
     Args:
         tile: side of the tiles in pixels, or None for the whole frame at once. Tiles overlap by the
             network's reach, so the result is that of the whole frame.
-        memory_gib: choose the tile so that this much memory suffices.
-        precision: of the convolutions; the primal-dual part keeps float32.
+        memory_gib: make the tiles so small that the process stays within this.
+        precision: of the convolutions, and on a GPU of the stored dual variables; arithmetic of the
+            primal-dual part is float32.
     """
 
     name: str
@@ -118,7 +132,7 @@ class Network:
         self.net.to(frame.depth.device)
         depth = frame.depth.new_empty((frame.depth.shape[0], 1, *size))
         with torch.no_grad():
-            for part in tiles(size, self._tile(size)):
+            for part in tiles(size, self._tile(frame)):
                 outer = part.grown(self.net.radius, size)
                 result = inputs.scaling.restore(self._run(inputs.window(outer, frame.guide)))
                 part.cut(depth)[:] = part.inside(outer).cut(result)
@@ -131,15 +145,16 @@ class Network:
         result: Tensor = estimate.depth
         return result
 
-    def _tile(self, size: tuple[int, int]) -> int:
-        if self.tile is not None:
-            return self.tile
-        whole = max(size)
-        return (
-            whole
-            if self.memory_gib is None
-            else min(whole, tile_for_memory(self.memory_gib, self.net.radius))
-        )
+    def _tile(self, frame: Frame) -> int:
+        size = frame.high_size
+        tile = max(size) if self.tile is None else self.tile
+        if self.memory_gib is None:
+            return tile
+        settings, batch = self.net.settings, frame.depth.shape[0]
+        pairs = len(half_window(settings.window)) if settings.iterations else 0
+        per_pixel = batch * (MAPS_HELD * settings.maps + PAIRWISE_HELD * pairs)
+        held = memory_in_use(frame.depth.device) + batch * BYTES_OF_RESULT * size[0] * size[1]
+        return min(tile, tile_for_memory(self.memory_gib * 2**30 - held, per_pixel, self.net.radius))
 
 
 class NetworkOptions(Settings):

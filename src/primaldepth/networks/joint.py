@@ -38,7 +38,11 @@ class Estimate:
 
 
 class DepthNet(nn.Module):
-    """FCN(d, noise[, guide]) -> first estimate and affinities -> PDN -> depth, all in normalised units."""
+    """FCN(d, noise[, guide]) -> first estimate and affinities -> PDN -> depth, all in normalised units.
+
+    Under autocast the convolutions run in its type, and without a gradient Triton also keeps p and w
+    in it between iterations; all arithmetic of the primal-dual part is float32.
+    """
 
     def __init__(self, settings: NetworkSettings) -> None:
         super().__init__()
@@ -61,6 +65,8 @@ class DepthNet(nn.Module):
         first = depth + residual.float()
         if self.pdn is None:
             return Estimate(first, first, affinities)
-        with torch.autocast(depth.device.type, enabled=False):
-            result = self.pdn(first, affinities, trust, guide)
+        kind = depth.device.type
+        storage = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+        with torch.autocast(kind, enabled=False):
+            result = self.pdn(first, affinities, trust, guide, storage)
         return Estimate(result, first, affinities)

@@ -42,8 +42,6 @@ class PrimalDualNet(nn.Module):
         model: one of the seven energies.
     """
 
-    storage: torch.dtype | None = None  # of p and w while iterating on a GPU; None keeps float32
-
     def __init__(self, iterations: int = 20, window: int = 7, model: str = "nlh-l2") -> None:
         super().__init__()
         if model not in MODELS:
@@ -78,19 +76,25 @@ class PrimalDualNet(nn.Module):
             return edge_tensor(guide, first, second)
         return support_weights(affinities.abs(), self.offsets, first, second)
 
-    def forward(self, f: Tensor, affinities: Tensor, trust: Tensor, guide: Tensor) -> Tensor:
+    def forward(
+        self,
+        f: Tensor,
+        affinities: Tensor,
+        trust: Tensor,
+        guide: Tensor,
+        storage: torch.dtype | None = None,
+    ) -> Tensor:
         """(B, 1, H, W) first estimate -> (B, 1, H, W) result.
 
         Args:
             affinities: (B, N, H, W) expected differences of depth; their sign is ignored.
             trust: (B, 1, H, W) weight of the data term: 0 in holes.
             guide: (B, 1, H, W); read by local models only.
+            storage: type in which Triton keeps p and w between iterations; None keeps float32.
         """
         if self.name in ("nlh-l2", "nltv-l2"):
             scales, rows = self.log_support.exp(), self._rows()
-            return huber_from_affinities(
-                f, affinities, trust, scales, rows, self.offsets, storage=self.storage
-            )
+            return huber_from_affinities(f, affinities, trust, scales, rows, self.offsets, storage=storage)
         return self._generic(f, self.support(affinities.to(f.dtype), guide), trust)
 
     def _rows(self) -> Tensor:

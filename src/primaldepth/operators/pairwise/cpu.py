@@ -131,11 +131,11 @@ def iterations(
     width = u.shape[-1]
     f, c = (t.contiguous().view(-1, width).numpy() for t in data)
     p, w = p.contiguous(), w.contiguous()
-    out = torch.empty_like(p) if len(coefficients) else p
     u, u_bar = (t.clone(memory_format=torch.contiguous_format) for t in (u, u_bar))
+    out, div = torch.empty_like(p), torch.empty_like(u)
     spare = (torch.empty_like(u), torch.empty_like(u_bar))
     for sigma, tau, eps, lam, theta in coefficients.tolist():
-        p, div = dual_step(u_bar, p, w, offsets, (sigma, 0.0, eps), out=out)
+        p, _ = dual_step(u_bar, p, w, offsets, (sigma, 0.0, eps), out=out, div=div)
         step = np.array((tau, lam, theta), dtype=f.dtype)
         rows = [t.view(-1, width).numpy() for t in (u, div, *spare)]
         _primal_rows(rows[0], rows[1], f, c, step, rows[2], rows[3])
@@ -150,6 +150,7 @@ def dual_step(
     offsets: tuple[tuple[int, int], ...],
     step: tuple[float, float, float],
     out: Tensor | None = None,
+    div: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """One dual update of non-local Huber and its divergence.
 
@@ -160,20 +161,22 @@ def dual_step(
         offsets: of a half window: every pair reaches up, or left in its own row.
         step: (base, slope, eps): the step of a pair is base + slope * w.
         out: memory for the new p, or None for fresh memory.
+        div: memory for K' p, or None.
 
     Returns:
         The new p and K' p: (B, 1, H, W).
     """
     images, _, height, width = p.shape
     out = torch.empty_like(p, memory_format=torch.contiguous_format) if out is None else out
+    div = u_bar.new_empty((images, 1, height, width)) if div is None else div
     reach = max(1, max(-dy for dy, _ in offsets))
     threads = min(torch.get_num_threads(), _MAX_THREADS)
     bands = max(1, min(threads, height // (4 * reach)))
     numba.set_num_threads(min(threads, images * bands))
-    div = u_bar.new_empty((images, height, width))
     halo = np.empty((images, bands, reach, width), dtype=div.numpy().dtype)
     steps = np.array(step, dtype=halo.dtype)
     arrays = [t.contiguous().numpy() for t in (u_bar[:, 0], p, w)]
-    _dual_bands(arrays[0], arrays[1], arrays[2], np.array(offsets), steps, out.numpy(), div.numpy(), halo)
-    _add_halo(div.numpy(), halo)
-    return out, div[:, None]
+    rows = div[:, 0].numpy()
+    _dual_bands(arrays[0], arrays[1], arrays[2], np.array(offsets), steps, out.numpy(), rows, halo)
+    _add_halo(rows, halo)
+    return out, div
