@@ -46,7 +46,8 @@ def write_inputs(folder: Path, width: int, height: int, scale: int) -> None:
 def measure(folder: Path, tile: int, memory: float) -> dict[str, float]:
     """Seconds and the peak memory of `primaldepth upsample` on the files in `folder`."""
     command = [
-        str(Path(sys.executable).with_name("primaldepth")), "upsample", "depth.png", "guide.png", "-o", "out.png",
+        str(Path(sys.executable).with_name("primaldepth")), "upsample", "depth.png", "guide.png",
+        "-o", "out.png",
         "--method", "random.safetensors", "--unit", "mm", "--device", "cpu", "--tile", str(tile),
         "--set", f"memory_gib={memory}",
     ]  # fmt: skip

@@ -332,3 +332,10 @@ def test_one_noise_map_serves_a_batch():
     depth, guide = torch.rand(2, 1, 4, 4) + 1, torch.rand(2, 1, 8, 8)
     result = upsample(depth, guide, method="bilinear", noise=torch.ones(1, 1, 4, 4))
     assert result.depth.shape == (2, 1, 8, 8)
+
+
+def test_a_metric_sensor_refuses_files_of_disparities(tmp_path):
+    path = tmp_path / "depth.npy"
+    np.save(path, np.full((4, 4), 1.5, np.float32))
+    with pytest.raises(PrimalDepthError, match="'lidar' describes metres"):
+        upsample(path, np.zeros((8, 8)), unit="disparity", noise="lidar", method="bilinear")

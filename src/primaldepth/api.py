@@ -12,7 +12,7 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.data.noise import SENSORS, noise_map
+from primaldepth.data.noise import METRIC_SENSORS, SENSORS, noise_map
 from primaldepth.geometry.cameras import Cameras, read_cameras
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.io import DepthMap, Kind, Unit, read_confidence, read_depth, read_guide
@@ -106,13 +106,23 @@ def load_inputs(
         found_kind = "z"
     trust = None if confidence is None else _load_confidence(confidence, values)
     from_file = found_unit if isinstance(depth, str | os.PathLike) else None
-    if isinstance(noise, str) and noise in SENSORS and from_file is not None and found_kind != "disparity":
-        raise InputError(
-            f"noise: '{noise}' describes disparities, but {depth} is metric; use auto or a number"
-        )
+    if isinstance(noise, str) and from_file is not None:
+        _check_sensor(noise, found_kind, str(depth))
     sigma = noise_map(_noise(noise, from_file, values), values, valid)
     frame = Frame(values, valid, _load_guide(guide), trust, sigma)
     return Inputs(frame, found_unit, found_kind, known)
+
+
+def _check_sensor(noise: str, kind: str, depth: str) -> None:
+    """Raise where a sensor of disparities is named for metric depth, or the other way round."""
+    if noise in SENSORS and kind != "disparity":
+        raise InputError(
+            f"noise: '{noise}' describes disparities, but {depth} is metric; use auto or a number"
+        )
+    if noise in METRIC_SENSORS and kind == "disparity":
+        raise InputError(
+            f"noise: '{noise}' describes metres, but {depth} holds disparities; use auto or a number"
+        )
 
 
 def check_meaning(unit: str | None, kind: str | None) -> None:

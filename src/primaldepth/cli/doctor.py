@@ -10,10 +10,14 @@ import torch
 import typer
 
 from primaldepth.operators.pairwise import available_backends
+from primaldepth.scenes.variants import LLVM_HINT, find_llvm
 from primaldepth.version import __version__
 
 _OPTIONAL = {
     "numba": "the fast pairwise update on the CPU (pip install 'primaldepth[fast]')",
+    "triton": "the fast pairwise iterations on a GPU (comes with torch for CUDA)",
+    "mitsuba": "rendering scenes (pip install 'primaldepth[render]')",
+    "ray": "rendering on several machines (pip install 'primaldepth[cluster]')",
     "h5py": "reading MATLAB v7.3 files (pip install 'primaldepth[mat]')",
 }
 
@@ -42,6 +46,8 @@ def doctor() -> None:
         "CUDA device": _cuda(),
         "pairwise backends": ", ".join(available_backends()),
     }
+    llvm = find_llvm()
+    lines["LLVM for rendering"] = str(llvm) if llvm else f"none; {LLVM_HINT}"
     lines |= {name: _package(name) for name in ("numpy", "pillow", "OpenEXR", "tifffile")}
     lines["data"] = os.environ.get("PRIMALDEPTH_DATA", "PRIMALDEPTH_DATA is not set; use --data")
     for name, value in lines.items():
