@@ -7,6 +7,8 @@ from typing import Any
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Method
+from primaldepth.core.settings import Settings
+from primaldepth.methods.diebel05 import Diebel05, Diebel05Settings
 from primaldepth.methods.interpolation import Interpolation
 from primaldepth.methods.network import network_method
 from primaldepth.methods.variational import DEFAULTS, Variational, VariationalSettings
@@ -27,6 +29,22 @@ class MethodInfo:
     summary: str
     settings: Mapping[str, Any]
 
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A published method: how it is made from its settings, whose defaults are ours."""
+
+    family: str
+    make: Callable[[Any], Method]
+    settings: type[Settings]
+    summary: str
+
+
+_BASELINES: dict[str, Baseline] = {
+    "diebel05": Baseline(
+        "optimisation", Diebel05, Diebel05Settings, "Markov random field, neighbours weighted by the guide"
+    ),
+}
 
 _INTERPOLATIONS: dict[str, tuple[Kernel, str]] = {
     "nearest": ("nearest", "value of the sample whose cell covers the pixel"),
@@ -51,11 +69,15 @@ def list_methods() -> list[MethodInfo]:
         MethodInfo(name, "interpolation", False, summary, {})
         for name, (_, summary) in _INTERPOLATIONS.items()
     ]
+    baselines = [
+        MethodInfo(name, each.family, True, each.summary, each.settings().model_dump())
+        for name, each in _BASELINES.items()
+    ]
     models = [
         MethodInfo(name, "variational", True, summary, DEFAULTS[name].model_dump())
         for name, summary in _SUMMARIES.items()
     ]
-    return plain + models
+    return plain + baselines + models
 
 
 def create(name: str, options: Mapping[str, Any] | None = None, *, progress: Watcher | None = None) -> Method:
@@ -69,6 +91,9 @@ def create(name: str, options: Mapping[str, Any] | None = None, *, progress: Wat
         if options:
             raise InputError(f"method '{name}' has no options, got {', '.join(options)}")
         return Interpolation(name, _INTERPOLATIONS[name][0])
+    if name in _BASELINES:
+        baseline = _BASELINES[name]
+        return baseline.make(baseline.settings.parse(options, f"method '{name}'"))
     if name in DEFAULTS:
         settings = VariationalSettings.parse({**DEFAULTS[name].model_dump(), **options}, f"method '{name}'")
         return Variational(name, settings, progress)

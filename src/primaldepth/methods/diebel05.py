@@ -1,0 +1,57 @@
+"""diebel05: a Markov random field whose edges the guide weakens (Diebel and Thrun 2005)."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.core.settings import Settings
+from primaldepth.methods.gaussian_field import SampledDepth
+from primaldepth.operators.pairwise import Offset
+from primaldepth.operators.resampling import Kernel
+from primaldepth.variational.affinities import guide_distance
+from primaldepth.variational.models import Count, NotNegative, Positive
+from primaldepth.variational.quadratic import PairedQuadratic
+
+NEIGHBOURS: tuple[Offset, ...] = ((-1, 0), (0, -1))
+
+
+class Diebel05Settings(Settings):
+    """E(u) = sum c / sigma^2 (A u - f)^2 + mu sum over 4 neighbours w(x, y) (u(x) - u(y))^2.
+
+    w(x, y) = exp(-|g(x) - g(y)|^2 / (2 contrast^2)), at least `floor`, and
+    mu = smoothness scale^-decay for samples `scale` pixels apart; depth in units of the noise.
+    """
+
+    smoothness: Positive = 1.5
+    decay: NotNegative = 0.6
+    contrast: Positive = 0.08
+    floor: Positive = 0.01
+    iterations: Count = 300
+    tolerance: NotNegative = 1e-3
+    sensor: Kernel = "bicubic"
+
+
+def neighbour_weights(guide: Tensor, contrast: float, floor: float) -> Tensor:
+    """(B, C, H, W) -> (B, 2, H, W): weights of the pairs of `NEIGHBOURS`."""
+    distance = guide_distance(guide, NEIGHBOURS)
+    return torch.exp(-0.5 * (distance / contrast) ** 2).clamp_min(floor)
+
+
+@dataclass(frozen=True, slots=True)
+class Diebel05:
+    """The most probable depth of a Gaussian Markov random field, by conjugate gradients."""
+
+    settings: Diebel05Settings = Diebel05Settings()
+    name: str = "diebel05"
+
+    def __call__(self, frame: Frame) -> Prediction:
+        """Solve one linear system."""
+        q = self.settings
+        with torch.no_grad():
+            data = SampledDepth.of(frame, q.sensor)
+            w = q.smoothness * data.scale**-q.decay * neighbour_weights(frame.guide, q.contrast, q.floor)
+            energy = PairedQuadratic(data.f, data.lam, w, NEIGHBOURS, data.A)
+            found = energy.minimise(data.start, iterations=q.iterations, tolerance=q.tolerance)
+            return data.prediction(frame, found)

@@ -1,0 +1,54 @@
+"""What quadratic methods make of a frame: samples in units of their noise, trust, a first estimate."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.methods.holes import fill_holes, measured_mask
+from primaldepth.methods.variational import Normalised
+from primaldepth.operators.resampling import Kernel, Resample, resample
+from primaldepth.variational.conjugate_gradients import LinearSolution
+
+
+@dataclass(frozen=True, slots=True)
+class SampledDepth:
+    """Samples f with weights lam = c / sigma^2, seen through A; u is in units of the typical noise.
+
+    Args:
+        f: (B, 1, h, w) centred depth; 0 where invalid.
+        lam: (B, 1, h, w) inverse variance times confidence; 0 where invalid.
+        start: (B, 1, H, W) holes filled, bilinear.
+        A: from the guide's grid to the samples'.
+    """
+
+    f: Tensor
+    lam: Tensor
+    start: Tensor
+    A: Resample
+    normal: Normalised
+
+    @classmethod
+    def of(cls, frame: Frame, sensor: Kernel) -> "SampledDepth":
+        """Normalise the frame and weigh its samples."""
+        normal = Normalised.of(frame)
+        trust = frame.valid.to(frame.depth.dtype) if frame.confidence is None else frame.confidence
+        lam = torch.where(frame.valid, trust / normal.sigma**2, 0.0)
+        known = lam > 0
+        known = torch.where(known.flatten(1).any(dim=1).view(-1, 1, 1, 1), known, frame.valid)
+        start = resample(fill_holes(normal.depth, known), frame.high_size, "bilinear")
+        return cls(normal.depth, lam, start, Resample(frame.high_size, frame.low_size, sensor), normal)
+
+    @property
+    def scale(self) -> float:
+        """Pixels per sample along one side, the geometric mean of both."""
+        pixels, samples = self.start[0].numel(), self.f[0].numel()
+        return math.sqrt(pixels / samples)
+
+    def prediction(self, frame: Frame, found: LinearSolution) -> Prediction:
+        """The solution in the frame's unit, and how it was found."""
+        depth = self.normal.restore(found.u)
+        info = {"iterations": found.iterations, "residual": found.residual}
+        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame), info=info)
