@@ -162,7 +162,7 @@ def all_errors(backend):
     for case in CASES:
         height, width = case[0]
         y, x = 64 if height > 7 else 4, 128 if width > 7 else 8
-        tiles = {"TILE_Y": y, "TILE_X": x, "BACK_Y": y, "BACK_X": x, "ENTER_Y": 256, "ENTER_X": 256}
+        tiles = {"TILE_Y": y, "TILE_X": x, "BACK_Y": 2 * y, "BACK_X": x, "ENTER_Y": 256, "ENTER_X": 256}
         with patch.multiple(fused, **tiles):  # few programs: the interpreter's time is theirs
             found[case_id(case)] = errors(backend, case)
     return found

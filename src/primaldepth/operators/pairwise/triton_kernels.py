@@ -197,7 +197,7 @@ def dual_backward_kernel(
         incoming = tl.where(tl.abs(tl.load(p_next + there)) < tl.load(w + there), other * shrink, 0.0)
         grad_bar += through - incoming
         to_sigma += tl.where(free, through * (bar - tl.load(u_bar + here + shift) - eps * p_here), 0.0)
-        to_eps -= through * p_here
+        to_eps -= tl.where(free, through * p_here, 0.0)
         pair += pitch
     tl.store(grad_bar_out + start + here, sigma * grad_bar)
     row = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
