@@ -27,12 +27,16 @@ def part_path(folder: Path, scene: int) -> Path:
 
 
 def write_part(folder: Path, scene: int, arrays: Mapping[str, Array]) -> None:
-    """Store one finished scene durably; any process may do this, the bytes depend on the arrays alone."""
+    """Store one finished scene, whole or not at all; any process may do this.
+
+    The bytes depend on the arrays alone. The file is not synced: it outlives a killed process, its checksum
+    tells what a power cut did to it, and most parts are in a shard before the disk would have them.
+    """
     records = {name: array[None] for name, array in arrays.items()}
     digest = hashlib.sha256()
     for chunk in data_chunks(records):
         digest.update(chunk)
-    with atomic_path(part_path(folder, scene)) as temporary, open(temporary, "wb") as file:
+    with atomic_path(part_path(folder, scene), sync=False) as temporary, open(temporary, "wb") as file:
         file.write(header(specs_of(records), {"sha256": digest.hexdigest()}))
         for chunk in data_chunks(records):
             file.write(chunk)

@@ -1,8 +1,8 @@
 """Filling a folder of shards so that a kill at any moment loses only what was in flight.
 
-A finished scene is one file in `parts/`, complete and synced. Once all scenes of a shard are there the shard
-is written, then the manifest that names it, and only then are the parts removed. So at any moment every
-finished scene is in a part or in a shard of the manifest, and everything else in the folder is a leftover.
+A finished scene is one file in `parts/`, complete and with its checksum. Once all scenes of a shard are
+there the shard is written, then the manifest that names it, and only then are the parts removed. So at any
+moment every finished scene is in a part or in a shard of the manifest, and all else is a leftover.
 """
 
 import os

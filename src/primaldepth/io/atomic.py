@@ -11,17 +11,18 @@ from primaldepth.core.errors import InputError
 
 
 @contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_path(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[Path]:
     """Yield a temporary name beside `path`; on success it is synced and takes the place of `path`.
 
     The name keeps the extension, is unique to this process and call, and is gone after an exception, with
-    the old file untouched. A missing parent folder is made. A link is followed, not replaced.
+    the old file untouched. A missing parent folder is made. A link is followed, not replaced. Without
+    `sync` a file outlives its process, but perhaps not the machine's power.
     """
     target = _checked_target(Path(path))
     temporary = target.with_name(f".{target.stem[:80]}.{os.getpid()}-{secrets.token_hex(4)}{target.suffix}")
     try:
         yield temporary
-        _publish(temporary, target)
+        _publish(temporary, target, sync)
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -55,14 +56,17 @@ def _checked_target(path: Path) -> Path:
     return target
 
 
-def _publish(temporary: Path, target: Path) -> None:
+def _publish(temporary: Path, target: Path, sync: bool) -> None:
     try:
-        _sync(temporary)
+        if sync:
+            _sync(temporary)
         if target.exists():
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         temporary.replace(target)
     except OSError as error:
         raise _cannot_write(target, error) from error
+    if not sync:
+        return
     with suppress(OSError):  # some file systems refuse to sync a folder; the rename is done
         _sync(target.parent)
 

@@ -57,13 +57,26 @@ def _damaged(source: Source, what: str) -> NoReturn:
 
 
 def _read(source: Source) -> Raster:
-    if _is_hdf5(source.data):
-        with library_errors(source, "MATLAB 7.3"):
-            return Raster(_read_hdf5(source))
+    return Raster(read_variable(source, _choose(source, list_variables(source))))
+
+
+def list_variables(source: Source) -> list[tuple[str, tuple[int, ...], bool]]:
+    """(name, shape, whether it is a plain numeric array) of everything in the file."""
     with library_errors(source, "MATLAB"):
-        variables = list(_variables(source))
-        chosen = _choose(source, [(each.name, each.shape, each.numeric) for each in variables])
-        return Raster(_values(source, next(each for each in variables if each.name == chosen)))
+        if not _is_hdf5(source.data):
+            return [(each.name, each.shape, each.numeric) for each in _variables(source)]
+        from primaldepth.io.formats.isolated import read_listing
+
+        found = [_described(each) for each in read_listing(source, "hdf5")]
+        return [each for each in found if not each[0].startswith("#")]
+
+
+def read_variable(source: Source, name: str) -> Pixels:
+    """The numbers of one of the numeric arrays that `list_variables` names."""
+    with library_errors(source, "MATLAB"):
+        if _is_hdf5(source.data):
+            return _read_hdf5(source, name)
+        return _values(source, next(each for each in _variables(source) if each.name == name))
 
 
 def _choose(source: Source, found: list[tuple[str, tuple[int, ...], bool]]) -> str:
@@ -154,12 +167,10 @@ def _is_hdf5(head: bytes) -> bool:
     return head[:8] == _HDF5 or head[512:520] == _HDF5
 
 
-def _read_hdf5(source: Source) -> Pixels:
-    from primaldepth.io.formats.isolated import read_array, read_listing
+def _read_hdf5(source: Source, name: str) -> Pixels:
+    from primaldepth.io.formats.isolated import read_array
 
-    found = [_described(each) for each in read_listing(source, "hdf5")]
-    name = _choose(source, [each for each in found if not each[0].startswith("#")])
-    shape = next(each[1] for each in found if each[0] == name)
+    shape = next(shape for found, shape, _ in list_variables(source) if found == name)
     source.check_size(shape[0], shape[1])
     pixels: Pixels = read_array(source, "hdf5", name)[0]
     if pixels.shape != shape:

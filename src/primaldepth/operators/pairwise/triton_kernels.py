@@ -10,6 +10,8 @@ one stretch of memory.
 import triton
 import triton.language as tl
 
+UNROLLED = tl.constexpr(24)  # most pairs that are unrolled: beyond, compiling takes minutes
+
 
 @triton.jit
 def _offset(k, RADIUS: tl.constexpr):
@@ -93,6 +95,24 @@ def _pair(k, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS: tl.cons
 
 
 @triton.jit
+def _four_pairs(
+    k, u_bar, p, w, p_out, bar, here, pair, pitch, sigma, shrink, RADIUS: tl.constexpr, PAIRS: tl.constexpr
+):
+    """Four pairs between stores, for loads do not move past a store; returns what they add to K' p+."""
+    p0, d0 = _pair(k, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS)
+    p1, d1 = _pair(k + 1, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS)
+    p2, d2 = _pair(k + 2, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS)
+    p3, d3 = _pair(k + 3, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS)
+    total = (d0 + d1) + (d2 + d3)
+    at = pair + k * pitch
+    tl.store(p_out + at, p0)
+    tl.store(p_out + at + pitch, p1)
+    tl.store(p_out + at + 2 * pitch, p2)
+    tl.store(p_out + at + 3 * pitch, p3)
+    return total
+
+
+@triton.jit
 def forward_kernel(
     u, u_bar, p, w, f, c, coefficients, u_out, u_bar_out, p_out, pitch, area,
     RADIUS: tl.constexpr, PAIRS: tl.constexpr, BY: tl.constexpr, BX: tl.constexpr,
@@ -110,17 +130,16 @@ def forward_kernel(
     theta = tl.load(coefficients + 4)
     bar = tl.load(u_bar + here)
     divergence = tl.zeros_like(bar)
-    for k in tl.static_range(0, PAIRS, 4):  # four pairs between stores: loads do not move past a store
-        p0, d0 = _pair(k, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS)
-        p1, d1 = _pair(k + 1, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS)
-        p2, d2 = _pair(k + 2, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS)
-        p3, d3 = _pair(k + 3, u_bar, p, w, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS)
-        divergence += (d0 + d1) + (d2 + d3)
-        at = pair + k * pitch
-        tl.store(p_out + at, p0)
-        tl.store(p_out + at + pitch, p1)
-        tl.store(p_out + at + 2 * pitch, p2)
-        tl.store(p_out + at + 3 * pitch, p3)
+    if PAIRS <= UNROLLED:
+        for k in tl.static_range(0, PAIRS, 4):
+            divergence += _four_pairs(
+                k, u_bar, p, w, p_out, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS
+            )
+    else:
+        for k in range(0, PAIRS, 4):
+            divergence += _four_pairs(
+                k, u_bar, p, w, p_out, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS
+            )
     at = start + here
     old = tl.load(u + at)
     pull = tau * lam * tl.load(c + at)
@@ -157,6 +176,32 @@ def primal_backward_kernel(
 
 
 @triton.jit
+def _back_pair(
+    k, grad_p, grad_div, u_bar, p_next, w, grad_p_out, grad_w, bar, pull, here, pair, pitch, eps, shrink,
+    FIRST: tl.constexpr, RADIUS: tl.constexpr, PAIRS: tl.constexpr,
+):  # fmt: skip
+    """Write the gradients of p and w of pair k; return what flows to u_bar, sigma and eps (over sigma)."""
+    dy, dx = _offset(k, RADIUS)
+    shift = dy * pitch + dx
+    at = pair + k * pitch
+    there = at - dy * (PAIRS * pitch) - dx
+    p_here = tl.load(p_next + at)
+    total = tl.load(grad_p + at) + pull - tl.load(grad_div + here + shift)
+    free = tl.abs(p_here) < tl.load(w + at)
+    through = tl.where(free, total * shrink, 0.0)
+    side = tl.where(p_here > 0.0, 1.0, tl.where(p_here < 0.0, -1.0, 0.0))
+    to_w = tl.where(free, 0.0, side * total)
+    if not FIRST:
+        to_w += tl.load(grad_w + at)
+    tl.store(grad_p_out + at, through)
+    tl.store(grad_w + at, to_w)
+    other = tl.load(grad_p + there) + tl.load(grad_div + here - shift) - pull
+    incoming = tl.where(tl.abs(tl.load(p_next + there)) < tl.load(w + there), other * shrink, 0.0)
+    by_sigma = tl.where(free, through * (bar - tl.load(u_bar + here + shift) - eps * p_here), 0.0)
+    return through - incoming, by_sigma, tl.where(free, -through * p_here, 0.0)
+
+
+@triton.jit
 def dual_backward_kernel(
     grad_p, grad_div, u_bar, p_next, w, coefficients, grad_p_out, grad_w, grad_bar_out, partial, pitch, area,
     FIRST: tl.constexpr,
@@ -179,26 +224,24 @@ def dual_backward_kernel(
     grad_bar = tl.zeros_like(bar)
     to_sigma = tl.zeros_like(bar)
     to_eps = tl.zeros_like(bar)
-    for k in tl.static_range(PAIRS):
-        dy, dx = _offset(k, RADIUS)
-        shift = dy * pitch + dx
-        p_here = tl.load(p_next + pair)
-        total = tl.load(grad_p + pair) + pull - tl.load(grad_div + here + shift)
-        free = tl.abs(p_here) < tl.load(w + pair)
-        through = tl.where(free, total * shrink, 0.0)
-        side = tl.where(p_here > 0.0, 1.0, tl.where(p_here < 0.0, -1.0, 0.0))
-        to_w = tl.where(free, 0.0, side * total)
-        if not FIRST:
-            to_w += tl.load(grad_w + pair)
-        tl.store(grad_p_out + pair, through)
-        tl.store(grad_w + pair, to_w)
-        there = pair - dy * (PAIRS * pitch) - dx
-        other = tl.load(grad_p + there) + tl.load(grad_div + here - shift) - pull
-        incoming = tl.where(tl.abs(tl.load(p_next + there)) < tl.load(w + there), other * shrink, 0.0)
-        grad_bar += through - incoming
-        to_sigma += tl.where(free, through * (bar - tl.load(u_bar + here + shift) - eps * p_here), 0.0)
-        to_eps -= tl.where(free, through * p_here, 0.0)
-        pair += pitch
+    if PAIRS <= UNROLLED:
+        for k in tl.static_range(PAIRS):
+            flow, by_sigma, by_eps = _back_pair(
+                k, grad_p, grad_div, u_bar, p_next, w, grad_p_out, grad_w, bar, pull, here, pair, pitch, eps, shrink,
+                FIRST, RADIUS, PAIRS,
+            )  # fmt: skip
+            grad_bar += flow
+            to_sigma += by_sigma
+            to_eps += by_eps
+    else:
+        for k in range(PAIRS):
+            flow, by_sigma, by_eps = _back_pair(
+                k, grad_p, grad_div, u_bar, p_next, w, grad_p_out, grad_w, bar, pull, here, pair, pitch, eps, shrink,
+                FIRST, RADIUS, PAIRS,
+            )  # fmt: skip
+            grad_bar += flow
+            to_sigma += by_sigma
+            to_eps += by_eps
     tl.store(grad_bar_out + start + here, sigma * grad_bar)
     row = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
     partial += (row * tl.num_programs(0) + tl.program_id(0)) * 2

@@ -1,0 +1,97 @@
+"""The bilateral grid: pixels gathered into cells of position and colour (Barron and Poole 2016)."""
+
+import torch
+from torch import Tensor
+
+LUMA = (0.299, 0.587, 0.114)  # BT.601
+BLUE, RED = 1.772, 1.402  # spans of B - Y and R - Y, so that chroma covers [-1/2, 1/2]
+
+
+def luma_chroma(guide: Tensor) -> Tensor:
+    """(C, H, W) in [0, 1] -> (3, H, W): luma in [0, 1], chroma in [-1/2, 1/2], 0 for a grey guide."""
+    if guide.shape[0] == 1:
+        return torch.cat([guide, torch.zeros_like(guide), torch.zeros_like(guide)])
+    red, green, blue = guide
+    luma = LUMA[0] * red + LUMA[1] * green + LUMA[2] * blue
+    return torch.stack([luma, (blue - luma) / BLUE, (red - luma) / RED])
+
+
+def cells(guide: Tensor, position: float, luma: float, chroma: float, shift: float = 0.0) -> Tensor:
+    """(C, H, W) -> (5, H, W) integers: the cell of each pixel in y, x, luma and two chromas.
+
+    Args:
+        position: side of a cell in pixels; luma, chroma: in the guide's unit.
+        shift: of the grid's origin, in cells.
+    """
+    height, width = int(guide.shape[1]), int(guide.shape[2])
+    y = torch.arange(height, dtype=guide.dtype, device=guide.device).view(-1, 1).expand(height, width)
+    x = torch.arange(width, dtype=guide.dtype, device=guide.device).expand(height, width)
+    colour = luma_chroma(guide)
+    place = torch.stack([(y + 0.5) / position, (x + 0.5) / position])
+    return torch.floor(torch.cat([place, colour[:1] / luma, colour[1:] / chroma]) + shift).long()
+
+
+class BilateralGrid:
+    """The occupied cells of one image as vertices of a graph; cells that touch along one axis are neighbours.
+
+    `splat` sums the pixels of each vertex and `slice` gives every pixel its vertex' value, so
+    each is the adjoint of the other: <splat(a), v> = <a, slice(v)>. Sums run in a fixed order on every
+    device.
+
+    Args:
+        cell: (D, H, W) integer coordinates, see `cells`.
+    """
+
+    def __init__(self, cell: Tensor) -> None:
+        self.size = (int(cell.shape[1]), int(cell.shape[2]))
+        coordinates = cell.flatten(1)
+        coordinates = coordinates - coordinates.amin(dim=1, keepdim=True) + 1  # room for the neighbours
+        strides, stride = [], 1
+        for extent in (coordinates.amax(dim=1) + 2).tolist():
+            strides.append(stride)
+            stride *= int(extent)
+        code = (coordinates * coordinates.new_tensor(strides).view(-1, 1)).sum(dim=0)
+        codes, self.vertex, self.counts = torch.unique(code, return_inverse=True, return_counts=True)
+        self.order = torch.argsort(self.vertex, stable=True)
+        self.vertices = int(codes.numel())
+        self.neighbours = [_find(codes, codes + step * stride) for stride in strides for step in (-1, 1)]
+
+    def splat(self, image: Tensor) -> Tensor:
+        """(1, 1, H, W) -> (V,): sums of the pixels of each vertex."""
+        return torch.segment_reduce(image.flatten()[self.order], "sum", lengths=self.counts, unsafe=True)
+
+    def slice(self, values: Tensor) -> Tensor:
+        """(V,) -> (1, 1, H, W): the value of each pixel's vertex."""
+        return values[self.vertex].view(1, 1, *self.size)
+
+    def blur(self, values: Tensor) -> Tensor:
+        """(V,) -> (V,): B v = sum over axes of (1, 2, 1), cells without pixels count 0; symmetric."""
+        padded = torch.cat([values, values.new_zeros(1)])
+        out = float(len(self.neighbours)) * values
+        for index in self.neighbours:
+            out = out + padded[index]
+        return out
+
+    @property
+    def blur_diagonal(self) -> float:
+        """What B gives back of a value to its own vertex: 2 per axis."""
+        return float(len(self.neighbours))
+
+    def bistochastic(self, mass: Tensor, iterations: int = 20) -> tuple[Tensor, Tensor]:
+        """(n, m) with n B n = m row by row, and m close to the pixels of each vertex.
+
+        n = sqrt(n mass / (B n)) is repeated; m = n (B n) then makes the rows match exactly.
+
+        Args:
+            mass: (V,) pixels of each vertex, `splat` of ones.
+        """
+        n = torch.ones_like(mass)
+        for _ in range(iterations):
+            n = torch.sqrt(n * mass / self.blur(n))
+        return n, n * self.blur(n)
+
+
+def _find(codes: Tensor, wanted: Tensor) -> Tensor:
+    """Index of each wanted code among the sorted `codes`; their number where it is not there."""
+    index = torch.searchsorted(codes, wanted).clamp_max(codes.numel() - 1)
+    return torch.where(codes[index] == wanted, index, codes.numel())
