@@ -24,9 +24,9 @@ class Diebel05Settings(Settings):
     mu = smoothness scale^-decay for samples `scale` pixels apart; depth in units of the noise.
     """
 
-    smoothness: Positive = 1.5
-    decay: NotNegative = 0.6
-    contrast: Positive = 0.08
+    smoothness: Positive = 2.0
+    decay: NotNegative = 0.5
+    contrast: Positive = 0.055
     floor: Positive = 0.01
     iterations: Count = 300
     tolerance: NotNegative = 1e-3

@@ -36,10 +36,15 @@ class SampledDepth:
         normal = Normalised.of(frame)
         trust = frame.valid.to(frame.depth.dtype) if frame.confidence is None else frame.confidence
         lam = torch.where(frame.valid, trust / normal.sigma**2, 0.0)
-        known = lam > 0
-        known = torch.where(known.flatten(1).any(dim=1).view(-1, 1, 1, 1), known, frame.valid)
-        start = resample(fill_holes(normal.depth, known), frame.high_size, "bilinear")
+        trusted = (lam > 0).flatten(1).any(dim=1).view(-1, 1, 1, 1)
+        lam = torch.where(trusted, lam, frame.valid.to(lam.dtype))  # no trust at all: equal trust
+        start = resample(fill_holes(normal.depth, lam > 0), frame.high_size, "bilinear")
         return cls(normal.depth, lam, start, Resample(frame.high_size, frame.low_size, sensor), normal)
+
+    def image(self, index: int) -> "SampledDepth":
+        """One image of the batch, with its maps only."""
+        f, lam, start = (each[index : index + 1] for each in (self.f, self.lam, self.start))
+        return SampledDepth(f, lam, start, self.A, self.normal)
 
     @property
     def scale(self) -> float:

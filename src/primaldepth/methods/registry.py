@@ -8,9 +8,12 @@ from typing import Any
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Method
 from primaldepth.core.settings import Settings
+from primaldepth.methods.barron16 import Barron16, Barron16Settings
 from primaldepth.methods.diebel05 import Diebel05, Diebel05Settings
+from primaldepth.methods.ferstl13 import Ferstl13, Ferstl13Settings
 from primaldepth.methods.interpolation import Interpolation
 from primaldepth.methods.network import network_method
+from primaldepth.methods.park11 import Park11, Park11Settings
 from primaldepth.methods.variational import DEFAULTS, Variational, VariationalSettings
 from primaldepth.networks.zoo import SHIPPED
 from primaldepth.operators.resampling import Kernel
@@ -43,6 +46,15 @@ class Baseline:
 _BASELINES: dict[str, Baseline] = {
     "diebel05": Baseline(
         "optimisation", Diebel05, Diebel05Settings, "Markov random field, neighbours weighted by the guide"
+    ),
+    "park11": Baseline(
+        "optimisation", Park11, Park11Settings, "Markov random field with non-local means regularisation"
+    ),
+    "ferstl13": Baseline(
+        "optimisation", Ferstl13, Ferstl13Settings, "atgv-l2 with the weights it was published with"
+    ),
+    "barron16": Baseline(
+        "optimisation", Barron16, Barron16Settings, "fast bilateral solver on shifted grids"
     ),
 }
 

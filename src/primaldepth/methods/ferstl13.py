@@ -1,0 +1,44 @@
+"""ferstl13: anisotropic total generalised variation with its published weights (Ferstl et al. 2013)."""
+
+import math
+from dataclasses import dataclass
+
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.core.settings import Settings
+from primaldepth.methods.variational import Variational, VariationalSettings
+from primaldepth.operators.resampling import Kernel
+from primaldepth.variational.models import Count, NotNegative, Positive
+
+
+class Ferstl13Settings(Settings):
+    """The energy of `atgv-l2` with the published beta, gamma and alpha_0 / alpha_1 = 17 / 1.2.
+
+    lam scale^growth weighs a sample of typical noise, for samples `scale` pixels apart: with
+    longer cells the contours to pay for are longer by as many pixels, the samples are no more.
+    """
+
+    lam: Positive = 0.55
+    growth: NotNegative = 1.1
+    alpha_0: Positive = 17 / 1.2
+    beta: NotNegative = 9.0
+    gamma: NotNegative = 0.85
+    iterations: Count = 120
+    coarse_iterations: Count = 80
+    levels: Count = 4
+    ratio: Positive = 5.0
+    sensor: Kernel = "bicubic"
+
+
+@dataclass(frozen=True, slots=True)
+class Ferstl13:
+    """`atgv-l2` as published."""
+
+    settings: Ferstl13Settings = Ferstl13Settings()
+    name: str = "ferstl13"
+
+    def __call__(self, frame: Frame) -> Prediction:
+        """Minimise the energy, its data weight set by the scale of the frame."""
+        values = self.settings.model_dump(exclude={"growth"})
+        scale = math.sqrt(math.prod(frame.high_size) / math.prod(frame.low_size))
+        lam = self.settings.lam * scale**self.settings.growth
+        return Variational("atgv-l2", VariationalSettings(**{**values, "lam": lam}))(frame)

@@ -1,0 +1,104 @@
+"""park11: a Markov random field with non-local means regularisation (Park et al. 2011)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import avg_pool2d
+
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.core.settings import Settings
+from primaldepth.methods.gaussian_field import SampledDepth
+from primaldepth.operators.differences import difference
+from primaldepth.operators.pairwise import Offset, half_window
+from primaldepth.operators.pairwise.reference import ends
+from primaldepth.operators.resampling import Kernel
+from primaldepth.variational.affinities import smooth
+from primaldepth.variational.models import Count, NotNegative, Positive, Window
+from primaldepth.variational.quadratic import PairedQuadratic
+
+
+class Park11Settings(Settings):
+    """E(u) = sum c / sigma^2 (A u - f)^2 + mu (sum over 8 neighbours w (u(x) - u(y))^2 + reach sum over the window k (u(x) - u(y))^2).
+
+    w = colour / sqrt(1 + e^2),       colour = exp(-|g(x) - g(y)|^2 / (2 contrast^2))
+    k = exp(-|P(x) - P(y)|^2 / (2 patch^2)) exp(-d' J d / (2 structure^2)),  d = y - x
+
+    e: mean edge strength of the two pixels over `edge`; |P(x) - P(y)|^2: mean squared difference
+    of 3x3 patches; J: mean structure tensor of the two. All weights at least `floor`;
+    mu = smoothness scale^-decay for samples `scale` pixels apart; depth in units of the noise.
+    """
+
+    smoothness: Positive = 1.0
+    decay: NotNegative = 0.5
+    reach: Positive = 0.1
+    contrast: Positive = 0.05
+    edge: Positive = 0.03
+    patch: Positive = 0.05
+    structure: Positive = 0.1
+    floor: Positive = 1e-3
+    window: Window = 7
+    iterations: Count = 100
+    tolerance: NotNegative = 1e-3
+    sensor: Kernel = "bicubic"
+
+
+def squared_differences(guide: Tensor, offset: Offset) -> Tensor:
+    """|g(x) - g(x + d)|^2, (B, C, H, W) -> (B, 1, H, W); 0 where x + d lies outside."""
+    x, y = ends(offset, (int(guide.shape[2]), int(guide.shape[3])))
+    out = torch.zeros_like(guide[:, :1])
+    change = guide[:, :, x[0], x[1]] - guide[:, :, y[0], y[1]]
+    out[:, :, x[0], x[1]] = change.square().sum(dim=1, keepdim=True)
+    return out
+
+
+def structure_tensor(guide: Tensor, passes: int = 4) -> Tensor:
+    """J = (g_y g_y, g_y g_x, g_x g_x) summed over channels and smoothed: (B, 3, H, W)."""
+    g_y, g_x = difference(guide, -2), difference(guide, -1)
+    products = torch.stack([g_y * g_y, g_y * g_x, g_x * g_x], dim=1).sum(dim=2)
+    return smooth(products, passes)
+
+
+def partner(image: Tensor, offset: Offset) -> Tensor:
+    """image(x + d), and image(x) where x + d lies outside."""
+    x, y = ends(offset, (int(image.shape[2]), int(image.shape[3])))
+    out = image.clone()
+    out[:, :, x[0], x[1]] = image[:, :, y[0], y[1]]
+    return out
+
+
+def pair_weights(guide: Tensor, offsets: Sequence[Offset], settings: Park11Settings) -> Tensor:
+    """Both sums of the energy as one weight per pair: (B, N, H, W)."""
+    q, J = settings, structure_tensor(guide)
+    edge = (J[:, :1] + J[:, 2:]) / q.edge**2
+    out = guide.new_empty((guide.shape[0], len(offsets), *guide.shape[2:]))
+    for k, (dy, dx) in enumerate(offsets):
+        squares = squared_differences(guide, (dy, dx))
+        across = torch.tensor([dy * dy, 2 * dy * dx, dx * dx]).to(J).view(1, 3, 1, 1)
+        turn = (across * (J + partner(J, (dy, dx)))).sum(dim=1, keepdim=True) / 2
+        patch = avg_pool2d(squares, 3, 1, 1, count_include_pad=False)
+        weight = q.reach * torch.exp(-patch / (2 * q.patch**2) - turn / (2 * q.structure**2))
+        if max(abs(dy), abs(dx)) == 1:
+            colour = torch.exp(-squares / (2 * q.contrast**2))
+            weight += colour / (1 + (edge + partner(edge, (dy, dx))) / 2).sqrt()
+        out[:, k : k + 1] = weight.clamp_min(q.floor)
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Park11:
+    """The minimiser of the energy, by conjugate gradients."""
+
+    settings: Park11Settings = Park11Settings()
+    name: str = "park11"
+
+    def __call__(self, frame: Frame) -> Prediction:
+        """Solve one linear system."""
+        q, offsets = self.settings, half_window(self.settings.window)
+        with torch.no_grad():
+            data = SampledDepth.of(frame, q.sensor)
+            w = pair_weights(frame.guide, offsets, q).mul_(q.smoothness * data.scale**-q.decay)
+            energy = PairedQuadratic(data.f, data.lam, w, offsets, data.A)
+            found = energy.minimise(data.start, iterations=q.iterations, tolerance=q.tolerance)
+            return data.prediction(frame, found)
