@@ -13,7 +13,9 @@ import torch
 from kernel_cases import AFFINITY_CASES, CASES, affinity_error, case_id, errors, problem, run, worst
 
 from primaldepth.core.errors import InputError, MissingDependencyError
-from primaldepth.operators.pairwise import backends, use_backend
+from primaldepth.operators.pairwise import backends, half_window, use_backend
+from primaldepth.variational.huber_iterations import huber_iterations
+from primaldepth.variational.primal_dual import State
 
 TOLERANCE = 2e-5
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -153,3 +155,16 @@ def test_the_choice_ends_with_its_block():
     native = "numba" if "numba" in backends.available_backends() else "torch"
     assert backends.pick_backend(torch.zeros(1)) == native
     assert backends.pick_backend(torch.zeros(1, device="meta")) == "torch"
+
+
+def test_a_forced_backend_does_not_give_way():
+    pytest.importorskip("numba")
+    u, u_bar, p, w, f, c, rows = problem((5, 6), 3, 1)
+    some = half_window(3)[:2]
+    state = State(u, u_bar, (p[:, :2],))
+    with (
+        use_backend("numba"),
+        pytest.raises(InputError, match="'numba' cannot do this: it takes a half window"),
+    ):
+        huber_iterations(state, w[:, :2], f, c, rows, some)
+    assert huber_iterations(state, w[:, :2], f, c, rows, some).u.shape == u.shape

@@ -1,5 +1,6 @@
 """Networks as methods: normalise, run whole or in tiles, restore the unit."""
 
+import functools
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -179,8 +180,14 @@ class ShippedNetwork:
         """Run the network trained for the nearest scale."""
         ratio = frame.high_size[1] / frame.low_size[1]
         scale = min(_shipped_scales(self.name), key=lambda scale: abs(math.log(scale / ratio)))
-        net = load(self.name, scale, frame.depth.device)
+        net = _loaded(self.name, scale, frame.depth.device)
         return _with_options(self.name, net, self.options)(frame)
+
+
+@functools.lru_cache(maxsize=len(SCALES))
+def _loaded(name: str, scale: int, device: torch.device) -> DepthNet:
+    """Weights are read once, not for every frame."""
+    return load(name, scale, device)
 
 
 def network_method(name: str, options: Mapping[str, Any]) -> Network | ShippedNetwork:

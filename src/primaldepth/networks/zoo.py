@@ -65,11 +65,11 @@ def from_pretrained(path: str | os.PathLike[str]) -> DepthNet:
             f"{weights}: sha256 {digest[:12]}, but {card_path.name} says {card.sha256[:12] or 'nothing'}; "
             "the file is damaged or not the one the card describes, copy both again"
         )
-    with torch.device("meta"):  # shapes alone: a wrong card cannot ask for memory
-        expected = _network(card.settings, card_path).state_dict()
-    _check_tensors(weights, tensors, expected)
-    net = DepthNet(card.settings)
-    net.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, strict=True)
+    with torch.device("meta"):  # shapes alone: a wrong card cannot ask for memory, nor for random numbers
+        net = _network(card.settings, card_path)
+    _check_tensors(weights, tensors, net.state_dict())
+    floats = {name: tensor.float() for name, tensor in tensors.items()}
+    net.load_state_dict(floats, strict=True, assign=True)
     return net.eval()
 
 
@@ -176,7 +176,8 @@ def _check_tensors(path: Path, found: dict[str, Tensor], expected: dict[str, Ten
 
 def _with_untrained_solver(net: DepthNet) -> DepthNet:
     """The same FCN followed by the classical iteration."""
-    full = DepthNet(NetworkSettings(**{**net.settings.model_dump(), **UNTRAINED}))
+    with torch.random.fork_rng(devices=[]):
+        full = DepthNet(NetworkSettings(**{**net.settings.model_dump(), **UNTRAINED}))
     full.fcn.load_state_dict(net.fcn.state_dict())
     return full.eval()
 

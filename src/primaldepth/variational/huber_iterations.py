@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from primaldepth.operators.pairwise import Offset, PairwiseDifference, half_window, pick_backend
+from primaldepth.operators.pairwise import Offset, PairwiseDifference, half_window, not_possible, pick_backend
 from primaldepth.variational.affinities import support_weights
 from primaldepth.variational.energies import Energy, OnDepth, Term
 from primaldepth.variational.penalties import Huber, Quadratic
@@ -50,6 +50,8 @@ def huber_iterations(
     elif backend == "numba" and _is_half_window(offsets):
         u, u_bar, p = _CpuIterations.apply(*tensors, tuple(offsets))  # type: ignore[no-untyped-call]
     else:
+        if backend != "torch":
+            not_possible(backend, "it takes a half window of pairs, Triton only float32")
         return reference_iterations(state, w, f, c, coefficients, offsets)
     return State(u, u_bar, (p,))
 

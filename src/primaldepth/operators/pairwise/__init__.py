@@ -1,6 +1,11 @@
 """Non-local differences over the pairs of a window."""
 
-from primaldepth.operators.pairwise.backends import available_backends, pick_backend, use_backend
+from primaldepth.operators.pairwise.backends import (
+    available_backends,
+    not_possible,
+    pick_backend,
+    use_backend,
+)
 from primaldepth.operators.pairwise.reference import Offset, PairwiseDifference, PairwiseSlope, half_window
 
 __all__ = [
@@ -9,6 +14,7 @@ __all__ = [
     "PairwiseSlope",
     "available_backends",
     "half_window",
+    "not_possible",
     "pick_backend",
     "use_backend",
 ]

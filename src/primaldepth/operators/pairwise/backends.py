@@ -63,3 +63,9 @@ def pick_backend(like: Tensor) -> str:
         return forced
     native = {"cpu": "numba", "cuda": "triton"}.get(device, "torch")
     return native if native in available_backends() else "torch"
+
+
+def not_possible(backend: str, why: str) -> None:
+    """Raise if `backend` was asked for by name; chosen by device, it may give way to the definition."""
+    if _forced.get() == backend:
+        raise InputError(f"pairwise backend '{backend}' cannot do this: {why}; use auto or torch")
