@@ -31,13 +31,13 @@ def verify(
         _verify_shards(folder)
         return
     protocols = [get_protocol(name) for name in protocol_names()]
-    found = [item for item in protocols if _is_there(item, folder)]
-    if not found:
+    roots = {item.name: root for item in protocols if (root := item.find(folder)) is not None}
+    if not roots:
         known = ", ".join(item.folder for item in protocols)
         raise InputError(f"{folder}: none of the folders {known} is there")
-    problems = [line for item in found for line in _check(item, folder)]
+    problems = [line for item in protocols if item.name in roots for line in _check(item, roots[item.name])]
     for item in protocols:
-        if item not in found:
+        if item.name not in roots:
             typer.echo(f"{item.name} v{item.version}: no folder {item.folder}, not checked")
     for line in problems:
         note(line)
@@ -58,18 +58,9 @@ def _verify_shards(folder: Path) -> None:
         raise typer.Exit(1)
 
 
-def _is_there(protocol: Protocol, folder: Path) -> bool:
-    try:
-        protocol.root(folder)
-    except InputError:
-        return False
-    return True
-
-
-def _check(protocol: Protocol, folder: Path) -> list[str]:
-    root = protocol.root(folder)
-    lines = [line for scene in protocol.scenes for line in protocol.problems(root / scene, scene)]
-    count = sum(len(files) for files in protocol.files.values())
+def _check(protocol: Protocol, root: Path) -> list[str]:
+    lines = [line for scene in protocol.scenes for line in protocol.problems(root, scene)]
+    lines = list(dict.fromkeys(lines))  # a file that several scenes share is named once
     state = "all as frozen" if not lines else f"{len(lines)} missing or changed"
-    typer.echo(f"{protocol.name} v{protocol.version}: {count} files, {state}")
+    typer.echo(f"{protocol.name} v{protocol.version}: {protocol.made_of}, {state}")
     return lines

@@ -2,16 +2,17 @@
 
 import json
 import os
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
-import torch
 import typer
 
 from primaldepth.api import pick_device
 from primaldepth.cli.output import note, progress_bar, show_table
 from primaldepth.cli.places import check_place
 from primaldepth.core.errors import InputError
-from primaldepth.core.frame import Method
+from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocols import Protocol, get_protocol, protocol_names
 from primaldepth.evaluation.run import Row, as_json
 from primaldepth.evaluation.run import evaluate as run_protocol
@@ -21,12 +22,10 @@ from primaldepth.methods import create
 DATA_HELP = "Folder with the protocol's data; PRIMALDEPTH_DATA if not given."
 
 
-def data_folder(data: Path | None) -> Path:
-    """--data, or PRIMALDEPTH_DATA."""
+def data_folder(data: Path | None) -> Path | None:
+    """--data, or PRIMALDEPTH_DATA, or None; protocols on rendered scenes need neither."""
     named = data or (Path(os.environ["PRIMALDEPTH_DATA"]) if os.environ.get("PRIMALDEPTH_DATA") else None)
-    if named is None:
-        raise InputError("no data folder: give --data DIR or set PRIMALDEPTH_DATA")
-    if not named.is_dir():
+    if named is not None and not named.is_dir():
         raise InputError(f"{named}: not a folder")
     return named
 
@@ -41,6 +40,15 @@ def evaluate(
     ),
     data: Path | None = typer.Option(None, "--data", metavar="DIR", help=DATA_HELP),
     device: str = typer.Option("auto", "--device", metavar="auto|cpu|cuda", help="Where to compute."),
+    jobs: int = typer.Option(
+        0,
+        "--jobs",
+        metavar="N",
+        help="Frames computed at the same time; 0: one per core, or one on a GPU.",
+    ),
+    cached: bool = typer.Option(
+        True, "--cache/--no-cache", help="Take known results from the cache and keep new ones."
+    ),
     json_file: Path | None = typer.Option(
         None, "--json", metavar="FILE", help="Write every number to this file."
     ),
@@ -49,38 +57,48 @@ def evaluate(
     chosen, folder = get_protocol(protocol), data_folder(data)
     runs = [create(name) for name in dict.fromkeys(method)]
     scales = sorted(set(scale)) or list(chosen.scales)
+    for each in scales:
+        chosen.check(each)
+    if jobs < 0:
+        raise InputError(f"--jobs {jobs}: expected 0 or a number of processes")
     if json_file is not None:
         check_place("--json", json_file)
-    _check(chosen, folder, scales)
-    rows = _run(chosen, runs, folder, scales, pick_device(device))
+    root, place = _inputs(chosen, folder), pick_device(device)
+    rows: list[Row] = []
+    with progress_bar(chosen.name, len(runs) * len(scales) * len(chosen.scenes)) as update:
+        workers = jobs or (1 if place.type == "cuda" else os.cpu_count() or 1)
+        cache = ResultCache() if cached else None
+        for row in run_protocol(chosen, runs, root, scales, place, jobs=workers, cache=cache):
+            rows.append(row)
+            update(f"{row.method} {row.scene} x{row.scale} {row.rmse:.3f}", len(rows))
     if json_file is not None:
-        write_bytes(json_file, json.dumps(as_json(chosen, rows), indent=1).encode())
+        write_bytes(json_file, json.dumps(as_json(chosen, rows), indent=1, allow_nan=False).encode())
         note(f"wrote {json_file}")
     _print(chosen, rows, scales)
 
 
-def _check(protocol: Protocol, folder: Path, scales: list[int]) -> None:
-    """Refuse a missing scale or a changed file before the first method runs."""
-    for scale in scales:
-        if scale not in protocol.scales:
-            known = ", ".join(map(str, protocol.scales))
-            raise InputError(f"--scale {scale}: {protocol.name} has the scales {known}")
-    root = protocol.root(folder)
+def _inputs(protocol: Protocol, data: Path | None) -> Path:
+    """The folder of the inputs, made first where that is needed; a changed one is refused at once."""
+    with ExitStack() as stack:
+        root = protocol.root(data, _Watch(stack))
     for scene in protocol.scenes:
-        for problem in protocol.problems(root / scene, scene):
+        for problem in protocol.problems(root, scene):
             raise InputError(problem)
+    return root
 
 
-def _run(
-    protocol: Protocol, runs: list[Method], folder: Path, scales: list[int], device: torch.device
-) -> list[Row]:
-    rows: list[Row] = []
-    total = len(runs) * len(scales) * len(protocol.scenes)
-    with progress_bar(protocol.name, total) as update:
-        for row in run_protocol(protocol, runs, folder, scales, device):
-            rows.append(row)
-            update(f"{row.method} {row.scene} x{row.scale} {row.rmse:.3f}", len(rows))
-    return rows
+class _Watch:
+    """A bar for inputs that are made; it appears with the first news of them."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._update: Callable[[str | None, float], None] | None = None
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if self._update is None:
+            note(f"{what}: {total - done} of {total} scenes to do, once")
+            self._update = self._stack.enter_context(progress_bar(what, total))
+        self._update(None, done)
 
 
 def _print(protocol: Protocol, rows: list[Row], scales: list[int]) -> None:

@@ -1,23 +1,116 @@
-"""Errors of a depth map, over the pixels where the truth is known. Pure functions."""
+"""Errors of a depth map, over the pixels where the truth is known. Pure functions, one image at a time.
+
+`depth`, `truth` and `known` are (1, 1, H, W); errors are summed in double precision.
+"""
 
 import torch
 from torch import Tensor
+from torch.nn.functional import max_pool2d
+
+from primaldepth.core.frame import Frame
+from primaldepth.operators.resampling import resample
 
 
 def _errors(depth: Tensor, truth: Tensor, known: Tensor) -> Tensor:
+    return _at(depth, known) - _at(truth, known)
+
+
+def _at(values: Tensor, known: Tensor) -> Tensor:
     if not bool(known.any()):
         raise ValueError("no pixel with known truth")
-    return (depth.double() - truth.double())[known]
+    return values[known].double()
 
 
 def rmse(depth: Tensor, truth: Tensor, known: Tensor) -> float:
-    """sqrt(mean (d - t)^2)."""
+    """sqrt(mean (d - t)^2), in the unit of the depth."""
     return float(_errors(depth, truth, known).square().mean().sqrt())
 
 
 def mae(depth: Tensor, truth: Tensor, known: Tensor) -> float:
-    """Mean |d - t|."""
+    """Mean |d - t|, in the unit of the depth."""
     return float(_errors(depth, truth, known).abs().mean())
+
+
+def bad_pixels(depth: Tensor, truth: Tensor, known: Tensor, threshold: float) -> float:
+    """Share of pixels with |d - t| > threshold, in [0, 1]."""
+    return float((_errors(depth, truth, known).abs() > threshold).double().mean())
+
+
+def abs_rel(depth: Tensor, truth: Tensor, known: Tensor) -> float:
+    """Mean |d - t| / t, without unit; t > 0."""
+    return float((_errors(depth, truth, known).abs() / _positive(truth, known)).mean())
+
+
+def delta1(depth: Tensor, truth: Tensor, known: Tensor, ratio: float = 1.25) -> float:
+    """Share of pixels with max(d / t, t / d) < ratio, in [0, 1]; t > 0. A depth of 0 or less is outside."""
+    d, t = _at(depth, known), _positive(truth, known)
+    return float(((d > 0) & (d < ratio * t) & (t < ratio * d)).double().mean())
+
+
+def _positive(truth: Tensor, known: Tensor) -> Tensor:
+    t = _at(truth, known)
+    if not bool((t > 0).all()):
+        raise ValueError("truth is not positive at a known pixel; ratios need depths > 0")
+    return t
+
+
+def edge_pixels(depth: Tensor, known: Tensor, step: float) -> Tensor:
+    """(1, 1, H, W): both pixels of every pair of neighbours, in a row or a column, with |d - d'| > step.
+
+    Pairs with a pixel that is not known are no edges: nobody knows whether the surface goes on.
+    """
+    found = torch.zeros_like(known)
+    for dim in (-2, -1):
+        n = depth.shape[dim] - 1
+        parts = [slice(None)] * depth.ndim
+        here, there = list(parts), list(parts)
+        here[dim], there[dim] = slice(0, n), slice(1, n + 1)
+        a, b = tuple(here), tuple(there)
+        jump = ((depth[a] - depth[b]).abs() > step) & known[a] & known[b]
+        found[a] |= jump
+        found[b] |= jump
+    return found
+
+
+def near(pixels: Tensor, radius: int) -> Tensor:
+    """True within `radius` rows and columns of a pixel that is True."""
+    return max_pool2d(pixels.float(), 2 * radius + 1, 1, radius) > 0
+
+
+def edge_rmse(depth: Tensor, truth: Tensor, known: Tensor, step: float, radius: int) -> float | None:
+    """RMSE over the known pixels within `radius` of an edge of the truth; None where there is no edge."""
+    band = near(edge_pixels(truth, known, step), radius) & known
+    return rmse(depth, truth, band) if bool(band.any()) else None
+
+
+def boundary_f1(depth: Tensor, truth: Tensor, known: Tensor, step: float, tolerance: int) -> float:
+    """2 P R / (P + R) of the edges of the depth against those of the truth, in [0, 1].
+
+    P is the share of the depth's edge pixels within `tolerance` pixels of one of the truth, R the share of
+    the truth's within `tolerance` of one of the depth. Without any edge in either it is 1, in one of them 0.
+    """
+    ours, theirs = edge_pixels(depth, known, step), edge_pixels(truth, known, step)
+    if not bool(ours.any() | theirs.any()):
+        return 1.0
+    if not bool(ours.any() & theirs.any()):
+        return 0.0
+    precision = float(near(theirs, tolerance)[ours].double().mean())
+    recall = float(near(ours, tolerance)[theirs].double().mean())
+    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+
+
+def sensor_residual(depth: Tensor, frame: Frame) -> float:
+    """sqrt(mean ((A d - f) / sigma)^2) over the valid samples f, in standard deviations of their noise.
+
+    A is the sensor without noise: antialiased bicubic reduction to the samples' grid, or nothing where
+    that is the guide's. About 1 says that the depth explains the samples up to their noise; a depth
+    that keeps the noise has less, one that has left the samples has more.
+    """
+    if frame.sigma is None or not bool((frame.sigma[frame.valid] > 0).all()):
+        raise ValueError("the residual needs a standard deviation > 0 for every valid sample")
+    again = depth if frame.low_size == frame.high_size else resample(depth, frame.low_size, "bicubic")
+    residual = _errors(again, frame.depth, frame.valid) / _at(frame.sigma, frame.valid)
+    return float(residual.square().mean().sqrt())
 
 
 def geometric_mean(values: list[float]) -> float:

@@ -1,21 +1,38 @@
-"""Run methods over a protocol and collect one row per scene and scale."""
+"""Run methods over a protocol and collect one row per scene and scale, at once or from the cache.
 
+On the CPU every case is computed by one thread: how sums are split among threads changes their last bits, and
+cases are easier to share out than pixels. So a row does not depend on the number of cores or jobs.
+"""
+
+import hashlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.frame import Method
-from primaldepth.evaluation.metrics import mae, rmse
-from primaldepth.evaluation.protocols import Case, Protocol
+from primaldepth.evaluation.cache import Key, ResultCache, code_version, machine_identity, method_identity
+from primaldepth.evaluation.jobs import run_jobs
+from primaldepth.evaluation.protocol import Case, Protocol
+from primaldepth.evaluation.scoring import Scores
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One number of a table, with what it took to get it."""
+    """One line of a table, with what it took to get it.
+
+    Args:
+        rmse: in the protocol's unit, as is `mae`.
+        seconds: of the method alone.
+        more: the other numbers of `Scoring.scores`.
+        prediction: SHA-256 of the predicted depth, bit for bit.
+    """
 
     method: str
     scene: str
@@ -23,32 +40,128 @@ class Row:
     rmse: float
     mae: float
     seconds: float
+    more: Scores
+    prediction: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Flat, in the documented order."""
+        head = {name: getattr(self, name) for name in ("method", "scene", "scale", "rmse", "mae", "seconds")}
+        return {**head, **self.more, "prediction": self.prediction}
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> "Row":
+        """From what `as_json` gave."""
+        head = ("method", "scene", "scale", "rmse", "mae", "seconds", "prediction")
+        more = {name: value for name, value in values.items() if name not in head}
+        return cls(**{name: values[name] for name in head}, more=more)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One row to be computed; small enough to be sent to another process."""
+
+    protocol: Protocol
+    method: Method
+    root: Path
+    scene: str
+    scale: int
+    device: str
+
+    def __call__(self) -> Row:
+        """Load the case and score the method on it."""
+        return score(self.method, self.protocol.load(self.root, self.scene, self.scale), self.device)
+
+    def key(self) -> Key | None:
+        """Everything the row depends on; None for a method whose parameters cannot be named."""
+        identity = method_identity(self.method)
+        if identity is None:
+            return None
+        return {
+            "method": identity,
+            "protocol": [self.protocol.name, self.protocol.version, self.scene, self.scale],
+            "scoring": self.protocol.scoring.model_dump(mode="json"),
+            "inputs": self.protocol.inputs(self.root, self.scene),
+            "code": code_version(),
+            **machine_identity(self.device),
+        }
+
+
+@contextmanager
+def reproducible(device: torch.device | str) -> Iterator[None]:
+    """The same bits every time: one thread on the CPU, fixed convolution algorithms on a GPU."""
+    threads = torch.get_num_threads()
+    with ExitStack() as stack:
+        if torch.device(device).type == "cuda":
+            stack.enter_context(torch.backends.cudnn.flags(enabled=True, deterministic=True))
+        else:
+            torch.set_num_threads(1)
+            stack.callback(torch.set_num_threads, threads)
+        yield
+
+
+def predict(method: Method, case: Case, device: torch.device | str = "cpu") -> tuple[Tensor, float]:
+    """The predicted depth on the CPU, not rounded, and the seconds it took."""
+    frame = case.frame.to(device)
+    with reproducible(device):
+        start = time.perf_counter()
+        depth = method(frame).depth
+        if depth.is_cuda:
+            torch.cuda.synchronize()
+        seconds = time.perf_counter() - start
+    depth = depth.cpu()
+    if missing := int((~torch.isfinite(depth[case.known])).sum()):
+        raise PrimalDepthError(
+            f"{method.name}: no finite depth at {missing} of the scored pixels of {case.scene} x{case.scale}"
+        )
+    return depth, seconds
 
 
 def score(method: Method, case: Case, device: torch.device | str = "cpu") -> Row:
-    """Run the method on the case; the prediction is not rounded."""
-    frame = case.frame.to(device)
-    start = time.perf_counter()
-    depth = method(frame).depth
-    if depth.is_cuda:
-        torch.cuda.synchronize()
-    seconds = time.perf_counter() - start
-    errors = (depth.cpu(), case.truth.cpu(), case.known.cpu())
-    return Row(method.name, case.scene, case.scale, rmse(*errors), mae(*errors), seconds)
+    """Run the method on the case; every number is of the prediction as it is, not rounded."""
+    depth, seconds = predict(method, case, device)
+    found = case.scoring.scores(depth, case.frame, case.truth, case.known)
+    more = {name: value for name, value in found.items() if name not in ("rmse", "mae")}
+    digest = hashlib.sha256(depth.contiguous().numpy().tobytes()).hexdigest()
+    rmse, mae = float(found["rmse"] or 0.0), float(found["mae"] or 0.0)
+    return Row(method.name, case.scene, case.scale, rmse, mae, seconds, more, digest)
 
 
 def evaluate(
     protocol: Protocol,
     methods: Sequence[Method],
-    data: Path,
+    data: Path | None,
     scales: Sequence[int] | None = None,
     device: torch.device | str = "cpu",
+    *,
+    jobs: int = 1,
+    cache: ResultCache | None = None,
 ) -> Iterator[Row]:
-    """Rows as they come, method by method, scale by scale."""
-    for method in methods:
-        for scale in scales or protocol.scales:
-            for scene in protocol.scenes:
-                yield score(method, protocol.load(data, scene, scale), device)
+    """Rows method by method, scale by scale, scene by scene; each as soon as it and those before are there.
+
+    Args:
+        data: folder of the inputs; see `Protocol.root`.
+        scales: all of the protocol's if None.
+        jobs: processes that compute at the same time.
+        cache: where rows are looked up and kept; None computes all of them.
+    """
+    root = protocol.root(data)
+    tasks = [
+        Task(protocol, method, root, scene, scale, str(device))
+        for method in methods
+        for scale in scales or protocol.scales
+        for scene in protocol.scenes
+    ]
+    keys = [task.key() if cache is not None else None for task in tasks]
+    stored = [cache.get(key) if cache is not None and key is not None else None for key in keys]
+    computed = run_jobs([task for task, found in zip(tasks, stored, strict=True) if found is None], jobs)
+    for key, found in zip(keys, stored, strict=True):
+        if found is not None:
+            yield Row.of(found)
+            continue
+        row = next(computed)
+        if cache is not None and key is not None:
+            cache.put(key, row.as_json())
+        yield row
 
 
 def as_json(protocol: Protocol, rows: Sequence[Row]) -> dict[str, Any]:
@@ -56,5 +169,6 @@ def as_json(protocol: Protocol, rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "protocol": protocol.name,
         "version": protocol.version,
-        "rows": [asdict(row) for row in rows],
+        "units": protocol.scoring.units(),
+        "rows": [row.as_json() for row in rows],
     }

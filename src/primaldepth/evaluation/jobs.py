@@ -1,0 +1,55 @@
+"""Calls spread over processes; their results in the order in which they were asked for."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait
+from typing import TypeVar
+
+from primaldepth.core.errors import PrimalDepthError
+
+Result = TypeVar("Result")
+
+
+def run_jobs(calls: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Result]:
+    """The result of every call; in this process if there is one job or one call.
+
+    Args:
+        calls: picklable, without arguments.
+        jobs: processes at most. They are started afresh, so nothing of this process' state leaks into them.
+    """
+    workers = min(jobs, len(calls))
+    if workers < 2:
+        yield from (call() for call in calls)
+        return
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start)
+    try:
+        yield from pool.map(_call, calls)
+    except BrokenProcessPool as error:
+        raise PrimalDepthError(
+            f"a process died at its work, perhaps for lack of memory; try fewer than {workers} jobs"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _call(call: Callable[[], Result]) -> Result:
+    return call()
+
+
+def _start() -> None:
+    """Leave Ctrl-C to the main process, and end with it even if it was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_after(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)

@@ -1,0 +1,105 @@
+"""Protocols on images that are frozen file by file: noisy-middlebury and middlebury-2006."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.frame import Frame
+from primaldepth.core.seeds import generator
+from primaldepth.data.degradations import fill_occlusions, middlebury_noisy_v1
+from primaldepth.data.noise import middlebury_sigma
+from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
+from primaldepth.evaluation.scoring import Scoring
+from primaldepth.io import read_depth, read_guide
+
+
+@dataclass(frozen=True)
+class ImageProtocol(Protocol):
+    """A folder of images per scene.
+
+    Args:
+        files: per scene, file name -> SHA-256.
+        load_images: (folder of the scene, scene, scale, scoring) -> case.
+    """
+
+    files: Mapping[str, Mapping[str, str]]
+    load_images: Callable[[Path, str, int, Scoring], Case]
+
+    @property
+    def scenes(self) -> tuple[str, ...]:
+        """Names of the scenes, in the order of the table."""
+        return tuple(self.files)
+
+    @property
+    def made_of(self) -> str:
+        """Its inputs in a few words."""
+        return f"{sum(map(len, self.files.values()))} files"
+
+    def holds(self, folder: Path) -> bool:
+        """Whether the first scene is there."""
+        return (folder / self.scenes[0]).is_dir()
+
+    def inputs(self, root: Path, scene: str) -> dict[str, str]:
+        """The frozen checksums; `problems` tells whether they hold."""
+        return dict(self.files[scene])
+
+    def problems(self, root: Path, scene: str) -> list[str]:
+        """One line for each file of the scene that is missing or differs from the frozen one."""
+        found = []
+        for name, digest in self.files[scene].items():
+            path = root / scene / name
+            if not path.is_file():
+                found.append(f"{path}: missing")
+            elif file_sha256(path) != digest:
+                found.append(f"{path}: differs from the file {self.name} v{self.version} was frozen with")
+        return found
+
+    def build(self, root: Path, scene: str, scale: int) -> Case:
+        """The case, from inputs that were checked."""
+        return self.load_images(root / scene, scene, scale, self.scoring)
+
+
+def _depth(path: Path) -> tuple[Tensor, Tensor]:
+    image = read_depth(path, unit="disparity")
+    return torch.tensor(image.values, dtype=torch.float32)[None, None], torch.tensor(image.valid)[None, None]
+
+
+def _guide(path: Path) -> Tensor:
+    return torch.from_numpy(read_guide(path)).permute(2, 0, 1)[None].contiguous()
+
+
+def noisy_middlebury(folder: Path, scene: str, scale: int, scoring: Scoring) -> Case:
+    """The published samples, scored on the whole frame."""
+    truth, known = _depth(folder / "disparity_gt.png")
+    depth, valid = _depth(folder / f"disparity_x{scale}_noisy.png")
+    guide = _guide(folder / "color.png")
+    frame = Frame(depth, valid, guide, sigma=middlebury_sigma(depth, valid))
+    return Case(scene, scale, frame, truth, known, scoring)
+
+
+def middlebury_2006(folder: Path, scene: str, scale: int, scoring: Scoring) -> Case:
+    """Cropped to multiples of 16, degraded with stored seeds, scored where the truth is known."""
+    truth, known = _depth(folder / "disparity_gt.png")
+    guide = _guide(folder / "color.png")
+    height, width = (side // 16 * 16 for side in truth.shape[2:])
+    truth, known, guide = (image[..., :height, :width] for image in (truth, known, guide))
+    random = generator("middlebury-2006", 1, scene, scale)
+    depth = middlebury_noisy_v1(fill_occlusions(truth, known), scale, random)
+    valid = depth > 0
+    frame = Frame(depth, valid, guide.contiguous(), sigma=middlebury_sigma(depth, valid))
+    return Case(scene, scale, frame, truth, known, scoring)
+
+
+LOADERS: dict[str, Callable[[Path, str, int, Scoring], Case]] = {
+    "noisy-middlebury": noisy_middlebury,
+    "middlebury-2006": middlebury_2006,
+}
+
+
+def image_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> ImageProtocol:
+    """The protocol from its frozen description."""
+    return ImageProtocol(**common, files=frozen["files"], load_images=LOADERS[name])

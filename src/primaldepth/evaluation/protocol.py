@@ -1,0 +1,119 @@
+"""What every protocol is: a frozen benchmark whose inputs are checked before a case is built from them."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from torch import Tensor
+
+from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Frame
+from primaldepth.evaluation.scoring import Scoring
+
+Watcher = Callable[[str, int, int], None]
+"""Called with (what is made, how many are done, how many there will be)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One scene at one scale: the input, the truth, where it is known, and how a prediction is scored."""
+
+    scene: str
+    scale: int
+    frame: Frame
+    truth: Tensor
+    known: Tensor
+    scoring: Scoring = field(default_factory=Scoring)
+
+
+@dataclass(frozen=True)
+class Protocol(ABC):
+    """A frozen benchmark.
+
+    Args:
+        folder: its place below the data folder.
+        scales: pixels of the guide per sample, per side.
+    """
+
+    name: str
+    version: int
+    folder: str
+    scales: tuple[int, ...]
+    scoring: Scoring
+
+    @property
+    @abstractmethod
+    def scenes(self) -> tuple[str, ...]:
+        """Names of the scenes, in the order of the table."""
+
+    @property
+    @abstractmethod
+    def made_of(self) -> str:
+        """Its inputs in a few words."""
+
+    @abstractmethod
+    def holds(self, folder: Path) -> bool:
+        """Whether the folder looks like this protocol's."""
+
+    @abstractmethod
+    def inputs(self, root: Path, scene: str) -> dict[str, str]:
+        """SHA-256 of every file that the scene is made of."""
+
+    @abstractmethod
+    def problems(self, root: Path, scene: str) -> list[str]:
+        """One line for each input of the scene that is missing or differs from the frozen one."""
+
+    @abstractmethod
+    def build(self, root: Path, scene: str, scale: int) -> Case:
+        """The case, from inputs that were checked."""
+
+    @property
+    def unit(self) -> str:
+        """Of the errors."""
+        return self.scoring.unit
+
+    def find(self, data: Path | None) -> Path | None:
+        """The protocol's folder below `data`, `data` itself if it is that folder, or None."""
+        candidates = () if data is None else (data / self.folder, data)
+        return next((folder for folder in candidates if self.holds(folder)), None)
+
+    def root(self, data: Path | None, watch: Watcher | None = None) -> Path:
+        """The folder of the inputs; an error says where they were looked for.
+
+        Args:
+            data: folder of the protocols' folders, or the protocol's own.
+            watch: told of the progress where the inputs have to be made first.
+        """
+        found = self.find(data)
+        if found is None:
+            place = "no data folder is given" if data is None else f"{data}: no folder '{self.folder}' there"
+            raise InputError(f"{place}; {self.name} needs it (see the docs, Protocols)")
+        return found
+
+    def load(self, data: Path | None, scene: str, scale: int) -> Case:
+        """Check the scene's inputs, then build the case."""
+        self.check(scale)
+        root = self.root(data)
+        for problem in self.problems(root, scene):
+            raise InputError(problem)
+        return self.build(root, scene, scale)
+
+    def check(self, scale: int) -> None:
+        """Raise unless the protocol has this scale."""
+        if scale not in self.scales:
+            raise InputError(f"{self.name} has the scales {', '.join(map(str, self.scales))}, not {scale}")
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file; it is read again once it has changed."""
+    status = path.stat()
+    return _file_sha256(path, status.st_mtime_ns, status.st_size)
+
+
+@cache
+def _file_sha256(path: Path, modified: int, size: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

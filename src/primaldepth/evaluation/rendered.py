@@ -1,0 +1,230 @@
+"""Protocols on scenes of the project's own factory: rendered once, kept in a folder, checked before use.
+
+Renderers round differently from machine to machine, and a ray along a silhouette may meet another
+object, so a checksum of the arrays cannot be frozen. What is frozen are means over 8 x 8 blocks of every
+array that counts. They move by less than a thousandth when a few pixels flip, and by more when an object, a
+texture or a camera is another one. The files themselves are compared with the checksums that were
+written with them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from primaldepth.core.errors import InputError, PrimalDepthError
+from primaldepth.core.frame import Frame
+from primaldepth.core.seeds import generator
+from primaldepth.data.manifest import Manifest, ShardEntry
+from primaldepth.data.sensors import TimeOfFlight, sensor
+from primaldepth.data.shards import Shards
+from primaldepth.evaluation.cache import cache_folder
+from primaldepth.evaluation.protocol import Case, Protocol, Watcher, file_sha256
+from primaldepth.evaluation.tof_view import seen_by, sparse_frame
+from primaldepth.operators.resampling import resample
+
+Arrays = Mapping[str, NDArray[Any]]
+BLOCKS = 8
+DEPTH_TOLERANCE = 2e-3  # of the mean inverse depth of a block
+IMAGE_TOLERANCE = 1.0  # of 255 grey levels
+_MM = 1000.0
+
+
+@dataclass(frozen=True)
+class RenderedProtocol(Protocol):
+    """Scenes by seed.
+
+    Args:
+        preset: of the scene factory.
+        size: side of the images; the preset `tof` has its own.
+        samples: rays per pixel of the image.
+        seed: of the job; no other job should use it.
+        count: scenes of the job; not all of them need be used.
+        frozen_scenes: per scene its number in the job, its means of blocks, and what its case needs.
+        make_case: (protocol, arrays, scene, scale) -> case.
+    """
+
+    preset: str
+    size: int
+    samples: int
+    seed: int
+    count: int
+    frozen_scenes: Mapping[str, Mapping[str, Any]]
+    make_case: Callable[["RenderedProtocol", Arrays, str, int], Case]
+
+    @property
+    def scenes(self) -> tuple[str, ...]:
+        """Names of the scenes, in the order of the table."""
+        return tuple(self.frozen_scenes)
+
+    @property
+    def made_of(self) -> str:
+        """Its inputs in a few words."""
+        return f"{len(self.scenes)} scenes, preset {self.preset}, seed {self.seed}, rendered on first use"
+
+    def holds(self, folder: Path) -> bool:
+        """Whether the folder has all scenes of this job."""
+        try:
+            manifest = Manifest.read(folder)
+        except InputError:
+            return False
+        wanted = {"preset": self.preset, "seed": self.seed, "samples": self.samples, "textures": "built-in"}
+        same = all(manifest.made_with.get(name) == value for name, value in wanted.items())
+        stored = [number for entry in manifest.shards for number in range(entry.first, entry.stop)]
+        return same and stored[: self.count] == list(range(self.count))
+
+    def root(self, data: Path | None, watch: Watcher | None = None) -> Path:
+        """The folder of the scenes: below `data`, or in the cache, where they are rendered if need be."""
+        found = self.find(data) or self.find(cache_folder())
+        return found or self._rendered(cache_folder() / self.folder, watch or (lambda *_: None))
+
+    def _rendered(self, folder: Path, watch: Watcher) -> Path:
+        from primaldepth.scenes.job import Progress, render_job
+        from primaldepth.scenes.source import RenderSettings
+
+        settings = RenderSettings(
+            preset=self.preset, size=self.size, samples=self.samples, seed=self.seed
+        ).resolved()
+        if settings.variant == "scalar":
+            raise PrimalDepthError(
+                f"{self.name}: the variant 'scalar' renders other images than the frozen ones; "
+                "install LLVM or use a GPU ('primaldepth doctor' says what is there)"
+            )
+
+        def on_progress(progress: Progress) -> None:
+            watch(f"rendering {self.name}", progress.done, progress.count)
+
+        progress = render_job(folder, settings, self.count, on_progress=on_progress)
+        for number, text in progress.failures.items():
+            raise PrimalDepthError(f"{self.name}: scene {number} could not be rendered: {text}")
+        return folder
+
+    def inputs(self, root: Path, scene: str) -> dict[str, str]:
+        """The shard that the scene lies in."""
+        entry = self._entry(root, scene)
+        return {entry.file: entry.sha256}
+
+    def problems(self, root: Path, scene: str) -> list[str]:
+        """The shard against its checksum, and the scene against its frozen means."""
+        entry = self._entry(root, scene)
+        path = root / entry.file
+        if not path.is_file():
+            return [f"{path}: missing"]
+        if file_sha256(path) != entry.sha256:
+            return [f"{path}: differs from its checksum; remove {root} and it is rendered again"]
+        found = differences(block_means(self._arrays(root, scene)), self.frozen_scenes[scene])
+        if not found:
+            return []
+        return [f"{path}: scene {scene} is not the one {self.name} v{self.version} was frozen with ({found})"]
+
+    def build(self, root: Path, scene: str, scale: int) -> Case:
+        """The case, from inputs that were checked."""
+        return self.make_case(self, self._arrays(root, scene), scene, scale)
+
+    def _arrays(self, root: Path, scene: str) -> Arrays:
+        return Shards(root)[self.frozen_scenes[scene]["number"]]
+
+    def _entry(self, root: Path, scene: str) -> ShardEntry:
+        number = self.frozen_scenes[scene]["number"]
+        return next(each for each in Manifest.read(root).shards if each.first <= number < each.stop)
+
+
+def block_means(arrays: Arrays) -> dict[str, list[float]]:
+    """Means over BLOCKS x BLOCKS blocks, row by row: inverse depth (0 for nothing), and grey levels.
+
+    "depth" and "tof" are in 1/m, "image" in levels of 0 to 255.
+    """
+    means = {
+        "depth": _means(_inverse(arrays["depth"], arrays["valid"])),
+        "image": _means(arrays["image"].astype(np.float64).mean(axis=-1)),
+    }
+    if "tof_distance" in arrays:
+        means["tof"] = _means(_inverse(arrays["tof_distance"], arrays["tof_valid"]))
+    return means
+
+
+def _inverse(depth: NDArray[Any], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
+    return np.where(valid, 1.0 / np.where(valid, depth, 1.0).astype(np.float64), 0.0)
+
+
+def _means(values: NDArray[np.float64]) -> list[float]:
+    blocks = resample(torch.from_numpy(values)[None, None], (BLOCKS, BLOCKS), "area")
+    return [float(f"{value:.5g}") for value in blocks.flatten().tolist()]
+
+
+def differences(found: Mapping[str, list[float]], frozen: Mapping[str, Any]) -> str:
+    """The largest difference that is too large, in words; empty if there is none."""
+    for name, means in found.items():
+        now, then = np.asarray(means), np.asarray(frozen[name])
+        limit = IMAGE_TOLERANCE if name == "image" else DEPTH_TOLERANCE * np.maximum(np.abs(then), 1e-6)
+        excess = np.abs(now - then) / limit
+        if not excess.max() <= 1:
+            worst = int(excess.argmax())
+            return f"mean of {name} in block {worst} is {now[worst]:.5g}, not {then[worst]:.5g}"
+    return ""
+
+
+def disparity_case(protocol: RenderedProtocol, arrays: Arrays, scene: str, scale: int) -> Case:
+    """Disparity d = gain / z + offset, degraded like the noisy Middlebury benchmark with stored seeds."""
+    frozen = protocol.frozen_scenes[scene]
+    known = _tensor(arrays["valid"])
+    inverse = torch.from_numpy(_inverse(arrays["depth"], arrays["valid"]))[None, None]
+    truth = torch.where(known, frozen["gain"] * inverse + frozen["offset"], 0.0).float()
+    random = generator(protocol.name, protocol.version, scene, scale)
+    samples = sensor("middlebury-noisy-v1", scale=scale)(truth, known, generator=random)
+    frame = Frame(samples.depth, samples.valid, _image(arrays), sigma=samples.sigma)
+    return Case(scene, scale, frame, truth, known, protocol.scoring)
+
+
+def tof_case(protocol: RenderedProtocol, arrays: Arrays, scene: str, scale: int) -> Case:
+    """The samples of `tof-v1` with stored seeds, in the guide's view; scored where the ToF camera looks."""
+    random = generator(protocol.name, protocol.version, scene)
+    distance, amplitude = (_tensor(arrays[f"tof_{name}"]) for name in ("distance", "amplitude"))
+    samples = TimeOfFlight()(distance, _tensor(arrays["tof_valid"]), generator=random, amplitude=amplitude)
+    K, P = camera_matrices(arrays)
+    depth, sigma, valid = (
+        image[0, 0].double().numpy() for image in (_MM * samples.depth, _MM * samples.sigma, samples.valid)
+    )
+    frame = sparse_frame(depth, sigma, valid > 0, P, K, _image(arrays)[:, :1])
+    z = _MM * arrays["depth"].astype(np.float64)
+    known = arrays["valid"] & seen_by(z, K, P, arrays["tof_distance"].shape)
+    return Case(scene, scale, frame, _tensor(z).float(), _tensor(known), protocol.scoring)
+
+
+def camera_matrices(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(K of the guide, P of the ToF camera) with the conventions of `tof_view`."""
+    K, K_tof = (_matrix(arrays[name]) for name in ("guide_camera", "tof_camera"))
+    tof_from_guide = np.linalg.inv(np.asarray(arrays["guide_from_tof"], np.float64))
+    tof_from_guide[:3, 3] *= _MM
+    return K, K_tof @ tof_from_guide[:3]
+
+
+def _matrix(camera: NDArray[Any]) -> NDArray[np.float64]:
+    fx, fy, cx, cy = camera.tolist()
+    return np.array([[fx, 0.0, cx - 0.5], [0.0, fy, cy - 0.5], [0.0, 0.0, 1.0]])
+
+
+def _tensor(values: NDArray[Any]) -> Tensor:
+    """(H, W) -> (1, 1, H, W), a copy."""
+    return torch.from_numpy(np.array(values))[None, None]
+
+
+def _image(arrays: Arrays) -> Tensor:
+    return torch.from_numpy(arrays["image"].astype(np.float32) / 255.0).permute(2, 0, 1)[None].contiguous()
+
+
+_CASES: dict[str, Callable[[RenderedProtocol, Arrays, str, int], Case]] = {
+    "rendered": disparity_case,
+    "tofmark-sim": tof_case,
+}
+
+
+def rendered_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> RenderedProtocol:
+    """The protocol from its frozen description."""
+    job = {key: frozen[key] for key in ("preset", "size", "samples", "seed", "count")}
+    return RenderedProtocol(**common, **job, frozen_scenes=frozen["scenes"], make_case=_CASES[name])

@@ -1,0 +1,194 @@
+"""The ToFMark benchmark from its .mat files, where the user has them.
+
+The files are not shipped, and no checksum of them could be frozen. A file SHA256SUMS beside them, where there
+is one, decides which are accepted. What they hold is found by shape and name.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.data.noise import tof_sigma
+from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
+from primaldepth.evaluation.tof_view import Map, sparse_frame
+from primaldepth.io.formats.base import Source
+from primaldepth.io.formats.mat import CODEC, list_variables, read_variable
+
+CHECKSUMS = "SHA256SUMS"
+MILLIMETRES = (100.0, 20_000.0)  # between these a typical distance must lie
+_HEAD = 520
+_MM = 1000.0
+
+
+class Role(NamedTuple):
+    """What a variable is needed for, its shape, and words that tell it from others of that shape."""
+
+    what: str
+    shape: tuple[int, int]
+    words: str
+
+
+class Variable(NamedTuple):
+    """A variable of one of the scene's files."""
+
+    source: Source
+    name: str
+    shape: tuple[int, ...]
+    numeric: bool
+
+
+@dataclass(frozen=True)
+class TofmarkProtocol(Protocol):
+    """Scenes as .mat files: SCENE*.mat or SCENE/*.mat, and files beside them that all scenes share.
+
+    Args:
+        names: of the scenes.
+        tof_size: (h, w).
+        guide_size: (H, W).
+    """
+
+    names: tuple[str, ...]
+    tof_size: tuple[int, int]
+    guide_size: tuple[int, int]
+
+    @property
+    def scenes(self) -> tuple[str, ...]:
+        """Names of the scenes, in the order of the table."""
+        return self.names
+
+    @property
+    def made_of(self) -> str:
+        """Its inputs in a few words."""
+        return "the benchmark's own .mat files"
+
+    def holds(self, folder: Path) -> bool:
+        """Whether a .mat file of a scene is there."""
+        return any(self._own_files(folder, scene) for scene in self.names)
+
+    def inputs(self, root: Path, scene: str) -> dict[str, str]:
+        """SHA-256 of every file that the scene is made of."""
+        return {path.relative_to(root).as_posix(): file_sha256(path) for path in self._files(root, scene)}
+
+    def problems(self, root: Path, scene: str) -> list[str]:
+        """Missing files, and files that differ from SHA256SUMS where that is there."""
+        if not self._own_files(root, scene):
+            return [f"{root}: no file {scene}*.mat and no folder {scene} with .mat files"]
+        if not (root / CHECKSUMS).exists():
+            return []
+        sums = read_checksums(root / CHECKSUMS)
+        return [
+            f"{root / name}: {'differs from' if name in sums else 'is not in'} {CHECKSUMS}"
+            for name, digest in self.inputs(root, scene).items()
+            if sums.get(name) != digest
+        ]
+
+    def build(self, root: Path, scene: str, scale: int) -> Case:
+        """The case, from inputs that were checked."""
+        found = _variables(self._files(root, scene))
+        distance = _pick(found, Role("ToF distances", self.tof_size, "tof|dist|depth"))
+        image = _pick(found, Role("intensity image", self.guide_size, "int|im|gr[ae]y"))
+        truth = _pick(found, Role("true depth", self.guide_size, "gt|tru|ground"))
+        P = _pick(found, Role("projection of the ToF camera", (3, 4), "tof"))
+        K = _pick(found, Role("matrix of the intensity camera", (3, 3), "^k"))
+        return self._case(scene, scale, _distances(distance), _grey(image), _read(truth), _read(P), _read(K))
+
+    def _case(self, scene: str, scale: int, distance: Map, image: Map, truth: Map, P: Map, K: Map) -> Case:
+        valid = np.isfinite(distance) & (distance > 0)
+        metres = torch.from_numpy(np.where(valid, distance, 0.0) / _MM)[None, None]
+        sigma = _MM * tof_sigma(metres, torch.from_numpy(valid)[None, None])[0, 0].numpy()
+        guide = torch.from_numpy(image)[None, None].float()
+        frame = sparse_frame(distance, sigma, valid, P, K, guide)
+        known = torch.from_numpy(np.isfinite(truth) & (truth > 0))[None, None]
+        true = torch.where(known, torch.from_numpy(truth)[None, None], 0.0).float()
+        return Case(scene, scale, frame, true, known, self.scoring)
+
+    def _own_files(self, root: Path, scene: str) -> list[Path]:
+        folders = [path for path in _below(root) if path.is_dir() and path.name.lower() == scene]
+        single = [path for path in _mat_files(root) if path.stem.lower().startswith(scene)]
+        return single + [path for folder in folders for path in _mat_files(folder)]
+
+    def _files(self, root: Path, scene: str) -> list[Path]:
+        """The scene's files, then those whose names begin with no scene's."""
+        shared = [path for path in _mat_files(root) if not path.stem.lower().startswith(self.names)]
+        return self._own_files(root, scene) + shared
+
+
+def _below(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _mat_files(folder: Path) -> list[Path]:
+    return [path for path in _below(folder) if path.suffix.lower() == ".mat" and path.is_file()]
+
+
+def read_checksums(path: Path) -> dict[str, str]:
+    """File name -> SHA-256, as `sha256sum *.mat > SHA256SUMS` writes them."""
+    sums = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        found = re.fullmatch(r"([0-9a-fA-F]{64}) [ *](.+)", line)
+        if found is None:
+            raise FileFormatError(f"{path}: cannot read '{line[:80]}'; write it with sha256sum")
+        sums[found[2].removeprefix("./")] = found[1].lower()
+    return sums
+
+
+def _variables(files: Sequence[Path]) -> list[Variable]:
+    found = []
+    for path in files:
+        source = Source(path, path.read_bytes())
+        if not CODEC.recognises(source.data[:_HEAD]):
+            raise source.error("not a MATLAB file; copy it again")
+        found += [Variable(source, *each) for each in list_variables(source)]
+    return found
+
+
+def _pick(found: Sequence[Variable], role: Role) -> Variable:
+    """The one variable of the role's shape; of several, the one whose name has its words."""
+    fitting = [each for each in found if each.numeric and each.shape[:2] == role.shape]
+    if len(fitting) > 1:
+        fitting = [each for each in fitting if re.search(role.words, each.name.lower())]
+    if len(fitting) == 1:
+        return fitting[0]
+    every = ", ".join(f"{each.name} ({'x'.join(map(str, each.shape))})" for each in found) or "nothing"
+    files = ", ".join(dict.fromkeys(str(each.source.path) for each in found))
+    shape = "x".join(map(str, role.shape))
+    raise InputError(
+        f"{files}: the {role.what} ({shape}) was not found among the variables {every}; "
+        f"save it as an array of that shape whose name matches '{role.words}'"
+    )
+
+
+def _read(variable: Variable) -> NDArray[np.float64]:
+    return np.asarray(read_variable(variable.source, variable.name), np.float64)
+
+
+def _distances(variable: Variable) -> Map:
+    distance = _read(variable)
+    measured = distance[np.isfinite(distance) & (distance > 0)]
+    typical = float(np.median(measured)) if measured.size else 0.0
+    if not MILLIMETRES[0] < typical < MILLIMETRES[1]:
+        raise variable.source.error(
+            f"'{variable.name}' has a median of {typical:.4g}; expected distances in millimetres"
+        )
+    return distance
+
+
+def _grey(variable: Variable) -> Map:
+    """(H, W) in [0, 1]: integers by their range, floats as they are or, beyond 1, as 8 bit."""
+    pixels = read_variable(variable.source, variable.name)
+    top = np.iinfo(pixels.dtype).max if pixels.dtype.kind == "u" else 255.0 if pixels.max() > 1 else 1.0
+    grey = pixels.astype(np.float64) / float(top)
+    return np.asarray(grey.mean(axis=2) if grey.ndim == 3 else grey).clip(0.0, 1.0)
+
+
+def tofmark_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> TofmarkProtocol:
+    """The protocol from its frozen description."""
+    tof, guide = ((int(size[0]), int(size[1])) for size in (frozen["tof_size"], frozen["guide_size"]))
+    return TofmarkProtocol(**common, names=tuple(frozen["scenes"]), tof_size=tof, guide_size=guide)
