@@ -1,5 +1,6 @@
 """`primaldepth bench`: how fast kernels, networks and the renderer run on this machine."""
 
+import datetime as dt
 from dataclasses import asdict
 
 import typer
@@ -26,7 +27,8 @@ def bench(
     note(f"measuring {what} on {machine(place)}; a minute or two")
     rows = kinds[what](place)
     if as_json:
-        show_json({"machine": machine(place), "rows": [asdict(row) for row in rows]})
+        today = dt.datetime.now(dt.UTC).date().isoformat()
+        show_json({"date": today, "machine": machine(place), "rows": [asdict(row) for row in rows]})
         return
     columns = ["what", "backend", "ms", "reference ms", "speed-up", "floor ms", "MiB", "reference MiB"]
     show_table(machine(place), columns, [_line(row) for row in rows], left=2)

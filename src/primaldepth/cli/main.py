@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from primaldepth.cli import bench, data, demo, doctor, evaluate, export, methods, render, upsample
+from primaldepth.cli import bench, data, demo, doctor, evaluate, export, methods, render, train, upsample
 from primaldepth.cli.output import fail
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.version import __version__
@@ -39,6 +39,7 @@ app.command("demo")(demo.demo)
 app.command("methods")(methods.methods)
 app.command("evaluate")(evaluate.evaluate)
 app.command("render")(render.render)
+app.command("train")(train.train_command)
 app.command("export")(export.export)
 app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)

@@ -92,15 +92,33 @@ class NetworkInputs:
 
     @classmethod
     def of(cls, frame: Frame) -> "NetworkInputs":
-        """Normalised; holes filled in depth and noise, but not trusted."""
+        """Normalised by the frame itself."""
         scaling = Scaling.of(frame)
-        depth = torch.where(frame.valid, scaling.apply(frame.depth), 0.0)
-        trust = frame.valid.to(depth.dtype)
-        if frame.confidence is not None:
-            trust = torch.where(frame.valid, frame.confidence, 0.0)
-        sigma = fill_holes(relative_sigma(frame, scaling), frame.valid)
-        enlarge = Resample(frame.low_size, frame.high_size, "bilinear")
-        return cls(fill_holes(depth, frame.valid), sigma, trust, scaling, enlarge)
+        return cls.made(
+            frame.depth,
+            frame.valid,
+            relative_sigma(frame, scaling),
+            frame.confidence,
+            scaling,
+            frame.high_size,
+        )
+
+    @classmethod
+    def made(
+        cls,
+        depth: Tensor,
+        valid: Tensor,
+        sigma: Tensor,
+        confidence: Tensor | None,
+        scaling: Scaling,
+        size: tuple[int, int],
+    ) -> "NetworkInputs":
+        """Depth in its own unit, noise in the network's; holes are filled in both, but not trusted."""
+        trust = valid.to(depth.dtype) if confidence is None else torch.where(valid, confidence, 0.0)
+        scaled = torch.where(valid, scaling.apply(depth), 0.0)
+        both = fill_holes(torch.cat([scaled, sigma], dim=1), valid)
+        enlarge = Resample((int(depth.shape[2]), int(depth.shape[3])), size, "bilinear")
+        return cls(both[:, :1], both[:, 1:], trust, scaling, enlarge)
 
     def window(self, part: Window, guide: Tensor) -> tuple[Tensor, ...]:
         """Interpolated depth, noise and trust, and the intensity, of one window: (B, 1, rows, columns)."""

@@ -60,9 +60,7 @@ class DepthNet(nn.Module):
 
     def forward(self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor) -> Estimate:
         """All on the guide's grid, (B, 1, H, W): interpolated depth, its noise, trust in it, intensity."""
-        channels = [depth, sigma, guide] if self.settings.input == "s" else [depth, sigma]
-        residual, affinities = self.fcn(torch.cat(channels, dim=1))
-        first = depth + residual.float()
+        first, affinities = self.first(depth, sigma, trust, guide)
         if self.pdn is None:
             return Estimate(first, first, affinities)
         kind = depth.device.type
@@ -70,3 +68,9 @@ class DepthNet(nn.Module):
         with torch.autocast(kind, enabled=False):
             result = self.pdn(first, affinities, trust, guide, storage)
         return Estimate(result, first, affinities)
+
+    def first(self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor) -> tuple[Tensor, Tensor]:
+        """The FCN's depth and affinities alone."""
+        channels = [depth, sigma, guide] if self.settings.input == "s" else [depth, sigma]
+        residual, affinities = self.fcn(torch.cat(channels, dim=1))
+        return depth + residual.float(), affinities

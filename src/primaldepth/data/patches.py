@@ -1,0 +1,176 @@
+"""Random patches of rendered scenes, cut and varied on the device: true disparity and the image beside it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.errors import InputError
+from primaldepth.data.shards import Shards
+
+QUANTILES = (0.0, 0.05, 0.5, 0.95, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Patches:
+    """A batch of truth: what a perfect sensor and the camera see.
+
+    Args:
+        depth: (B, 1, S, S) in the unit of the chosen kind.
+        valid: (B, 1, S, S) True where something was hit.
+        guide: (B, 1, S, S) intensity in [0, 1].
+        centre: (B, 1, 1, 1) median of the whole scene, in the depth's unit.
+        spread: (B, 1, 1, 1) half the range between the scene's 5 % and 95 % quantiles.
+    """
+
+    depth: Tensor
+    valid: Tensor
+    guide: Tensor
+    centre: Tensor
+    spread: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How much patches are varied.
+
+    Args:
+        far: range from which the scene's smallest disparity is drawn, in pixels.
+        near: range from which the scene's largest disparity is drawn.
+        gamma: largest |log| of the exponent on intensity.
+        contrast: largest relative change of contrast and of brightness.
+        grain: largest standard deviation of noise added to the image.
+        turn: flips and quarter turns.
+    """
+
+    far: tuple[float, float] = (20.0, 110.0)
+    near: tuple[float, float] = (130.0, 250.0)
+    gamma: float = 0.4
+    contrast: float = 0.3
+    grain: float = 0.02
+    turn: bool = True
+
+
+class Scenes:
+    """Scenes in the memory of a device.
+
+    Inverse depth of scene i is mapped to disparities by d = far + (near - far) (1/z - low) / (high - low),
+    with low and high the scene's own extremes and far and near drawn anew for every patch: one scene shows
+    many depth ranges, and a plane stays a plane.
+
+    Args:
+        depth: (N, H, W) z in metres, 0 where nothing was hit.
+        image: (N, H, W, 3) uint8.
+    """
+
+    def __init__(self, depth: Tensor, image: Tensor) -> None:
+        if not len(depth) or depth.shape != image.shape[:3]:
+            raise InputError(
+                f"scenes: depth {tuple(depth.shape)} and image {tuple(image.shape)} do not fit; "
+                "render at least one shard"
+            )
+        self.depth, self.image = depth, image
+        self.statistics = torch.stack([_quantiles(scene) for scene in depth])
+
+    @classmethod
+    def load(
+        cls, shards: Shards, device: torch.device | str = "cpu", start: int = 0, stop: int | None = None
+    ) -> "Scenes":
+        """Some of the scenes of a folder."""
+        arrays = shards.load(device, ["depth", "image"], start=start, stop=stop)
+        return cls(arrays["depth"], arrays["image"])
+
+    def __len__(self) -> int:
+        return len(self.depth)
+
+    def draw(
+        self,
+        count: int,
+        size: int,
+        generator: torch.Generator,
+        variation: Variation,
+        kind: Literal["disparity", "z"] = "disparity",
+    ) -> Patches:
+        """`count` patches of size x size; all randomness comes from the generator, on its device.
+
+        As `kind` z, depth is in metres, multiplied by a random number between 0.7 and 1.4.
+        """
+        if size > min(self.depth.shape[1:]):
+            raise InputError(f"patch size {size} is larger than the scenes, {tuple(self.depth.shape[1:])}")
+        device = self.depth.device
+        u = torch.rand((count, 11), generator=generator, device=generator.device).to(device)
+        which = (u[:, 0] * len(self)).long().clamp_max(len(self) - 1)
+        rows, columns = (
+            _range(u[:, 1 + axis], int(self.depth.shape[1 + axis]), size, device) for axis in (0, 1)
+        )
+        at = (which[:, None, None], rows[:, :, None], columns[:, None, :])
+        depth, guide = self.depth[at][:, None], self.image[at].float().mean(-1)[:, None] / 255.0
+        valid = depth > 0
+        if kind == "z":
+            truth, centre, spread = _metric(depth, self.statistics[which], u[:, 3])
+        else:
+            truth, centre, spread = _disparity(depth, valid, self.statistics[which], u[:, 3:5], variation)
+        maps = [truth, valid, _developed(guide, u[:, 5:8], variation)]
+        if variation.turn:
+            maps = [_turned(image, u[:, 8:11] < 0.5) for image in maps]
+        if variation.grain:
+            level = variation.grain * torch.rand(
+                (count, 1, 1, 1), generator=generator, device=generator.device
+            )
+            noise = torch.randn(maps[2].shape, generator=generator, device=generator.device)
+            maps[2] = (maps[2] + (level * noise).to(device)).clamp(0.0, 1.0)
+        return Patches(maps[0], maps[1], maps[2], centre, spread)
+
+
+def _disparity(
+    depth: Tensor, valid: Tensor, statistics: Tensor, u: Tensor, variation: Variation
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Disparities, and the scene's centre and spread of them."""
+    low, q05, q50, q95, high = (column.view(-1, 1, 1, 1) for column in statistics.T)
+    far, near = (
+        (a + (b - a) * u[:, k]).view(-1, 1, 1, 1) for k, (a, b) in enumerate((variation.far, variation.near))
+    )
+    slope = (near - far) / (high - low).clamp_min(1e-6)
+    inverse = torch.where(valid, 1.0 / torch.where(valid, depth, 1.0), low)
+    spread = 0.5 * slope * (q95 - q05)
+    return far + slope * (inverse - low), far + slope * (q50 - low), torch.maximum(spread, 1e-2 * near)
+
+
+def _metric(depth: Tensor, statistics: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Depth in metres, and the scene's centre and spread of it."""
+    _, q05, q50, q95, _ = (column.view(-1, 1, 1, 1).clamp_min(1e-6) for column in statistics.T)
+    factor = (0.7 * 2.0**u).view(-1, 1, 1, 1)
+    centre = factor / q50
+    return depth * factor, centre, torch.maximum(0.5 * factor * (1.0 / q05 - 1.0 / q95), 1e-2 * centre)
+
+
+def _quantiles(depth: Tensor) -> Tensor:
+    """Of inverse depth where something was hit: smallest, 5 %, middle, 95 %, largest."""
+    inverse: Tensor = 1.0 / depth[depth > 0]
+    if not inverse.numel():
+        return depth.new_tensor([0.0, 0.25, 0.5, 0.75, 1.0])
+    few = inverse[:: 1 + inverse.numel() // 2**20]
+    return torch.quantile(few, inverse.new_tensor(QUANTILES))
+
+
+def _range(u: Tensor, length: int, size: int, device: torch.device) -> Tensor:
+    start = (u * (length - size + 1)).long().clamp_max(length - size)
+    return start[:, None] + torch.arange(size, device=device)
+
+
+def _developed(guide: Tensor, u: Tensor, variation: Variation) -> Tensor:
+    """Another exposure of the same picture: contrast (g^gamma - 1/2) + 1/2 + brightness, clipped."""
+    gamma, contrast, bright = ((2.0 * column - 1.0).view(-1, 1, 1, 1) for column in u.T)
+    bent = torch.pow(guide.clamp_min(1e-4), torch.exp(variation.gamma * gamma))
+    changed = (bent - 0.5) * (1.0 + variation.contrast * contrast) + 0.5 + 0.5 * variation.contrast * bright
+    return changed.clamp(0.0, 1.0)
+
+
+def _turned(image: Tensor, choices: Tensor) -> Tensor:
+    """Flipped each way and transposed, image by image."""
+    across, down, over = (column.view(-1, 1, 1, 1) for column in choices.T)
+    image = torch.where(across, image.flip(-1), image)
+    image = torch.where(down, image.flip(-2), image)
+    turned: Tensor = torch.where(over, image.mT, image)
+    return turned

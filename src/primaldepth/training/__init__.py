@@ -1,0 +1,1 @@
+"""Training: recipes, losses, the loop, and checkpoints that survive a kill."""

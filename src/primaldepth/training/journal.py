@@ -1,0 +1,86 @@
+"""What a run leaves to read: lines of JSON, and TensorBoard's files where that is installed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from primaldepth.io.atomic import write_bytes
+from primaldepth.networks import DepthNet
+from primaldepth.networks.unrolled import COEFFICIENTS
+from primaldepth.training.validation import Seen
+
+LOG = "log.jsonl"
+SHOWN = 3
+
+
+class Journal:
+    """Appends to RUN/log.jsonl and RUN/tensorboard/.
+
+    Args:
+        folder: of the run.
+        steps: lines of later steps are dropped: the run goes on from there.
+    """
+
+    def __init__(self, folder: Path, steps: int) -> None:
+        self._path = folder / LOG
+        kept = [line for line in _lines(self._path) if line.get("total_step", 0) <= steps]
+        write_bytes(self._path, "".join(json.dumps(line) + "\n" for line in kept).encode())
+        self._board = _board(folder / "tensorboard", steps)
+
+    def write(self, total_step: int, **values: Any) -> None:
+        """One line; numbers also go to TensorBoard."""
+        with self._path.open("a") as file:
+            file.write(json.dumps({"total_step": total_step, **values}) + "\n")
+        if self._board is not None:
+            for name, value in values.items():
+                if isinstance(value, float):
+                    self._board.add_scalar(name, value, total_step)
+
+    def show(self, total_step: int, net: DepthNet, seen: list[Seen]) -> None:
+        """Coefficients of every iteration, and pictures of a few results with their errors."""
+        if self._board is None:
+            return
+        if net.pdn is not None:
+            rows = net.pdn.coefficients.detach().cpu()
+            for name, column in zip(COEFFICIENTS, rows.T, strict=True):
+                for iteration, value in enumerate(column.tolist()):
+                    self._board.add_scalar(f"coefficients/{name}/{iteration:02d}", value, total_step)
+        for one in seen[:SHOWN]:
+            self._board.add_image(f"{one.look.group}/{one.look.name}", _picture(one), total_step)
+
+    def close(self) -> None:
+        """Flush."""
+        if self._board is not None:
+            self._board.close()
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """Whole lines of a log; a kill may have cut the last one."""
+    found = []
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return found
+
+
+def _board(folder: Path, steps: int) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(folder), purge_step=steps + 1)
+
+
+def _picture(one: Seen) -> np.ndarray[Any, Any]:
+    """(3, H, 2 W): the result beside four times its error, both in greys of the truth's range."""
+    known, truth = one.look.known[0, 0].cpu(), one.look.truth[0, 0].cpu()
+    depth = one.depth[0, 0].float().cpu()
+    low, high = truth[known].min(), truth[known].max()
+    scale = (high - low).clamp_min(1e-6)
+    error = ((depth - truth).abs() * known * 4.0 / scale).clamp(0, 1)
+    grey = np.concatenate([((depth - low) / scale).clamp(0, 1).numpy(), error.numpy()], axis=1)
+    return np.repeat(grey[None], 3, axis=0)

@@ -1,0 +1,94 @@
+"""What training minimises: functions of the error in units of the benchmark, by name."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.functional import max_pool2d
+
+from primaldepth.core.errors import InputError
+from primaldepth.operators.pairwise import Offset, PairwiseDifference
+
+
+class Loss(Protocol):
+    """Mean over the valid pixels of a penalty of the error."""
+
+    def __call__(self, error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
+        """(B, 1, H, W) error, mask and truth, all in one unit -> a number."""
+        ...
+
+
+LOSSES: dict[str, Loss] = {}
+
+
+def register_loss(name: str) -> Callable[[Loss], Loss]:
+    """Give a loss of one's own a name for recipes."""
+
+    def add(loss: Loss) -> Loss:
+        if name in LOSSES:
+            raise InputError(f"loss '{name}' exists; choose another name")
+        LOSSES[name] = loss
+        return loss
+
+    return add
+
+
+def get_loss(name: str) -> Loss:
+    """The loss of that name."""
+    if name not in LOSSES:
+        raise InputError(f"loss '{name}' is not one of {', '.join(LOSSES)}")
+    return LOSSES[name]
+
+
+def masked_mean(values: Tensor, valid: Tensor) -> Tensor:
+    """Mean where valid; 0 if that is nowhere."""
+    return torch.where(valid, values, 0.0).sum() / valid.sum().clamp_min(1)
+
+
+@register_loss("l2")
+def l2(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
+    """Mean of e^2: the square of the benchmark's RMSE."""
+    return masked_mean(error.square(), valid)
+
+
+@register_loss("l1")
+def l1(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
+    """Mean of |e|."""
+    return masked_mean(error.abs(), valid)
+
+
+@register_loss("huber")
+def huber(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
+    """Mean of e^2 / 2 up to |e| = 1, then |e| - 1/2."""
+    size = error.abs()
+    return masked_mean(torch.where(size < 1.0, 0.5 * error.square(), size - 0.5), valid)
+
+
+@register_loss("charbonnier")
+def charbonnier(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
+    """Mean of sqrt(e^2 + 0.1^2)."""
+    return masked_mean((error.square() + 0.01).sqrt(), valid)
+
+
+@register_loss("edge-l2")
+def edge_l2(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
+    """Mean of (1 + 3 m) e^2 with m = 1 where the truth varies by more than 2 within 5x5 pixels."""
+    varies = max_pool2d(truth, 5, 1, 2) + max_pool2d(-truth, 5, 1, 2) > 2.0
+    return masked_mean((1.0 + 3.0 * varies) * error.square(), valid)
+
+
+def affinity_loss(affinities: Tensor, truth: Tensor, valid: Tensor, offsets: tuple[Offset, ...]) -> Tensor:
+    """Huber distance (kink at 0.1) of |a| from |u(x) - u(y)| of the truth, over the pairs that stay inside.
+
+    Args:
+        affinities: (B, N, H, W) in normalised units.
+        truth: (B, 1, H, W) in normalised units.
+        valid: (B, 1, H, W).
+        offsets: of the N pairs.
+    """
+    K = PairwiseDifference((int(truth.shape[2]), int(truth.shape[3])), offsets)
+    known = valid.to(truth.dtype)
+    both = known.expand_as(affinities) - K(known).abs() > 0.5
+    gap = (affinities.float().abs() - K(truth).abs()).abs() / 0.1
+    return masked_mean(torch.where(gap < 1.0, 0.5 * gap.square(), gap - 0.5), both)

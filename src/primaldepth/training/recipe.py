@@ -1,0 +1,215 @@
+"""Recipes: everything that fixes a training run, as TOML files that may extend each other."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from primaldepth.core.errors import InputError
+from primaldepth.core.settings import Settings
+from primaldepth.data.patches import Variation
+from primaldepth.networks import NetworkSettings
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Range = tuple[Positive, Positive]
+
+
+class DataRecipe(Settings):
+    """How patches are varied and degraded.
+
+    Args:
+        sensor: of `data.sensors`.
+        noise: range of the factor on the sensor's noise, drawn log-uniformly for each patch.
+        far: range of the scene's smallest disparity.
+        near: range of the scene's largest disparity.
+        jitter: largest relative change of the spread and shift of the centre that normalise a patch:
+            a patch is normalised by its scene, which the frame's samples only estimate.
+        held_out: scenes at the end of the folder that are never trained on.
+    """
+
+    sensor: str = "middlebury-noisy-v1"
+    noise: Range = (1.0, 1.0)
+    far: Range = (20.0, 110.0)
+    near: Range = (130.0, 250.0)
+    gamma: NotNegative = 0.4
+    contrast: NotNegative = 0.3
+    grain: NotNegative = 0.02
+    turn: bool = True
+    jitter: NotNegative = 0.1
+    held_out: Annotated[int, Field(ge=0)] = 16
+
+    @property
+    def variation(self) -> Variation:
+        """For `Scenes.draw`."""
+        names = ("far", "near", "gamma", "contrast", "grain", "turn")
+        return Variation(**{name: getattr(self, name) for name in names})
+
+
+class StageRecipe(Settings):
+    """One stage of training.
+
+    Args:
+        part: "fcn" trains the FCN on its own output, "joint" FCN and primal-dual part on the result, "pdn"
+            the primal-dual part alone on the fixed FCN.
+        steps: of the optimiser.
+        batch: patches in a step.
+        patch: side of a patch; a multiple of the scale.
+        optimiser: "adamw", or "sgd" with momentum 0.9.
+        rate: largest learning rate.
+        schedule: "cosine" to zero, "constant", or "steps": halved at half, a fifth of that at 5/6.
+        warmup: steps of linear growth of the rate.
+        decay: weight decay of the convolutions.
+        clip: of the gradient: its norm for adamw, each value for sgd.
+        loss: name, on the result.
+        first: weight of the same loss on the FCN's output, in stage joint.
+        affinity: weight of the affinity loss.
+        rate_pdn: factor on the rate for the primal-dual coefficients.
+        ema: decay of the averaged weights that are validated and kept; 0 keeps the last ones.
+        save_as: name under which the stage's weights are written at its end.
+    """
+
+    part: Literal["fcn", "joint", "pdn"]
+    steps: Count
+    batch: Count = 64
+    patch: Annotated[int, Field(ge=16)] = 128
+    optimiser: Literal["adamw", "sgd"] = "adamw"
+    rate: Positive = 1e-3
+    schedule: Literal["cosine", "constant", "steps"] = "cosine"
+    warmup: Annotated[int, Field(ge=0)] = 100
+    decay: NotNegative = 1e-4
+    clip: Positive = 1.0
+    loss: str = "l2"
+    first: NotNegative = 0.0
+    affinity: NotNegative = 0.0
+    rate_pdn: Positive = 1.0
+    ema: Annotated[float, Field(ge=0, lt=1)] = 0.999
+    save_as: str | None = None
+
+
+class ValidationRecipe(Settings):
+    """What is looked at while training.
+
+    Args:
+        every: steps; 0 validates only at the end of each stage.
+        protocols: of `evaluation`; those whose data is missing are left out, with a word.
+        patience: validations without improvement after which a stage ends; 0 never.
+    """
+
+    every: Annotated[int, Field(ge=0)] = 1000
+    protocols: tuple[str, ...] = ("middlebury-2006",)
+    patience: Annotated[int, Field(ge=0)] = 0
+
+
+class Recipe(Settings):
+    """A whole training run.
+
+    Args:
+        start: weights to start from, a path; None starts from nothing.
+        precision: of the convolutions.
+        accumulate: batches whose gradients are added up before a step; each step sees `batch` patches.
+        on_nan: "stop" saves the batch and stops, "skip" leaves the step out and says so.
+        checkpoint_every: steps.
+    """
+
+    name: str = Field(min_length=1)
+    scale: Literal[1, 2, 4, 8, 16]
+    seed: Annotated[int, Field(ge=0)] = 0
+    net: NetworkSettings = NetworkSettings()
+    data: DataRecipe = DataRecipe()
+    stages: Annotated[tuple[StageRecipe, ...], Field(min_length=1)]
+    validation: ValidationRecipe = ValidationRecipe()
+    start: str | None = None
+    precision: Literal["fp32", "bf16"] = "bf16"
+    accumulate: Count = 1
+    on_nan: Literal["stop", "skip"] = "stop"
+    checkpoint_every: Count = 1000
+
+
+def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
+    """The recipe of a TOML file, what it extends below it, and `a.b=value` changes above it."""
+    values = _extended(path, ())
+    for change in changes:
+        _change(values, change)
+    return Recipe.parse(_checked(values, str(path)), str(path))
+
+
+def _extended(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
+    path = path.resolve()
+    if path in seen:
+        raise InputError(f"{path}: extends itself by way of {seen[-1].name}")
+    try:
+        values = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as TOML ({error})") from error
+    base = values.pop("extends", None)
+    if base is None:
+        return values
+    if not isinstance(base, str):
+        raise InputError(f"{path}: 'extends' must be the name of a file")
+    return _merged(_extended(path.parent / base, (*seen, path)), values)
+
+
+def _merged(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables are merged key by key; everything else, lists too, is replaced."""
+    result = dict(below)
+    for key, value in above.items():
+        old = result.get(key)
+        result[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return result
+
+
+def _change(values: dict[str, Any], change: str) -> None:
+    key, equals, text = change.partition("=")
+    if not equals or not key:
+        raise InputError(f"--set {change}: expected KEY=VALUE, such as stages.0.steps=100")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *path, last = key.split(".")
+    place: Any = values
+    for part in path:
+        place = _step_into(place, part, change)
+    if isinstance(place, list):
+        place[_index(place, last, change)] = value
+    else:
+        place[last] = value
+
+
+def _step_into(place: Any, part: str, change: str) -> Any:
+    if isinstance(place, list):
+        return place[_index(place, part, change)]
+    found = place.setdefault(part, {})
+    if not isinstance(found, dict | list):
+        raise InputError(f"--set {change}: '{part}' is a value, not a table")
+    return found
+
+
+def _index(place: list[Any], part: str, change: str) -> int:
+    if not part.isdecimal() or int(part) >= len(place):
+        raise InputError(f"--set {change}: '{part}' is not one of the {len(place)} entries, 0 and on")
+    return int(part)
+
+
+def _checked(values: dict[str, Any], where: str) -> dict[str, Any]:
+    """Name the nearest key in nested tables too."""
+    nested: dict[str, type[Settings]] = {
+        "net": NetworkSettings,
+        "data": DataRecipe,
+        "validation": ValidationRecipe,
+    }
+    for key, kind in nested.items():
+        if isinstance(values.get(key), dict):
+            values = {**values, key: kind.parse(values[key], f"{where}: {key}")}
+    stages = values.get("stages")
+    if isinstance(stages, list):
+        parsed = [
+            StageRecipe.parse(stage, f"{where}: stages.{n}") if isinstance(stage, dict) else stage
+            for n, stage in enumerate(stages)
+        ]
+        values = {**values, "stages": tuple(parsed)}
+    return values

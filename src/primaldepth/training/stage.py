@@ -1,0 +1,112 @@
+"""One stage: which weights learn, from which loss, at which rate."""
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from primaldepth.core.errors import InputError
+from primaldepth.networks import DepthNet
+from primaldepth.operators.pairwise import half_window
+from primaldepth.training.losses import affinity_loss, get_loss
+from primaldepth.training.recipe import StageRecipe
+
+MOMENTUM = 0.9
+
+
+class StageLoss(nn.Module):
+    """Batch -> loss, as a module, so that it can be wrapped for several processes."""
+
+    def __init__(self, net: DepthNet, stage: StageRecipe) -> None:
+        super().__init__()
+        if stage.part != "fcn" and net.pdn is None:
+            raise InputError(f"stage '{stage.part}' trains a primal-dual part, but net.iterations is 0")
+        self.net, self.stage, self.loss = net, stage, get_loss(stage.loss)
+        self.offsets = half_window(net.settings.window)
+        net.fcn.requires_grad_(stage.part != "pdn")
+        if net.pdn is not None:
+            net.pdn.requires_grad_(stage.part != "fcn")
+
+    def forward(self, maps: tuple[Tensor, ...], truth: Tensor, valid: Tensor, unit: Tensor) -> Tensor:
+        """The stage's loss; see `Batch` for the arguments. Errors are in the unit of the benchmark."""
+        stage = self.stage
+
+        def penalty(estimate: Tensor) -> Tensor:
+            return self.loss((estimate - truth) * unit, valid, truth * unit)
+
+        if stage.part == "fcn":
+            first, affinities = self.net.first(*maps)
+            total = penalty(first)
+        else:
+            estimate = self.net(*maps)
+            first, affinities = estimate.first, estimate.affinities
+            total = penalty(estimate.depth)
+            if stage.first:
+                total = total + stage.first * penalty(first)
+        if stage.affinity:
+            total = total + stage.affinity * affinity_loss(affinities, truth, valid, self.offsets)
+        return total
+
+
+def make_optimiser(net: DepthNet, stage: StageRecipe) -> torch.optim.Optimizer:
+    """Kernels decay, biases and primal-dual coefficients do not; the latter have a rate of their own."""
+    kernels = [p for p in net.fcn.parameters() if p.requires_grad and p.ndim > 1]
+    biases = [p for p in net.fcn.parameters() if p.requires_grad and p.ndim == 1]
+    solver = [p for p in net.pdn.parameters() if p.requires_grad] if net.pdn is not None else []
+    groups = [
+        {"params": kernels, "weight_decay": stage.decay, "share": 1.0},
+        {"params": biases, "weight_decay": 0.0, "share": 1.0},
+        {"params": solver, "weight_decay": 0.0, "share": stage.rate_pdn},
+    ]
+    groups = [group for group in groups if group["params"]]
+    if stage.optimiser == "sgd":
+        return torch.optim.SGD(groups, lr=stage.rate, momentum=MOMENTUM)
+    return torch.optim.AdamW(groups, lr=stage.rate, betas=(0.9, 0.99))
+
+
+def rate_at(stage: StageRecipe, step: int) -> float:
+    """Learning rate of a step, 0 and on."""
+    grown = min(1.0, (step + 1) / (stage.warmup + 1))
+    done = step / stage.steps
+    if stage.schedule == "cosine":
+        return stage.rate * grown * 0.5 * (1.0 + math.cos(math.pi * done))
+    if stage.schedule == "steps":
+        return stage.rate * grown * (1.0 if done < 0.5 else 0.5 if done < 5 / 6 else 0.1)
+    return stage.rate * grown
+
+
+def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
+    """Of all groups, each with its share."""
+    for group in optimiser.param_groups:
+        group["lr"] = rate * group["share"]
+
+
+def clip_gradient(parameters: Iterable[nn.Parameter], stage: StageRecipe) -> Tensor:
+    """Limit the norm (adamw) or every value (sgd, as in the paper); the norm before."""
+    own = [p for p in parameters if p.grad is not None]
+    if stage.optimiser == "adamw":
+        return nn.utils.clip_grad_norm_(own, stage.clip)
+    norm = nn.utils.get_total_norm([p.grad for p in own if p.grad is not None])
+    nn.utils.clip_grad_value_(own, stage.clip)
+    return norm
+
+
+class Average:
+    """Exponentially averaged weights: a <- a + (1 - decay) (w - a), with a shorter memory at the start."""
+
+    def __init__(self, net: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.weights = {name: value.detach().clone() for name, value in net.state_dict().items()}
+
+    def update(self, net: nn.Module, step: int) -> None:
+        """After a step."""
+        decay = min(self.decay, (1 + step) / (10 + step))
+        own = [self.weights[name] for name in self.weights]
+        new = [value.detach() for value in net.state_dict().values()]
+        torch._foreach_lerp_(own, new, 1.0 - decay)
+
+
+def average_of(net: nn.Module, stage: StageRecipe) -> Average | None:
+    """None where the last weights are kept."""
+    return Average(net, stage.ema) if stage.ema else None

@@ -1,0 +1,121 @@
+"""Looking at a network while it learns: on frozen protocols, and on scenes held out from training."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Frame
+from primaldepth.core.seeds import generator
+from primaldepth.data.noise import noise_map
+from primaldepth.data.patches import Scenes, Variation
+from primaldepth.data.sensors import sensor
+from primaldepth.evaluation.protocols import get_protocol
+from primaldepth.methods.network import Network
+from primaldepth.networks import DepthNet
+from primaldepth.training.recipe import Recipe
+
+HELD_OUT = "held-out"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """One frame with its truth."""
+
+    group: str
+    name: str
+    frame: Frame
+    truth: Tensor
+    known: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What the network made of one frame."""
+
+    look: Look
+    depth: Tensor
+    rmse: float
+
+
+class Validator:
+    """Scores networks; frames stay on the device.
+
+    Args:
+        recipe: names protocols, scale and sensor.
+        held_out: scenes that are not trained on, or None.
+        data: folder of the protocols.
+        device: where the network runs.
+    """
+
+    def __init__(
+        self, recipe: Recipe, held_out: Scenes | None, data: Path | None, device: torch.device
+    ) -> None:
+        self.missing: list[str] = []
+        self.looks: list[Look] = []
+        self._precision = torch.bfloat16 if recipe.precision == "bf16" else torch.float32
+        for name in recipe.validation.protocols:
+            try:
+                self.looks += _protocol_looks(name, recipe.scale, data, device)
+            except InputError as error:
+                self.missing.append(str(error))
+        if held_out is not None:
+            self.looks += _held_out_looks(held_out, recipe)
+
+    def see(self, net: DepthNet) -> Iterator[Seen]:
+        """The network's result on every frame."""
+        half = self._precision if next(net.parameters()).is_cuda else torch.float32
+        method = Network("net", net.eval(), precision=half)
+        for look in self.looks:
+            depth = method(look.frame).depth
+            error = torch.where(look.known, depth - look.truth, 0.0)
+            rmse = (error.square().sum() / look.known.sum()).sqrt()
+            yield Seen(look, depth, float(rmse))
+        net.train()
+
+
+def summary(seen: list[Seen]) -> dict[str, float]:
+    """Mean RMSE of each group."""
+    groups = dict.fromkeys(one.look.group for one in seen)
+    return {
+        group: sum(one.rmse for one in seen if one.look.group == group)
+        / sum(one.look.group == group for one in seen)
+        for group in groups
+    }
+
+
+def selection_score(scores: dict[str, float]) -> float | None:
+    """The number that checkpoints are chosen by: the mean over the protocols, else the held-out scenes."""
+    real = [value for group, value in scores.items() if group != HELD_OUT]
+    return sum(real) / len(real) if real else scores.get(HELD_OUT)
+
+
+def _protocol_looks(name: str, scale: int, data: Path | None, device: torch.device) -> list[Look]:
+    if name == "noisy-middlebury":
+        raise InputError("noisy-middlebury is the benchmark: validate on middlebury-2006")
+    protocol = get_protocol(name)
+    cases = [protocol.load(data, scene, scale) for scene in protocol.scenes]
+    return [
+        Look(name, case.scene, case.frame.to(device), case.truth.to(device), case.known.to(device))
+        for case in cases
+    ]
+
+
+def _held_out_looks(scenes: Scenes, recipe: Recipe) -> list[Look]:
+    """Whole scenes, degraded by the recipe's sensor with fixed seeds."""
+    camera = sensor(recipe.data.sensor, scale=recipe.scale)
+    size = min(int(side) for side in scenes.depth.shape[1:]) // recipe.scale * recipe.scale
+    still = Variation(recipe.data.far, recipe.data.near, 0.0, 0.0, 0.0, False)
+    looks = []
+    for index in range(len(scenes)):
+        one = Scenes(scenes.depth[index : index + 1], scenes.image[index : index + 1])
+        random = generator("held-out", index)
+        patch = one.draw(1, size, random, still, "disparity" if camera.kind == "disparity" else "z")
+        samples = camera(patch.depth, patch.valid, generator=random)
+        sigma = noise_map(samples.sigma, samples.depth, samples.valid)
+        frame = Frame(samples.depth, samples.valid, patch.guide, samples.confidence, sigma)
+        looks.append(Look(HELD_OUT, f"scene {index}", frame, patch.depth, patch.valid))
+    return looks
