@@ -164,7 +164,7 @@ def _developed(guide: Tensor, u: Tensor, variation: Variation) -> Tensor:
     gamma, contrast, bright = ((2.0 * column - 1.0).view(-1, 1, 1, 1) for column in u.T)
     bent = torch.pow(guide.clamp_min(1e-4), torch.exp(variation.gamma * gamma))
     changed = (bent - 0.5) * (1.0 + variation.contrast * contrast) + 0.5 + 0.5 * variation.contrast * bright
-    return changed.clamp(0.0, 1.0)
+    return torch.clamp(changed, 0.0, 1.0)
 
 
 def _turned(image: Tensor, choices: Tensor) -> Tensor:
