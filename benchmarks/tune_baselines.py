@@ -46,7 +46,9 @@ def score(name: str, options: Mapping[str, Any], cases: Sequence[Case]) -> float
     return geometric_mean([rmse(method(frame).depth, truth, known) for frame, truth, known in cases])
 
 
-def tune(name: str, keys: Sequence[str], options: dict[str, Any], cases: Mapping[int, list[Case]], trials: int) -> None:
+def tune(
+    name: str, keys: Sequence[str], options: dict[str, Any], cases: Mapping[int, list[Case]], trials: int
+) -> None:
     """One parent, one child; the width grows with success and shrinks without."""
     best, best_score, width = options, math.inf, 0.3
     for trial in range(trials + 1):

@@ -32,7 +32,7 @@ class Barron16Settings(Settings):
     decay: NotNegative = 1.0
     floor: Positive = 0.01
     shifts: Count = 4
-    rounds: Count = 1
+    rounds: Count = 2
     iterations: Count = 150
     tolerance: NotNegative = 1e-3
     sensor: Kernel = "bicubic"
@@ -107,12 +107,13 @@ class Barron16:
         q = self.settings
         mu = q.smoothness * data.scale**-q.decay
         smoothers = [Smoother.of(guide, q, shift / q.shifts) for shift in range(q.shifts)]
-        target, trust = spread(data.f, data.lam, data.start)
+        weight = data.lam * data.sigma  # c / sigma: inverse variances let near samples flood far ones
+        target, trust = spread(data.f, weight, data.start)
         trust = trust + q.floor * trust.mean()
         u = data.start
         for round_ in range(q.rounds):
             if round_ > 0:
-                missed, _ = spread(data.f - data.A(u), data.lam, torch.zeros_like(u))
+                missed, _ = spread(data.f - data.A(u), weight, torch.zeros_like(u))
                 target = u + missed
             u = torch.stack([each.solve(target, trust, u, mu, q) for each in smoothers]).mean(dim=0)
         return u

@@ -20,12 +20,14 @@ class SampledDepth:
     Args:
         f: (B, 1, h, w) centred depth; 0 where invalid.
         lam: (B, 1, h, w) inverse variance times confidence; 0 where invalid.
+        sigma: (B, 1, h, w) noise of the samples, about 1.
         start: (B, 1, H, W) holes filled, bilinear.
         A: from the guide's grid to the samples'.
     """
 
     f: Tensor
     lam: Tensor
+    sigma: Tensor
     start: Tensor
     A: Resample
     normal: Normalised
@@ -39,12 +41,13 @@ class SampledDepth:
         trusted = (lam > 0).flatten(1).any(dim=1).view(-1, 1, 1, 1)
         lam = torch.where(trusted, lam, frame.valid.to(lam.dtype))  # no trust at all: equal trust
         start = resample(fill_holes(normal.depth, lam > 0), frame.high_size, "bilinear")
-        return cls(normal.depth, lam, start, Resample(frame.high_size, frame.low_size, sensor), normal)
+        A = Resample(frame.high_size, frame.low_size, sensor)
+        return cls(normal.depth, lam, normal.sigma, start, A, normal)
 
     def image(self, index: int) -> "SampledDepth":
         """One image of the batch, with its maps only."""
-        f, lam, start = (each[index : index + 1] for each in (self.f, self.lam, self.start))
-        return SampledDepth(f, lam, start, self.A, self.normal)
+        maps = (each[index : index + 1] for each in (self.f, self.lam, self.sigma, self.start))
+        return SampledDepth(*maps, self.A, self.normal)
 
     @property
     def scale(self) -> float:

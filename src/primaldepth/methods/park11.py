@@ -15,28 +15,32 @@ from primaldepth.operators.pairwise import Offset, half_window
 from primaldepth.operators.pairwise.reference import ends
 from primaldepth.operators.resampling import Kernel
 from primaldepth.variational.affinities import smooth
+from primaldepth.variational.conjugate_gradients import LinearSolution
 from primaldepth.variational.models import Count, NotNegative, Positive, Window
 from primaldepth.variational.quadratic import PairedQuadratic
 
 
 class Park11Settings(Settings):
-    """E(u) = sum c / sigma^2 (A u - f)^2 + mu (sum over 8 neighbours w (u(x) - u(y))^2 + reach sum over the window k (u(x) - u(y))^2).
+    """E(u) = sum c / sigma^2 (A u - f)^2 + mu sum over pairs (w + reach k) s (u(x) - u(y))^2.
 
-    w = colour / sqrt(1 + e^2),       colour = exp(-|g(x) - g(y)|^2 / (2 contrast^2))
-    k = exp(-|P(x) - P(y)|^2 / (2 patch^2)) exp(-d' J d / (2 structure^2)),  d = y - x
+    w = exp(-|g(x) - g(y)|^2 / (2 contrast^2)) / sqrt(1 + e^2)              of 8 neighbours
+    k = exp(-|P(x) - P(y)|^2 / (2 patch^2) - d' J d / (2 structure^2))      of a window, d = y - x
+    s = 1 / (1 + |v(x) - v(y)|^2 / step^2)                                  1 in the first round
 
-    e: mean edge strength of the two pixels over `edge`; |P(x) - P(y)|^2: mean squared difference
-    of 3x3 patches; J: mean structure tensor of the two. All weights at least `floor`;
-    mu = smoothness scale^-decay for samples `scale` pixels apart; depth in units of the noise.
+    e: edge strength of the two pixels over `edge`; P: 3x3 patches; J: structure tensor; v: the
+    depth of the round before. w + reach k is at least `floor`; mu = smoothness scale^-decay for
+    samples `scale` pixels apart; depth in units of the noise.
     """
 
-    smoothness: Positive = 1.0
-    decay: NotNegative = 0.5
-    reach: Positive = 0.1
-    contrast: Positive = 0.05
-    edge: Positive = 0.03
-    patch: Positive = 0.05
-    structure: Positive = 0.1
+    smoothness: Positive = 5.0
+    decay: NotNegative = 1.0
+    reach: Positive = 0.05
+    contrast: Positive = 0.06
+    edge: Positive = 0.04
+    patch: Positive = 0.08
+    structure: Positive = 0.2
+    step: Positive = 0.5
+    rounds: Count = 3
     floor: Positive = 1e-3
     window: Window = 7
     iterations: Count = 100
@@ -75,7 +79,7 @@ def pair_weights(guide: Tensor, offsets: Sequence[Offset], settings: Park11Setti
     out = guide.new_empty((guide.shape[0], len(offsets), *guide.shape[2:]))
     for k, (dy, dx) in enumerate(offsets):
         squares = squared_differences(guide, (dy, dx))
-        across = torch.tensor([dy * dy, 2 * dy * dx, dx * dx]).to(J).view(1, 3, 1, 1)
+        across = J.new_tensor([dy * dy, 2 * dy * dx, dx * dx]).view(1, 3, 1, 1)
         turn = (across * (J + partner(J, (dy, dx)))).sum(dim=1, keepdim=True) / 2
         patch = avg_pool2d(squares, 3, 1, 1, count_include_pad=False)
         weight = q.reach * torch.exp(-patch / (2 * q.patch**2) - turn / (2 * q.structure**2))
@@ -86,6 +90,12 @@ def pair_weights(guide: Tensor, offsets: Sequence[Offset], settings: Park11Setti
     return out
 
 
+def keep_steps(w: Tensor, offsets: Sequence[Offset], depth: Tensor, step: float) -> Tensor:
+    """W s: pairs on two sides of a step of the depth (B, 1, H, W) hold less."""
+    parts = [1 + squared_differences(depth, offset) / step**2 for offset in offsets]
+    return w / torch.cat(parts, dim=1)
+
+
 @dataclass(frozen=True, slots=True)
 class Park11:
     """The minimiser of the energy, by conjugate gradients."""
@@ -94,11 +104,19 @@ class Park11:
     name: str = "park11"
 
     def __call__(self, frame: Frame) -> Prediction:
-        """Solve one linear system."""
+        """Solve one linear system per round."""
         q, offsets = self.settings, half_window(self.settings.window)
         with torch.no_grad():
             data = SampledDepth.of(frame, q.sensor)
             w = pair_weights(frame.guide, offsets, q).mul_(q.smoothness * data.scale**-q.decay)
-            energy = PairedQuadratic(data.f, data.lam, w, offsets, data.A)
-            found = energy.minimise(data.start, iterations=q.iterations, tolerance=q.tolerance)
+            found = self._solve(data, w, offsets, data.start)
+            for _ in range(q.rounds - 1):
+                found = self._solve(data, keep_steps(w, offsets, found.u, q.step), offsets, found.u)
             return data.prediction(frame, found)
+
+    def _solve(
+        self, data: SampledDepth, w: Tensor, offsets: Sequence[Offset], start: Tensor
+    ) -> LinearSolution:
+        q = self.settings
+        energy = PairedQuadratic(data.f, data.lam, w, offsets, data.A)
+        return energy.minimise(start, iterations=q.iterations, tolerance=q.tolerance)

@@ -1,0 +1,29 @@
+"""One noisy scene with an edge that the guide knows, for the tests of single methods."""
+
+import torch
+
+from primaldepth.core.frame import Frame
+
+
+def noisy_step(scale=4, size=(32, 32), sigma=0.1, seed=0):
+    """Truth: 2 left of a slanted edge, 3 right of it; the guide has the same edge."""
+    y, x = torch.meshgrid(torch.arange(size[0]), torch.arange(size[1]), indexing="ij")
+    right = (x > 0.3 * size[1] + 0.3 * y).float()[None, None]
+    truth, guide = 2.0 + right, (0.2 + 0.6 * right).expand(1, 3, *size).contiguous()
+    low = truth.unfold(2, scale, scale).unfold(3, scale, scale).mean(dim=(-2, -1))
+    depth = low + sigma * torch.randn(low.shape, generator=torch.Generator().manual_seed(seed))
+    frame = Frame(depth, torch.ones_like(depth, dtype=torch.bool), guide, sigma=torch.full_like(depth, sigma))
+    return frame, truth
+
+
+def with_hole(frame, side=10, corner=(2, 2)):
+    """The frame with a square of samples missing; their values are NaN."""
+    valid, depth = frame.valid.clone(), frame.depth.clone()
+    rows, columns = (slice(start, start + side) for start in corner)
+    valid[..., rows, columns] = False
+    depth[..., rows, columns] = torch.nan
+    return Frame(depth, valid, frame.guide, sigma=frame.sigma)
+
+
+def rmse(depth, truth):
+    return float((depth - truth).square().mean().sqrt())
