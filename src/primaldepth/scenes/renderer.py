@@ -96,6 +96,7 @@ class VectorStage:
         self.scene = self._empty_scene()
         self.parameters = self.mi.traverse(self.scene)
         self.data: Any = None  # shading.Data once a scene is loaded
+        self._atlas: Any = None  # one texture for all scenes: a driver takes long to make one
 
     def load(self, packed: Packed) -> None:
         """Overwrite all buffers with the packed scene."""
@@ -157,7 +158,12 @@ class VectorStage:
         """SRGB bytes as linear floats; looked up on the device, so that only bytes travel there."""
         mi, dr = self.mi, self.dr
         codes = mi.UInt32(mi.UInt8(image.ravel()))
-        return mi.Texture2f(mi.TensorXf(dr.gather(mi.Float, self.table, codes), shape=image.shape))
+        pixels = mi.TensorXf(dr.gather(mi.Float, self.table, codes), shape=image.shape)
+        if self._atlas is None:
+            self._atlas = mi.Texture2f(pixels)
+        else:
+            self._atlas.set_tensor(pixels)
+        return self._atlas
 
     def _empty_scene(self) -> Any:
         mi = self.mi
