@@ -75,7 +75,7 @@ class ProtocolFacts(SphinxDirective):
             ["scenes", ", ".join(protocol.scenes)],
             ["scales", ", ".join(f"x{scale}" for scale in protocol.scales)],
             ["unit of the errors", protocol.unit],
-            ["files", str(sum(len(files) for files in protocol.files.values()))],
+            ["made of", protocol.made_of],
         ]
         return self.parse_text_to_nodes(markdown(["", f"`{protocol.name}`"], rows))
 

@@ -25,6 +25,14 @@ def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return call
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test sees what another one, or the user, has computed."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("PRIMALDEPTH_CACHE", str(folder))
+    return folder
+
+
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with good and bad files: 8x6 depth, 32x24 guide."""

@@ -1,6 +1,5 @@
-"""The other verbs: methods, demo, evaluate, data verify, doctor."""
+"""The other verbs: methods, demo, doctor."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,6 @@ from primaldepth.api import DEFAULT_METHOD
 from primaldepth.cli import demo
 from primaldepth.io import read_depth
 from primaldepth.version import __version__
-
-ROW_KEYS = ["method", "scene", "scale", "rmse", "mae", "seconds"]
 
 
 def test_version(cli: Cli) -> None:
@@ -66,89 +63,6 @@ def test_demo_refuses_a_file_before_it_runs(
     outcome = cli("demo", "--out", tmp_path / "taken")
     assert (outcome.code, len(outcome.lines)) == (2, 1)
     assert "is a file, not a folder" in outcome.err
-
-
-EVALUATE_ERRORS = {
-    "protocol": (["middlebury", "--method", "nearest"], "unknown protocol 'middlebury'"),
-    "no data": (["noisy-middlebury", "--method", "nearest"], "give --data DIR or set PRIMALDEPTH_DATA"),
-    "data": (["noisy-middlebury", "--method", "nearest", "--data", "gone"], "gone: not a folder"),
-    "empty data": (
-        ["noisy-middlebury", "--method", "nearest", "--data", "."],
-        "no folder 'noisy_middlebury'",
-    ),
-    "method": (["noisy-middlebury", "--method", "newest", "--data", "."], "unknown method 'newest'"),
-    "scale": (["noisy-middlebury", "--method", "nearest", "--data", ".", "--scale", "3"], "2, 4, 8, 16"),
-    "json": (["noisy-middlebury", "--method", "nearest", "--data", ".", "--json", "."], "is a directory"),
-}
-
-
-@pytest.mark.parametrize(("arguments", "text"), EVALUATE_ERRORS.values(), ids=EVALUATE_ERRORS)
-def test_evaluate_errors(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], text: str
-) -> None:
-    monkeypatch.delenv("PRIMALDEPTH_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
-    outcome = cli("evaluate", *arguments)
-    assert (outcome.code, len(outcome.lines), outcome.out) == (2, 1, "")
-    assert text in outcome.err
-
-
-def _incomplete(folder: Path) -> Path:
-    scene = folder / "noisy_middlebury" / "art"
-    scene.mkdir(parents=True)
-    (scene / "color.png").write_text("changed")
-    return folder
-
-
-def test_evaluate_refuses_changed_files_before_it_runs(cli: Cli, tmp_path: Path) -> None:
-    data = _incomplete(tmp_path)
-    outcome = cli("evaluate", "noisy-middlebury", "--method", "nearest", "--data", data)
-    assert (outcome.code, len(outcome.lines)) == (2, 1)
-
-
-def test_data_verify_of_an_incomplete_folder(cli: Cli, tmp_path: Path) -> None:
-    outcome = cli("data", "verify", _incomplete(tmp_path))
-    assert outcome.code == 1
-    assert outcome.out.splitlines() == [
-        "noisy-middlebury v1: 18 files, 18 missing or changed",
-        "middlebury-2006 v1: no folder middlebury_2006_half, not checked",
-    ]
-    assert len(outcome.lines) == 18
-    assert sum("differs" in line for line in outcome.lines) == 1
-
-
-@pytest.mark.parametrize(("folder", "text"), [("gone", "not a folder"), (".", "none of the folders")])
-def test_data_verify_errors(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, text: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    outcome = cli("data", "verify", folder)
-    assert (outcome.code, len(outcome.lines)) == (2, 1)
-    assert text in outcome.err
-
-
-@pytest.mark.data
-def test_data_verify(cli: Cli, benchmark_data: Path) -> None:
-    outcome = cli("data", "verify", benchmark_data)
-    assert (outcome.code, outcome.err) == (0, "")
-    assert "noisy-middlebury v1: 18 files, all as frozen" in outcome.out
-
-
-@pytest.mark.data
-def test_evaluate_writes_the_documented_json(
-    cli: Cli, benchmark_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PRIMALDEPTH_DATA", str(benchmark_data))
-    target = tmp_path / "new" / "rows.json"
-    outcome = cli("evaluate", "noisy-middlebury", "--method", "nearest", "--scale", "16", "--json", target)
-    assert outcome.code == 0
-    assert outcome.lines == [f"wrote {target}"]
-    written = json.loads(target.read_text())
-    assert list(written) == ["protocol", "version", "rows"]
-    assert (written["protocol"], written["version"]) == ("noisy-middlebury", 1)
-    assert [list(row) for row in written["rows"]] == [ROW_KEYS] * 3
-    assert [row["scene"] for row in written["rows"]] == ["art", "books", "moebius"]
-    assert all(f"{row['rmse']:.3f}" in outcome.out for row in written["rows"])
 
 
 def test_doctor(cli: Cli) -> None:

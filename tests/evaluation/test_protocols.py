@@ -1,59 +1,51 @@
 """Protocols refuse what they were not frozen with; on a small copy, no benchmark files needed."""
 
-import hashlib
 import json
 from dataclasses import replace
+from importlib import resources
 
-import numpy as np
 import pytest
 import torch
-from PIL import Image
+from small_benchmark import digest, write_scene
 
-from primaldepth.core.errors import InputError
+from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.evaluation.protocols import get_protocol, protocol_names
-from primaldepth.evaluation.run import as_json, evaluate, score
+from primaldepth.evaluation.run import score
+from primaldepth.evaluation.scoring import Scoring
 from primaldepth.methods import create
-
-SCENES = ("art", "books")
-
-
-def write_scene(folder, seed):
-    """A 32x48 disparity plane with unknown pixels, its colour image and its samples at x2 and x4."""
-    rng = np.random.default_rng(seed)
-    folder.mkdir(parents=True)
-    truth = (60 + np.add.outer(np.arange(32), np.arange(48)) + seed).astype(np.uint8)
-    truth[3, 5:9] = 0
-    Image.fromarray(truth).save(folder / "disparity_gt.png")
-    Image.fromarray(rng.integers(0, 255, (32, 48, 3), dtype=np.uint8)).save(folder / "color.png")
-    for scale in (2, 4):
-        samples = np.maximum(truth[::scale, ::scale], 60)
-        Image.fromarray(samples).save(folder / f"disparity_x{scale}_noisy.png")
-
-
-def digest(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-@pytest.fixture
-def small(tmp_path):
-    """(protocol, data): noisy-middlebury frozen anew on two small scenes."""
-    frozen = get_protocol("noisy-middlebury")
-    root = tmp_path / frozen.folder
-    for seed, scene in enumerate(SCENES):
-        write_scene(root / scene, seed)
-    files = {
-        scene: {path.name: digest(path) for path in sorted((root / scene).iterdir())} for scene in SCENES
-    }
-    return replace(frozen, files=files, scales=(2, 4)), tmp_path
 
 
 @pytest.mark.parametrize("name", protocol_names())
 def test_frozen_descriptions_are_complete(name):
     protocol = get_protocol(name)
+    of_tof = name.startswith("tofmark")
     assert protocol.version == 1
-    assert protocol.scales == (2, 4, 8, 16)
-    assert protocol.unit == "disparity"
-    for files in protocol.files.values():
+    assert protocol.scales == ((5,) if of_tof else (2, 4, 8, 16))
+    assert protocol.unit == ("mm" if of_tof else "disparity")
+    assert (
+        len(protocol.scenes)
+        == {
+            "noisy-middlebury": 3,
+            "middlebury-2006": 14,
+            "rendered": 12,
+            "tofmark": 3,
+            "tofmark-sim": 6,
+        }[name]
+    )
+
+
+@pytest.mark.parametrize("name", protocol_names())
+def test_frozen_descriptions_say_what_is_scored(name):
+    text = resources.files("primaldepth.evaluation").joinpath("frozen", f"{name}.json").read_text()
+    frozen = json.loads(text)
+    assert set(frozen["conventions"]) == {"phase", "mask", "crop", "rounding"}
+    assert set(frozen["scoring"]) == set(Scoring.model_fields)
+    assert frozen["about"].endswith(".")
+
+
+@pytest.mark.parametrize("name", ["noisy-middlebury", "middlebury-2006"])
+def test_images_are_frozen_by_checksum(name):
+    for files in get_protocol(name).files.values():
         assert {"color.png", "disparity_gt.png"} <= set(files)
         assert all(len(sha) == 64 and int(sha, 16) > 0 for sha in files.values())
 
@@ -120,9 +112,9 @@ def test_every_problem_is_listed(small):
     folder = data / protocol.folder / "art"
     (folder / "color.png").unlink()
     (folder / "disparity_gt.png").write_bytes(b"other")
-    problems = protocol.problems(folder, "art")
+    problems = protocol.problems(data / protocol.folder, "art")
     assert [problem.partition(": ")[2].split()[0] for problem in problems] == ["missing", "differs"]
-    assert protocol.problems(data / protocol.folder / "books", "books") == []
+    assert protocol.problems(data / protocol.folder, "books") == []
 
 
 def test_a_missing_folder_is_named(small, tmp_path):
@@ -174,18 +166,19 @@ def test_scores_are_over_known_pixels(small):
     assert row.seconds >= 0
 
 
-def test_every_method_scale_and_scene_gives_a_row(small):
+def test_a_prediction_that_is_not_finite_is_an_error(small):
     protocol, data = small
-    methods = [create("nearest"), create("bilinear")]
-    rows = list(evaluate(protocol, methods, data))
-    keys = [(row.method, row.scale, row.scene) for row in rows]
-    assert keys == [(m, s, c) for m in ("nearest", "bilinear") for s in (2, 4) for c in SCENES]
-    assert [row.scale for row in evaluate(protocol, methods[:1], data, [4])] == [4, 4]
+    case = protocol.load(data, "art", 2)
 
+    class Holes:
+        name = "holes"
 
-def test_json_is_the_documented_layout(small):
-    protocol, data = small
-    document = as_json(protocol, list(evaluate(protocol, [create("nearest")], data, [2])))
-    assert set(document) == {"protocol", "version", "rows"}
-    assert set(document["rows"][0]) == {"method", "scene", "scale", "rmse", "mae", "seconds"}
-    assert json.loads(json.dumps(document)) == document
+        def __call__(self, frame):
+            prediction = create("nearest")(frame)
+            depth = prediction.depth.clone()
+            depth[..., 10, 10:13] = torch.nan
+            depth[..., 3, 6] = torch.nan  # not known: nobody looks
+            return replace(prediction, depth=depth)
+
+    with pytest.raises(PrimalDepthError, match="holes: no finite depth at 3 of the scored pixels of art x2"):
+        score(Holes(), case)

@@ -46,8 +46,8 @@ def evaluate(
         metavar="N",
         help="Frames computed at the same time; 0: one per core, or one on a GPU.",
     ),
-    cached: bool = typer.Option(
-        True, "--cache/--no-cache", help="Take known results from the cache and keep new ones."
+    no_cache: bool = typer.Option(
+        False, "--no-cache", help="Compute everything; neither take results from the cache nor keep them."
     ),
     json_file: Path | None = typer.Option(
         None, "--json", metavar="FILE", help="Write every number to this file."
@@ -67,7 +67,7 @@ def evaluate(
     rows: list[Row] = []
     with progress_bar(chosen.name, len(runs) * len(scales) * len(chosen.scenes)) as update:
         workers = jobs or (1 if place.type == "cuda" else os.cpu_count() or 1)
-        cache = ResultCache() if cached else None
+        cache = None if no_cache else ResultCache()
         for row in run_protocol(chosen, runs, root, scales, place, jobs=workers, cache=cache):
             rows.append(row)
             update(f"{row.method} {row.scene} x{row.scale} {row.rmse:.3f}", len(rows))

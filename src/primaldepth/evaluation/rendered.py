@@ -73,7 +73,8 @@ class RenderedProtocol(Protocol):
             manifest = Manifest.read(folder)
         except InputError:
             return False
-        wanted = {"preset": self.preset, "seed": self.seed, "samples": self.samples, "textures": "built-in"}
+        wanted = {name: getattr(self, name) for name in ("preset", "size", "samples", "seed")}
+        wanted["textures"] = "built-in"
         same = all(manifest.made_with.get(name) == value for name, value in wanted.items())
         stored = [number for entry in manifest.shards for number in range(entry.first, entry.stop)]
         return same and stored[: self.count] == list(range(self.count))

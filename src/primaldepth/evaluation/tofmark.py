@@ -28,11 +28,11 @@ _MM = 1000.0
 
 
 class Role(NamedTuple):
-    """What a variable is needed for, its shape, and words that tell it from others of that shape."""
+    """What a variable is needed for, its shape, and what names of that shape to look for, best first."""
 
     what: str
     shape: tuple[int, int]
-    words: str
+    names: tuple[str, ...]
 
 
 class Variable(NamedTuple):
@@ -92,11 +92,11 @@ class TofmarkProtocol(Protocol):
     def build(self, root: Path, scene: str, scale: int) -> Case:
         """The case, from inputs that were checked."""
         found = _variables(self._files(root, scene))
-        distance = _pick(found, Role("ToF distances", self.tof_size, "tof|dist|depth"))
-        image = _pick(found, Role("intensity image", self.guide_size, "int|im|gr[ae]y"))
-        truth = _pick(found, Role("true depth", self.guide_size, "gt|tru|ground"))
-        P = _pick(found, Role("projection of the ToF camera", (3, 4), "tof"))
-        K = _pick(found, Role("matrix of the intensity camera", (3, 3), "^k"))
+        distance = _pick(found, Role("ToF distances", self.tof_size, ("dist|depth|range", "tof")))
+        image = _pick(found, Role("intensity image", self.guide_size, ("int|im|gr[ae]y",)))
+        truth = _pick(found, Role("true depth", self.guide_size, ("gt|tru|ground", "depth")))
+        P = _pick(found, Role("projection of the ToF camera", (3, 4), ("tof",)))
+        K = _pick(found, Role("matrix of the intensity camera", (3, 3), ("^k$", "^k.*(int|im|cam)")))
         return self._case(scene, scale, _distances(distance), _grey(image), _read(truth), _read(P), _read(K))
 
     def _case(self, scene: str, scale: int, distance: Map, image: Map, truth: Map, P: Map, K: Map) -> Case:
@@ -150,18 +150,20 @@ def _variables(files: Sequence[Path]) -> list[Variable]:
 
 
 def _pick(found: Sequence[Variable], role: Role) -> Variable:
-    """The one variable of the role's shape; of several, the one whose name has its words."""
-    fitting = [each for each in found if each.numeric and each.shape[:2] == role.shape]
-    if len(fitting) > 1:
-        fitting = [each for each in fitting if re.search(role.words, each.name.lower())]
-    if len(fitting) == 1:
-        return fitting[0]
+    """The one variable of the role's shape; of several, the one whose name fits."""
+    shaped = [each for each in found if each.numeric and each.shape[:2] == role.shape]
+    if len(shaped) == 1:
+        return shaped[0]
+    for pattern in role.names:
+        named = [each for each in shaped if re.search(pattern, each.name.lower())]
+        if len(named) == 1:
+            return named[0]
     every = ", ".join(f"{each.name} ({'x'.join(map(str, each.shape))})" for each in found) or "nothing"
     files = ", ".join(dict.fromkeys(str(each.source.path) for each in found))
     shape = "x".join(map(str, role.shape))
     raise InputError(
-        f"{files}: the {role.what} ({shape}) was not found among the variables {every}; "
-        f"save it as an array of that shape whose name matches '{role.words}'"
+        f"{files}: the {role.what} ({shape}) cannot be told among the variables {every}; "
+        f"expected one of that shape, or one whose name matches '{role.names[0]}'"
     )
 
 

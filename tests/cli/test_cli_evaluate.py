@@ -1,0 +1,211 @@
+"""`evaluate` and `data verify`: what they say, what they refuse, and that a rerun is the same."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+from small_files import Cli
+
+from primaldepth.evaluation import run
+from primaldepth.evaluation.protocols import get_protocol
+
+ROW_KEYS = ["method", "scene", "scale", "rmse", "mae", "seconds"]
+
+
+EVALUATE_ERRORS = {
+    "protocol": (["middlebury", "--method", "nearest"], "unknown protocol 'middlebury'"),
+    "no data": (
+        ["noisy-middlebury", "--method", "nearest"],
+        "no data folder is given; noisy-middlebury needs it",
+    ),
+    "data": (["noisy-middlebury", "--method", "nearest", "--data", "gone"], "gone: not a folder"),
+    "empty data": (
+        ["noisy-middlebury", "--method", "nearest", "--data", "."],
+        "no folder 'noisy_middlebury'",
+    ),
+    "method": (["noisy-middlebury", "--method", "newest", "--data", "."], "unknown method 'newest'"),
+    "scale": (["noisy-middlebury", "--method", "nearest", "--data", ".", "--scale", "3"], "2, 4, 8, 16"),
+    "jobs": (["noisy-middlebury", "--method", "nearest", "--data", ".", "--jobs", "-1"], "--jobs -1"),
+    "json": (["noisy-middlebury", "--method", "nearest", "--data", ".", "--json", "."], "is a directory"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "text"), EVALUATE_ERRORS.values(), ids=EVALUATE_ERRORS)
+def test_evaluate_errors(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], text: str
+) -> None:
+    monkeypatch.delenv("PRIMALDEPTH_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    outcome = cli("evaluate", *arguments)
+    assert (outcome.code, len(outcome.lines), outcome.out) == (2, 1, "")
+    assert text in outcome.err
+
+
+def _incomplete(folder: Path) -> Path:
+    scene = folder / "noisy_middlebury" / "art"
+    scene.mkdir(parents=True)
+    (scene / "color.png").write_text("changed")
+    return folder
+
+
+def test_evaluate_refuses_changed_files_before_it_runs(cli: Cli, tmp_path: Path) -> None:
+    data = _incomplete(tmp_path)
+    outcome = cli("evaluate", "noisy-middlebury", "--method", "nearest", "--data", data)
+    assert (outcome.code, len(outcome.lines)) == (2, 1)
+
+
+def test_data_verify_of_an_incomplete_folder(cli: Cli, tmp_path: Path) -> None:
+    outcome = cli("data", "verify", _incomplete(tmp_path))
+    assert outcome.code == 1
+    assert outcome.out.splitlines() == [
+        "noisy-middlebury v1: 18 files, 18 missing or changed",
+        "middlebury-2006 v1: no folder middlebury_2006_half, not checked",
+        "rendered v1: no folder rendered-v1, not checked",
+        "tofmark v1: no folder tofmark, not checked",
+        "tofmark-sim v1: no folder tofmark-sim-v1, not checked",
+    ]
+    assert len(outcome.lines) == 18
+    assert sum("differs" in line for line in outcome.lines) == 1
+
+
+@pytest.mark.parametrize(("folder", "text"), [("gone", "not a folder"), (".", "none of the folders")])
+def test_data_verify_errors(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = cli("data", "verify", folder)
+    assert (outcome.code, len(outcome.lines)) == (2, 1)
+    assert text in outcome.err
+
+
+@pytest.mark.data
+def test_data_verify(cli: Cli, benchmark_data: Path) -> None:
+    outcome = cli("data", "verify", benchmark_data)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "noisy-middlebury v1: 18 files, all as frozen" in outcome.out
+
+
+@pytest.mark.data
+def test_evaluate_writes_the_documented_json(
+    cli: Cli, benchmark_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRIMALDEPTH_DATA", str(benchmark_data))
+    target = tmp_path / "new" / "rows.json"
+    outcome = cli(
+        "evaluate",
+        "noisy-middlebury",
+        "--method",
+        "nearest",
+        "--scale",
+        "16",
+        "--json",
+        target,
+        "--jobs",
+        "1",
+    )
+    assert outcome.code == 0
+    assert outcome.lines == [f"wrote {target}"]
+    written = json.loads(target.read_text())
+    assert list(written) == ["protocol", "version", "units", "rows"]
+    assert (written["protocol"], written["version"]) == ("noisy-middlebury", 1)
+    assert [list(row)[:6] for row in written["rows"]] == [ROW_KEYS] * 3
+    assert [row["scene"] for row in written["rows"]] == ["art", "books", "moebius"]
+    assert all(f"{row['rmse']:.3f}" in outcome.out for row in written["rows"])
+
+
+@pytest.fixture
+def tofmark(tmp_path: Path) -> Path:
+    """A folder with ToFMark's three scenes: a wall before two cameras that share one centre."""
+    K = np.array([[900.0, 0.0, 404.5], [0.0, 900.0, 304.5], [0.0, 0.0, 1.0]])
+    K_tof = np.array([[178.0, 0.0, 79.5], [0.0, 178.0, 59.5], [0.0, 0.0, 1.0]])
+    y, x = np.indices((120, 160))
+    rays = np.stack([(x - 79.5) / 178, (y - 59.5) / 178, np.ones_like(x, float)], -1)
+    rng = np.random.default_rng(0)
+    (tmp_path / "tofmark").mkdir()
+    for scene in ("books", "devil", "shark"):
+        distance = 1500.0 * np.linalg.norm(rays, axis=-1) + rng.normal(0, 10, (120, 160))
+        values = {"tof": distance, "img": rng.random((610, 810)), "gt": np.full((610, 810), 1500.0)}
+        P = np.hstack([K_tof, np.zeros((3, 1))])
+        savemat(tmp_path / "tofmark" / f"{scene}.mat", {**values, "P_TOF": P, "K": K})
+    return tmp_path
+
+
+def evaluated(cli: Cli, data: Path, target: Path, *options: object) -> dict[str, object]:
+    names = ("--method", "nearest", "--method", "bilinear")
+    outcome = cli("evaluate", "tofmark", *names, "--data", data, "--json", target, *options)
+    assert outcome.code == 0, outcome.err
+    document: dict[str, object] = json.loads(target.read_text())
+    return document
+
+
+def without_seconds(document: dict[str, object]) -> dict[str, object]:
+    rows = document["rows"]
+    assert isinstance(rows, list)
+    return {**document, "rows": [{**row, "seconds": None} for row in rows]}
+
+
+def test_two_runs_are_the_same_but_for_the_seconds(cli: Cli, tofmark: Path) -> None:
+    """Predictions too, bit for bit: their checksums are in the rows. The second run uses two processes."""
+    first = evaluated(cli, tofmark, tofmark / "a.json", "--no-cache", "--jobs", 1)
+    second = evaluated(cli, tofmark, tofmark / "b.json", "--no-cache", "--jobs", 2)
+    assert without_seconds(first) == without_seconds(second)
+    rows = first["rows"]
+    assert isinstance(rows, list)
+    assert len({row["prediction"] for row in rows if row["method"] == "bilinear"}) == 3
+    assert [row["seconds"] for row in rows] != [row["seconds"] for row in second["rows"]]  # type: ignore[attr-defined]
+
+
+def test_a_rerun_comes_from_the_cache(
+    cli: Cli, tofmark: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = evaluated(cli, tofmark, tofmark / "a.json", "--no-cache", "--jobs", 1)
+    assert not list(own_cache.iterdir())
+    second = evaluated(cli, tofmark, tofmark / "b.json", "--jobs", 1)
+    assert len(list(own_cache.rglob("*.json"))) == 6
+    monkeypatch.setattr(run, "score", None)
+    third = evaluated(cli, tofmark, tofmark / "c.json")
+    assert third == second
+    assert without_seconds(first) == without_seconds(second)
+
+
+def test_a_changed_mat_file_is_computed_anew_and_refused_where_it_was_recorded(
+    cli: Cli, tofmark: Path
+) -> None:
+    before = evaluated(cli, tofmark, tofmark / "a.json", "--jobs", 1)
+    folder = tofmark / "tofmark"
+    (folder / "books.mat").write_bytes((folder / "devil.mat").read_bytes())
+    after = evaluated(cli, tofmark, tofmark / "b.json", "--jobs", 1)
+    assert [a == b for a, b in zip(before["rows"], after["rows"], strict=True)] == [False, True, True] * 2  # type: ignore[call-overload]
+    (folder / "SHA256SUMS").write_text(f"{'0' * 64}  books.mat\n")
+    outcome = cli("evaluate", "tofmark", "--method", "nearest", "--data", tofmark)
+    assert (outcome.code, len(outcome.lines)) == (2, 1)
+    assert "books.mat: differs from SHA256SUMS" in outcome.err
+    outcome = cli("data", "verify", tofmark)
+    assert outcome.code == 1
+    assert "tofmark v1: the benchmark's own .mat files, 3 missing or changed" in outcome.out
+
+
+def test_the_table_has_the_protocols_unit(cli: Cli, tofmark: Path) -> None:
+    outcome = cli("evaluate", "tofmark", "--method", "bilinear", "--data", tofmark, "--jobs", 1)
+    title, header, row = outcome.out.splitlines()
+    assert title == "tofmark v1: RMSE [mm] where the truth is known"
+    assert header.split() == ["method", "scale", "books", "devil", "shark", "s/frame"]
+    assert row.split()[:2] == ["bilinear", "x5"]
+    assert all(4.0 < float(cell) < 10.0 for cell in row.split()[2:5])
+
+
+def test_what_is_made_first_is_announced(cli: Cli, tofmark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rendering takes a minute: a line says so before, a bar on a terminal shows it."""
+    protocol = get_protocol("tofmark")
+
+    def root(self: object, data: Path | None, watch: object = None) -> Path:
+        for done in range(3 if watch else 0):
+            watch("rendering tofmark", done, 2)  # type: ignore[operator]
+        return tofmark / "tofmark"
+
+    monkeypatch.setattr(type(protocol), "root", root)
+    outcome = cli("evaluate", "tofmark", "--method", "nearest", "--jobs", 1)
+    assert outcome.code == 0
+    assert outcome.lines == ["rendering tofmark: 2 of 2 scenes to do, once"]

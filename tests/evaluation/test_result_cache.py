@@ -1,0 +1,99 @@
+"""Results are found again by content, and nothing else passes for one."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+
+from primaldepth.evaluation import cache as module
+from primaldepth.evaluation.cache import ResultCache, cache_folder, code_version, method_identity
+from primaldepth.methods import create, list_methods
+
+KEY = {"method": {"name": "nearest"}, "inputs": {"a": "0" * 64}, "scale": 2}
+
+
+def test_the_folder_follows_the_environment(monkeypatch):
+    assert cache_folder().name == "cache"
+    monkeypatch.delenv("PRIMALDEPTH_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert cache_folder() == Path("/somewhere/primaldepth")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert cache_folder() == Path("/home/me/.cache/primaldepth")
+
+
+def test_what_was_put_is_got(tmp_path):
+    cache = ResultCache(tmp_path)
+    assert cache.get(KEY) is None
+    cache.put(KEY, {"rmse": 0.1 + 0.2, "edge_rmse": None})
+    assert cache.get(KEY) == {"rmse": 0.1 + 0.2, "edge_rmse": None}
+    assert cache.get({**KEY, "scale": 4}) is None
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": {}, "result": {"rmse": 1}}', "null"])
+def test_a_damaged_file_counts_as_absent(tmp_path, damage):
+    cache = ResultCache(tmp_path)
+    cache.put(KEY, {"rmse": 1.0})
+    (path,) = tmp_path.rglob("*.json")
+    path.write_text(damage)
+    assert cache.get(KEY) is None
+    cache.put(KEY, {"rmse": 2.0})
+    assert cache.get(KEY) == {"rmse": 2.0}
+
+
+@pytest.mark.parametrize("info", list_methods(), ids=lambda info: info.name)
+def test_every_method_has_an_identity(info):
+    identity = method_identity(create(info.name))
+    assert identity is not None
+    assert identity == method_identity(create(info.name))
+    assert json.loads(json.dumps(identity)) == identity
+    assert all(json.dumps(value) in json.dumps(identity) for value in info.settings.values())
+
+
+def test_identities_differ_by_parameters_and_not_by_who_watches():
+    default, other = (create("atv-l2", options) for options in ({}, {"lam": 9.0}))
+    assert method_identity(default) != method_identity(other)
+    assert method_identity(default) == method_identity(create("atv-l2", progress=print))
+    assert method_identity(create("nearest")) != method_identity(create("bilinear"))
+
+
+@dataclass
+class WithNet:
+    name: str
+    net: torch.nn.Module
+
+
+def test_weights_are_part_of_the_identity():
+    torch.manual_seed(0)
+    net = torch.nn.Linear(2, 2)
+    before = method_identity(WithNet("own", net))
+    assert before == method_identity(WithNet("own", net))
+    with torch.no_grad():
+        net.bias[0] += 1
+    assert method_identity(WithNet("own", net)) != before
+
+
+def test_parts_without_a_name_have_no_identity():
+    assert method_identity(WithNet("own", object())) is None
+    assert method_identity(lambda frame: frame) is None
+
+
+def test_the_version_follows_the_sources_that_count(tmp_path, monkeypatch):
+    for name in ("methods/a.py", "cli/b.py", "methods/c.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("1")
+    monkeypatch.setattr(module.resources, "files", lambda _: tmp_path)
+
+    def version():
+        code_version.cache_clear()
+        return code_version()
+
+    first = version()
+    (tmp_path / "cli/b.py").write_text("22")
+    assert version() == first
+    (tmp_path / "methods/a.py").write_text("22")
+    assert version() != first
+    monkeypatch.undo()
+    code_version.cache_clear()
