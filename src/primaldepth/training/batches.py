@@ -14,7 +14,7 @@ from primaldepth.methods.network import NetworkInputs, Window
 from primaldepth.networks.normalisation import Scaling
 from primaldepth.training.recipe import DataRecipe, Recipe
 
-METRE = 0.01  # errors of metric depth are counted in centimetres, those of disparity in pixels
+CENTIMETRE = 0.01  # errors of metric depth are counted in these, those of disparity in pixels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,8 @@ class Batch:
     def tensors(self) -> dict[str, Tensor]:
         """By name, to be saved."""
         names = ("depth", "sigma", "trust", "guide")
-        return {**dict(zip(names, self.maps, strict=True)), "truth": self.truth, "unit": self.unit}
+        maps = dict(zip(names, self.maps, strict=True))
+        return {**maps, "truth": self.truth, "valid": self.valid, "unit": self.unit}
 
 
 def draw_batch(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[int, ...]) -> Batch:
@@ -66,5 +67,5 @@ def observed(patches: Patches, camera: Sensor, data: DataRecipe, generator: torc
     sigma = torch.where(samples.valid, samples.sigma / spread, 0.0)
     inputs = NetworkInputs.made(samples.depth, samples.valid, sigma, samples.confidence, scaling, size)
     depth, noise, trust, guide = inputs.window(Window(0, size[0], 0, size[1]), patches.guide)
-    unit = spread if camera.kind == "disparity" else spread / METRE
+    unit = spread if camera.kind == "disparity" else spread / CENTIMETRE
     return Batch((depth, noise, trust, guide), scaling.apply(patches.depth), patches.valid, unit)

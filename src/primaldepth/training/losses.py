@@ -12,7 +12,11 @@ from primaldepth.operators.pairwise import Offset, PairwiseDifference
 
 
 class Loss(Protocol):
-    """Mean over the valid pixels of a penalty of the error."""
+    """Mean over the images of each one's penalty of the error; `masked_mean` makes it.
+
+    A batch may be shared out to several processes, whose losses are averaged: the mean over all pixels
+    of the batch would not be the mean of theirs.
+    """
 
     def __call__(self, error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
         """(B, 1, H, W) error, mask and truth, all in one unit -> a number."""
@@ -42,8 +46,9 @@ def get_loss(name: str) -> Loss:
 
 
 def masked_mean(values: Tensor, valid: Tensor) -> Tensor:
-    """Mean where valid; 0 if that is nowhere."""
-    return torch.where(valid, values, 0.0).sum() / valid.sum().clamp_min(1)
+    """Mean over the images of each one's mean where it is valid; 0 for one that is valid nowhere."""
+    total = torch.where(valid, values, 0.0).flatten(1).sum(dim=1)
+    return (total / valid.expand_as(values).flatten(1).sum(dim=1).clamp_min(1)).mean()
 
 
 @register_loss("l2")
@@ -88,7 +93,6 @@ def affinity_loss(affinities: Tensor, truth: Tensor, valid: Tensor, offsets: tup
         offsets: of the N pairs.
     """
     K = PairwiseDifference((int(truth.shape[2]), int(truth.shape[3])), offsets)
-    known = valid.to(truth.dtype)
-    both = known.expand_as(affinities) - K(known).abs() > 0.5
+    both = K.magnitude()(valid.to(truth.dtype)) > 1.5  # the sum of both ends, 0 where one lies outside
     gap = (affinities.float().abs() - K(truth).abs()).abs() / 0.1
     return masked_mean(torch.where(gap < 1.0, 0.5 * gap.square(), gap - 0.5), both)
