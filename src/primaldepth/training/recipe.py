@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.settings import Settings
@@ -15,7 +15,16 @@ from primaldepth.networks import NetworkSettings
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
-Range = tuple[Positive, Positive]
+
+
+def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
+    if ends[0] > ends[1]:
+        raise ValueError("the first number is larger than the second")
+    return ends
+
+
+Range = Annotated[tuple[Positive, Positive], AfterValidator(_ordered)]
+FileName = Annotated[str, Field(pattern=r"^[\w+.-]+$")]
 
 
 class DataRecipe(Settings):
@@ -25,10 +34,14 @@ class DataRecipe(Settings):
         sensor: of `data.sensors`.
         noise: range of the factor on the sensor's noise, drawn log-uniformly for each patch.
         far: range of the scene's smallest disparity.
-        near: range of the scene's largest disparity.
+        near: range of the scene's largest disparity; a sensor of metres reads neither.
+        gamma: largest |log| of the exponent on the image's intensity.
+        contrast: largest relative change of the image's contrast and brightness.
+        grain: largest standard deviation of the noise added to the image.
+        turn: flips and quarter turns.
         jitter: largest relative change of the spread and shift of the centre that normalise a patch:
             a patch is normalised by its scene, which the frame's samples only estimate.
-        held_out: scenes at the end of the folder that are never trained on.
+        held_out: scenes at the end of the folder that are validated on, not trained on; at most a fifth.
     """
 
     sensor: str = "middlebury-noisy-v1"
@@ -41,6 +54,14 @@ class DataRecipe(Settings):
     turn: bool = True
     jitter: NotNegative = 0.1
     held_out: Annotated[int, Field(ge=0)] = 16
+
+    @field_validator("near")
+    @classmethod
+    def _beyond_far(cls, near: tuple[float, float], info: ValidationInfo) -> tuple[float, float]:
+        far = info.data.get("far", near)
+        if near[0] < far[1]:
+            raise ValueError(f"near disparities must not be smaller than the far ones, {far}")
+        return near
 
     @property
     def variation(self) -> Variation:
@@ -64,9 +85,9 @@ class StageRecipe(Settings):
         warmup: steps of linear growth of the rate.
         decay: weight decay of the convolutions.
         clip: of the gradient: its norm for adamw, each value for sgd.
-        loss: name, on the result.
-        first: weight of the same loss on the FCN's output, in stage joint.
-        affinity: weight of the affinity loss.
+        loss: name of the loss on the result, in pixels of disparity or centimetres.
+        first: weight of the same loss on the FCN's output, in the parts joint and pdn.
+        affinity: weight of the loss on the affinities.
         rate_pdn: factor on the rate for the primal-dual coefficients.
         ema: decay of the averaged weights that are validated and kept; 0 keeps the last ones.
         save_as: name under which the stage's weights are written at its end.
@@ -87,7 +108,7 @@ class StageRecipe(Settings):
     affinity: NotNegative = 0.0
     rate_pdn: Positive = 1.0
     ema: Annotated[float, Field(ge=0, lt=1)] = 0.999
-    save_as: str | None = None
+    save_as: FileName | None = None
 
 
 class ValidationRecipe(Settings):
@@ -108,11 +129,14 @@ class Recipe(Settings):
     """A whole training run.
 
     Args:
+        name: of the run, for messages.
+        scale: pixels per sample, per side.
+        seed: of weights, patches and noise.
         start: weights to start from, a path; None starts from nothing.
-        precision: of the convolutions.
-        accumulate: batches whose gradients are added up before a step; each step sees `batch` patches.
+        precision: of the convolutions on a GPU; a CPU computes in fp32.
+        accumulate: parts in which a batch is computed, one after the other, to save memory.
         on_nan: "stop" saves the batch and stops, "skip" leaves the step out and says so.
-        checkpoint_every: steps.
+        checkpoint_every: steps; there is one at the end of each stage too.
     """
 
     name: str = Field(min_length=1)
@@ -127,6 +151,14 @@ class Recipe(Settings):
     accumulate: Count = 1
     on_nan: Literal["stop", "skip"] = "stop"
     checkpoint_every: Count = 1000
+
+    @field_validator("stages")
+    @classmethod
+    def _no_name_twice(cls, stages: tuple[StageRecipe, ...]) -> tuple[StageRecipe, ...]:
+        names = [stage.save_as for stage in stages if stage.save_as]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two stages are saved under one name, save_as = {', '.join(names)}")
+        return stages
 
 
 def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:

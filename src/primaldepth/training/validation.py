@@ -7,18 +7,19 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from primaldepth.core.errors import InputError
+from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Frame
 from primaldepth.core.seeds import generator
 from primaldepth.data.noise import noise_map
 from primaldepth.data.patches import Scenes, Variation
 from primaldepth.data.sensors import sensor
-from primaldepth.evaluation.protocols import get_protocol
+from primaldepth.evaluation.protocols import Protocol, get_protocol
 from primaldepth.methods.network import Network
 from primaldepth.networks import DepthNet
 from primaldepth.training.recipe import Recipe
 
 HELD_OUT = "held-out"
+BENCHMARK = "noisy-middlebury"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,10 +59,13 @@ class Validator:
         self.looks: list[Look] = []
         self._precision = torch.bfloat16 if recipe.precision == "bf16" else torch.float32
         for name in recipe.validation.protocols:
+            protocol = _allowed(name, recipe.scale)
             try:
-                self.looks += _protocol_looks(name, recipe.scale, data, device)
-            except InputError as error:
+                protocol.root(data)
+            except PrimalDepthError as error:
                 self.missing.append(str(error))
+                continue
+            self.looks += _protocol_looks(protocol, recipe.scale, data, device)
         if held_out is not None:
             self.looks += _held_out_looks(held_out, recipe)
 
@@ -93,13 +97,22 @@ def selection_score(scores: dict[str, float]) -> float | None:
     return sum(real) / len(real) if real else scores.get(HELD_OUT)
 
 
-def _protocol_looks(name: str, scale: int, data: Path | None, device: torch.device) -> list[Look]:
-    if name == "noisy-middlebury":
-        raise InputError("noisy-middlebury is the benchmark: validate on middlebury-2006")
+def _allowed(name: str, scale: int) -> Protocol:
+    """The protocol of that name; not the benchmark, on which weights must not be chosen."""
+    if name == BENCHMARK:
+        raise InputError(
+            f"validation.protocols: {name} is the benchmark, weights must not be chosen by it; "
+            "use middlebury-2006 or rendered"
+        )
     protocol = get_protocol(name)
+    protocol.check(scale)
+    return protocol
+
+
+def _protocol_looks(protocol: Protocol, scale: int, data: Path | None, device: torch.device) -> list[Look]:
     cases = [protocol.load(data, scene, scale) for scene in protocol.scenes]
     return [
-        Look(name, case.scene, case.frame.to(device), case.truth.to(device), case.known.to(device))
+        Look(protocol.name, case.scene, case.frame.to(device), case.truth.to(device), case.known.to(device))
         for case in cases
     ]
 
@@ -115,6 +128,8 @@ def _held_out_looks(scenes: Scenes, recipe: Recipe) -> list[Look]:
         random = generator("held-out", index)
         patch = one.draw(1, size, random, still, "disparity" if camera.kind == "disparity" else "z")
         samples = camera(patch.depth, patch.valid, generator=random)
+        if not bool(samples.valid.any()):
+            continue  # nothing to see
         sigma = noise_map(samples.sigma, samples.depth, samples.valid)
         frame = Frame(samples.depth, samples.valid, patch.guide, samples.confidence, sigma)
         looks.append(Look(HELD_OUT, f"scene {index}", frame, patch.depth, patch.valid))
