@@ -29,11 +29,15 @@ def train_command(
     place = validation or (Path(os.environ["PRIMALDEPTH_DATA"]) if "PRIMALDEPTH_DATA" in os.environ else None)
     total = sum(stage.steps for stage in recipe.stages)
     with progress_bar("starting", total) as update:
+        speed = "starting"
 
         def observer(event: Event) -> None:
-            done = sum(stage.steps for stage in recipe.stages[: event.stage]) + event.step
-            _tell(event, recipe.stages[event.stage].part if event.stage < len(recipe.stages) else "done")
-            update(_short(event), done)
+            nonlocal speed
+            if event.kind == "log":
+                speed = f"{event.values['steps_per_second']:.1f} steps/s"
+            if event.kind != "step":
+                _tell(event, recipe.stages[event.stage].part if event.stage < len(recipe.stages) else "done")
+            update(speed, sum(stage.steps for stage in recipe.stages[: event.stage]) + event.step)
 
         kind = pick_device(device).type
         saved = train(recipe, data, out, data=place, device=kind, resume=resume, observer=observer)
@@ -52,8 +56,3 @@ def _tell(event: Event, stage: str) -> None:
         note(f"{head}: wrote {event.values['path']} ({numbers})")
     else:
         note(f"{head}: {numbers}")
-
-
-def _short(event: Event) -> str:
-    speed = event.values.get("steps_per_second")
-    return f"{speed:.1f} steps/s" if isinstance(speed, float) else event.kind

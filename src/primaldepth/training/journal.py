@@ -38,15 +38,17 @@ class Journal:
                 if isinstance(value, float):
                     self._board.add_scalar(name, value, total_step)
 
-    def show(self, total_step: int, net: DepthNet, seen: list[Seen]) -> None:
-        """Coefficients of every iteration, and pictures of a few results with their errors."""
+    def validation(
+        self, total_step: int, stage: int, scores: dict[str, float], net: DepthNet, seen: list[Seen]
+    ) -> None:
+        """Scores, coefficients of every iteration, and pictures of a few results with their errors."""
+        found = _coefficients(net)
+        self.write(total_step, stage=stage, **scores, **({"coefficients": found} if found else {}))
         if self._board is None:
             return
-        if net.pdn is not None:
-            rows = net.pdn.coefficients.detach().cpu()
-            for name, column in zip(COEFFICIENTS, rows.T, strict=True):
-                for iteration, value in enumerate(column.tolist()):
-                    self._board.add_scalar(f"coefficients/{name}/{iteration:02d}", value, total_step)
+        for name, values in found.items():
+            for iteration, value in enumerate(values):
+                self._board.add_scalar(f"coefficients/{name}/{iteration:02d}", value, total_step)
         for one in seen[:SHOWN]:
             self._board.add_image(f"{one.look.group}/{one.look.name}", _picture(one), total_step)
 
@@ -54,6 +56,14 @@ class Journal:
         """Flush."""
         if self._board is not None:
             self._board.close()
+
+
+def _coefficients(net: DepthNet) -> dict[str, list[float]]:
+    """Name -> its value in each iteration; empty without a primal-dual part."""
+    if net.pdn is None:
+        return {}
+    columns = net.pdn.coefficients.detach().cpu().T.tolist()
+    return dict(zip(COEFFICIENTS, columns, strict=True))
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

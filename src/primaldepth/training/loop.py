@@ -16,24 +16,26 @@ import torch
 from primaldepth.core.errors import InputError, MissingDependencyError
 from primaldepth.core.seeds import derive_seed
 from primaldepth.data.patches import Scenes
+from primaldepth.data.sensors import sensor
 from primaldepth.data.shards import Shards
 from primaldepth.io.atomic import write_bytes
 from primaldepth.networks import DepthNet, from_pretrained, save_model
 from primaldepth.networks.card import ModelCard
-from primaldepth.training.checkpoint import Checkpoint, Position, check_recipe, read_checkpoint
+from primaldepth.training.checkpoint import Checkpoint, Position, check_same_run, read_checkpoint
 from primaldepth.training.journal import Journal
+from primaldepth.training.losses import get_loss
 from primaldepth.training.provenance import commit, describe
 from primaldepth.training.recipe import Recipe, StageRecipe
 from primaldepth.training.validation import Validator
 from primaldepth.training.work import Work
 
 CHECKPOINT, CONFIG = "checkpoint.safetensors", "config.json"
-LOG_EVERY = 50
+LOG_EVERY, LOOK_EVERY = 50, 20  # steps; the second is how often the device is asked for a bad one
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something to tell the user: `kind` is "log", "validation", "saved", "skipped" or "note"."""
+    """Something to tell the user: `kind` is "step", "log", "validation", "saved", "skipped" or "note"."""
 
     kind: str
     stage: int
@@ -55,7 +57,7 @@ def train(
     resume: bool = False,
     observer: Observer = lambda _: None,
 ) -> dict[str, Path]:
-    """Run a recipe; the weight files written, by name.
+    """Run a recipe; the weight files written, by name, in the main process.
 
     Args:
         shards: folder of rendered scenes.
@@ -65,10 +67,12 @@ def train(
         observer: told what happens, in the main process only.
     """
     run = Run(recipe, shards, out, data, _fabric(recipe, device), observer, resume)
-    for index in range(run.position.stage, len(recipe.stages)):
-        run.stage(index)
-    run.journal.close()
-    return run.saved
+    try:
+        for index in range(run.position.stage, len(recipe.stages)):
+            run.stage(index)
+    finally:
+        run.close()
+    return run.weight_files() if run.main else {}
 
 
 def _fabric(recipe: Recipe, device: str) -> Any:
@@ -78,11 +82,12 @@ def _fabric(recipe: Recipe, device: str) -> Any:
         raise MissingDependencyError(
             f"training needs lightning-fabric ({error}); install it with: pip install 'primaldepth[train]'"
         ) from error
-    processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    here, everywhere = (int(os.environ.get(name, "1")) for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"))
     fabric = Fabric(
         accelerator=device,
-        devices=processes,
-        strategy="ddp" if int(os.environ.get("WORLD_SIZE", "1")) > 1 else "auto",
+        devices=here,
+        num_nodes=everywhere // here,
+        strategy="ddp" if everywhere > 1 else "auto",
         precision="bf16-mixed" if recipe.precision == "bf16" and device == "cuda" else "32-true",
     )
     fabric.launch()
@@ -105,13 +110,12 @@ class Run:
         self.recipe, self.out, self.fabric, self.observer = recipe, out, fabric, observer
         self.main = fabric.global_rank == 0
         self.text = recipe.model_dump_json()
-        self.saved: dict[str, Path] = {}
-        stored = self._prepare(resume)
-        self.source = Shards(shards)
+        _check(recipe, fabric.world_size)
+        self.source = Shards(shards, verify=self.main)
+        self.stored = self._prepare(resume)
         self.scenes, held_out = _split(self.source, recipe, fabric.device)
         self.net = _network(recipe).to(fabric.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.position = Position() if stored is None else stored.position
-        self.stored = stored
+        self.position = Position() if self.stored is None else self.stored.position
         if self.main:
             self.validator = Validator(recipe, held_out, data, fabric.device)
             self.journal = Journal(out, self.total_step)
@@ -124,27 +128,28 @@ class Run:
         return sum(stage.steps for stage in self.recipe.stages[: self.position.stage]) + self.position.step
 
     def _prepare(self, resume: bool) -> Checkpoint | None:
-        path = self.out / CHECKPOINT
+        """The checkpoint to go on from, or None at a start."""
+        path, stored = self.out / CHECKPOINT, None
         if path.exists() and not resume:
             raise InputError(f"{self.out}: holds a run; go on with --resume, or choose another folder")
         if path.exists():
-            stored = read_checkpoint(path, self.fabric.device)
-            check_recipe(path, stored.recipe, self.text)
-            return stored
+            stored = read_checkpoint(path)
+            check_same_run(self.out, stored, self.text, describe(self.source))
         if self.main:
-            self.out.mkdir(parents=True, exist_ok=True)
+            for leftover in self.out.glob(f".{path.stem}.*"):  # of a kill while one was written
+                leftover.unlink()
             write_bytes(self.out / CONFIG, (self.recipe.model_dump_json(indent=2) + "\n").encode())
-        return None
+        return stored
 
     def stage(self, index: int) -> None:
         """Train one stage to its end, keep its best weights and write them."""
         stage = self.recipe.stages[index]
-        _check_stage(stage, self.recipe, self.fabric.world_size)
         work = Work(self, index, stage)
         for step in range(self.position.step, stage.steps):
             work.step(step)
             self.position.step = step + 1
-            if not self._after(work, step):
+            self.tell("step")
+            if not self._after(work, step + 1):
                 break
         work.finish()
         if self.main and stage.save_as:
@@ -153,25 +158,29 @@ class Run:
         self.stored = None
         self.checkpoint(work, done=True)
 
-    def _after(self, work: Work, step: int) -> bool:
+    def _after(self, work: Work, done: int) -> bool:
         """Log, validate and checkpoint where it is time to; False ends the stage."""
-        recipe, last = self.recipe, step + 1 == work.stage.steps
-        if (step + 1) % LOG_EVERY == 0 or last:
+        last, every = done == work.stage.steps, self.recipe.validation.every
+        log = last or done % LOG_EVERY == 0
+        validate = last or (every > 0 and done % every == 0)
+        keep = not last and done % self.recipe.checkpoint_every == 0
+        if log or validate or keep or done % LOOK_EVERY == 0:
+            work.stop_if_bad()
+        if log:
             work.log()
-        every = recipe.validation.every
-        go_on = True
-        if (every and (step + 1) % every == 0) or last:
-            go_on = work.validate()
-        if (step + 1) % recipe.checkpoint_every == 0 and not last and go_on:
+        go_on = work.validate() if validate else True
+        if keep and go_on:
             self.checkpoint(work)
         return go_on
 
     def checkpoint(self, work: Work, *, done: bool = False) -> None:
         """Write RUN/checkpoint.safetensors; `done`: the stage's state is no longer needed."""
-        self.fabric.barrier()
+        if not done:
+            work.tick()
         if self.main:
             Checkpoint(
                 self.text,
+                describe(self.source),
                 self.position,
                 self.net.state_dict(),
                 {} if done or work.average is None else work.average.weights,
@@ -186,7 +195,7 @@ class Run:
             bare = net.settings.model_copy(update={"iterations": 0})
             net = DepthNet(bare)
             net.fcn.load_state_dict(self.net.fcn.state_dict())
-        path = self.out / f"{stage.save_as}-x{self.recipe.scale}"
+        path = self.weight_files()[str(stage.save_as)]
         card = ModelCard(
             name=str(stage.save_as),
             scale=self.recipe.scale,
@@ -200,8 +209,17 @@ class Run:
             scores=self.position.scores,
         )
         save_model(path, net, card)
-        self.saved[str(stage.save_as)] = path.with_suffix(path.suffix + ".safetensors")
         self.tell("saved", path=str(path), **self.position.scores)
+
+    def weight_files(self) -> dict[str, Path]:
+        """What the stages write at their ends, by name."""
+        names = [stage.save_as for stage in self.recipe.stages if stage.save_as]
+        return {name: self.out / f"{name}-x{self.recipe.scale}.safetensors" for name in names}
+
+    def close(self) -> None:
+        """Flush the logs."""
+        if self.main:
+            self.journal.close()
 
     def tell(self, kind: str, **values: Any) -> None:
         """Report to the observer, in the main process."""
@@ -213,15 +231,25 @@ class Run:
 
 
 def _network(recipe: Recipe) -> DepthNet:
+    """As the recipe's seed, or the weights it starts from, make it."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed("weights", recipe.seed))
-        net = DepthNet(recipe.net)
+        try:
+            net = DepthNet(recipe.net)
+        except ValueError as error:
+            raise InputError(f"recipe '{recipe.name}': net: {error}") from error
     if recipe.start is None:
         return net
     start = from_pretrained(recipe.start)
-    net.fcn.load_state_dict(start.fcn.state_dict())
-    if net.pdn is not None and start.pdn is not None:
-        net.pdn.load_state_dict(start.pdn.state_dict())
+    try:
+        net.fcn.load_state_dict(start.fcn.state_dict())
+        if net.pdn is not None and start.pdn is not None:
+            net.pdn.load_state_dict(start.pdn.state_dict())
+    except RuntimeError as error:
+        raise InputError(
+            f"start {recipe.start}: weights of a network with {start.settings}, which do not fit "
+            f"the recipe's {recipe.net}"
+        ) from error
     return net
 
 
@@ -234,10 +262,18 @@ def _split(shards: Shards, recipe: Recipe, device: torch.device) -> tuple[Scenes
     return training, Scenes.load(shards, device, len(shards) - held) if held else None
 
 
-def _check_stage(stage: StageRecipe, recipe: Recipe, processes: int) -> None:
-    if stage.patch % recipe.scale:
-        raise InputError(f"patch {stage.patch} is not a multiple of the scale {recipe.scale}")
-    if stage.batch % (recipe.accumulate * processes):
-        raise InputError(
-            f"batch {stage.batch} cannot be shared out to {processes} processes in {recipe.accumulate} parts"
-        )
+def _check(recipe: Recipe, processes: int) -> None:
+    """What would otherwise be found out only when its stage begins."""
+    sensor(recipe.data.sensor, scale=recipe.scale)
+    for index, stage in enumerate(recipe.stages):
+        where = f"recipe '{recipe.name}': stages.{index}"
+        get_loss(stage.loss)
+        if stage.part != "fcn" and not recipe.net.iterations:
+            raise InputError(
+                f"{where}: part '{stage.part}' needs a primal-dual part, but net.iterations is 0"
+            )
+        if stage.patch % recipe.scale:
+            raise InputError(f"{where}: patch {stage.patch} is not a multiple of the scale {recipe.scale}")
+        if stage.batch % (recipe.accumulate * processes):
+            parts = f"{processes} processes in {recipe.accumulate} parts"
+            raise InputError(f"{where}: batch {stage.batch} cannot be shared out evenly to {parts}")

@@ -1,12 +1,12 @@
 """One stage: which weights learn, from which loss, at which rate."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from primaldepth.core.errors import InputError
 from primaldepth.networks import DepthNet
 from primaldepth.operators.pairwise import half_window
 from primaldepth.training.losses import affinity_loss, get_loss
@@ -20,8 +20,6 @@ class StageLoss(nn.Module):
 
     def __init__(self, net: DepthNet, stage: StageRecipe) -> None:
         super().__init__()
-        if stage.part != "fcn" and net.pdn is None:
-            raise InputError(f"stage '{stage.part}' trains a primal-dual part, but net.iterations is 0")
         self.net, self.stage, self.loss = net, stage, get_loss(stage.loss)
         self.offsets = half_window(net.settings.window)
         net.fcn.requires_grad_(stage.part != "pdn")
@@ -65,6 +63,15 @@ def make_optimiser(net: DepthNet, stage: StageRecipe) -> torch.optim.Optimizer:
     return torch.optim.AdamW(groups, lr=stage.rate, betas=(0.9, 0.99))
 
 
+def restore_optimiser(optimiser: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Load a stored state; sums of gradients lie in memory as their weights do, as they did before."""
+    optimiser.load_state_dict(state)
+    for weight, values in optimiser.state.items():
+        for name, value in values.items():
+            if value.shape == weight.shape:
+                values[name] = torch.empty_like(weight).copy_(value)
+
+
 def rate_at(stage: StageRecipe, step: int) -> float:
     """Learning rate of a step, 0 and on."""
     grown = min(1.0, (step + 1) / (stage.warmup + 1))
@@ -84,7 +91,7 @@ def set_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
 
 def clip_gradient(parameters: Iterable[nn.Parameter], stage: StageRecipe) -> Tensor:
     """Limit the norm (adamw) or every value (sgd, as in the paper); the norm before."""
-    own = [p for p in parameters if p.grad is not None]
+    own = [p for p in parameters if p.requires_grad and p.grad is not None]
     if stage.optimiser == "adamw":
         return nn.utils.clip_grad_norm_(own, stage.clip)
     norm = nn.utils.get_total_norm([p.grad for p in own if p.grad is not None])
@@ -98,6 +105,11 @@ class Average:
     def __init__(self, net: nn.Module, decay: float) -> None:
         self.decay = decay
         self.weights = {name: value.detach().clone() for name, value in net.state_dict().items()}
+
+    def restore(self, weights: Mapping[str, Tensor]) -> None:
+        """Go on from stored ones."""
+        for name, value in weights.items():
+            self.weights[name].copy_(value)
 
     def update(self, net: nn.Module, step: int) -> None:
         """After a step."""

@@ -1,5 +1,6 @@
 """One stage at work: module, optimiser, averaged and best weights."""
 
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +17,16 @@ from primaldepth.training.batches import Batch, draw_batch
 from primaldepth.training.checkpoint import Checkpoint, Position
 from primaldepth.training.journal import Journal
 from primaldepth.training.recipe import Recipe, StageRecipe
-from primaldepth.training.stage import StageLoss, average_of, clip_gradient, make_optimiser, rate_at, set_rate
+from primaldepth.training.stage import (
+    StageLoss,
+    average_of,
+    clip_gradient,
+    make_optimiser,
+    rate_at,
+    restore_optimiser,
+    set_rate,
+)
 from primaldepth.training.validation import Validator, selection_score, summary
-
-CHECK_EVERY = 20
 
 
 class TrainingError(PrimalDepthError):
@@ -56,121 +63,148 @@ class Work:
     def __init__(self, run: RunState, index: int, stage: StageRecipe) -> None:
         self.run, self.index, self.stage = run, index, stage
         run.net.train()
-        module = StageLoss(run.net, stage)
-        if run.stored is not None:
-            run.net.load_state_dict(run.stored.weights)
+        module, stored = StageLoss(run.net, stage), run.stored
+        if stored is not None:
+            run.net.load_state_dict(stored.weights)
         self.average = average_of(run.net, stage)
         self.best: dict[str, Tensor] = {}
         optimiser = make_optimiser(run.net, stage)
-        if run.stored is not None and run.stored.optimiser:
-            optimiser.load_state_dict(run.stored.optimiser)
-            self.best = run.stored.best
+        if stored is not None and stored.optimiser:
+            restore_optimiser(optimiser, stored.optimiser)
+            self.best = stored.best
             if self.average is not None:
-                self.average.weights = run.stored.average
+                self.average.restore(stored.average)
         self.module, self.optimiser = run.fabric.setup(module, optimiser)
-        self._loss = torch.zeros((), device=run.fabric.device)
-        self._bad = torch.full((), -1, device=run.fabric.device)
-        self._logged, self._clock = run.position.step, time.perf_counter()
+        self._loss = torch.tensor(run.position.loss, device=run.fabric.device)
+        self._steps, self._seconds = run.position.unlogged, 0.0
+        self._first_bad = torch.full((), -1, device=run.fabric.device)
+        self._clock = time.perf_counter()
 
     def step(self, step: int) -> None:
         """One step of the optimiser."""
-        recipe, stage = self.run.recipe, self.stage
-        set_rate(self.optimiser, rate_at(stage, step))
+        set_rate(self.optimiser, rate_at(self.stage, step))
         self.optimiser.zero_grad(set_to_none=True)
-        for micro, batch in enumerate(self._batches(step)):
-            more = micro + 1 < recipe.accumulate
-            with self.run.fabric.no_backward_sync(self.module, enabled=more):
-                loss = self.module(batch.maps, batch.truth, batch.valid, batch.unit) / recipe.accumulate
-                self.run.fabric.backward(loss)
-            self._loss += loss.detach()
-        norm = clip_gradient(self.run.net.parameters(), stage)
-        if self._may_step(norm, step):
+        loss = self._differentiated(step)
+        norm = clip_gradient(self.run.net.parameters(), self.stage)
+        if self._usable(loss + norm, step):
             self.optimiser.step()
+            self._loss += loss
+            self._steps += 1
             if self.average is not None:
                 self.average.update(self.run.net, step)
 
+    def _differentiated(self, step: int) -> Tensor:
+        """Leave the gradient of the loss in the weights; the loss itself."""
+        fabric, parts = self.run.fabric, self.run.recipe.accumulate
+        total = torch.zeros((), device=fabric.device)
+        for micro, batch in enumerate(self._batches(step)):
+            with fabric.no_backward_sync(self.module, enabled=micro + 1 < parts):
+                loss = self.module(batch.maps, batch.truth, batch.valid, batch.unit) / parts
+                fabric.backward(loss)
+            total += loss.detach()
+        return total
+
     def _batches(self, step: int) -> Iterator[Batch]:
-        fabric, recipe, stage = self.run.fabric, self.run.recipe, self.stage
-        count = stage.batch // recipe.accumulate
-        own = count // fabric.world_size
+        """The share of the step's patches that this process has."""
+        fabric = self.run.fabric
+        own = self.stage.batch // self.run.recipe.accumulate // fabric.world_size
         share = slice(fabric.global_rank * own, (fabric.global_rank + 1) * own)
+        for batch in self._whole_batches(step):
+            yield batch.part(share)
+
+    def _whole_batches(self, step: int) -> Iterator[Batch]:
+        recipe, stage = self.run.recipe, self.stage
         for micro in range(recipe.accumulate):
             place = (self.index, step, micro)
-            yield draw_batch(self.run.scenes, recipe, count, stage.patch, place).part(share)
+            yield draw_batch(self.run.scenes, recipe, stage.batch // recipe.accumulate, stage.patch, place)
 
-    def _may_step(self, norm: Tensor, step: int) -> bool:
-        """Whether the gradient can be used.
+    def _usable(self, evidence: Tensor, step: int) -> bool:
+        """Whether the step may be taken, which a number that is not finite speaks against.
 
         To stop it is enough to look from time to time: the device keeps the number of the first bad step,
         and what that step ruined is thrown away.
         """
-        if self.run.recipe.on_nan == "skip":
-            if not bool(torch.isfinite(norm)):
-                self.run.tell("skipped", text=f"step {step}: the gradient is not finite")
-                self._loss = torch.nan_to_num(self._loss)
-                return False
+        bad = ~torch.isfinite(evidence)
+        if self.run.recipe.on_nan == "stop":
+            self._first_bad = torch.where(bad & (self._first_bad < 0), step, self._first_bad)
             return True
-        self._bad = torch.where((self._bad < 0) & ~torch.isfinite(norm), step, self._bad)
-        if (step + 1) % CHECK_EVERY == 0 or step + 1 == self.stage.steps:
-            self._stop_if_bad(int(self._bad))
-        return True
+        if not bool(self.run.fabric.all_reduce(bad.float(), reduce_op="sum")):
+            return True
+        self.run.tell("skipped", text=f"step {step} left out: its loss or gradient is not finite")
+        return False
 
-    def _stop_if_bad(self, step: int) -> None:
+    def stop_if_bad(self) -> None:
+        """Raise if a step was not finite; nothing must be logged, judged or kept before."""
+        step = int(self.run.fabric.all_reduce(self._first_bad.clone(), reduce_op="max"))
         if step < 0:
             return
-        from safetensors.torch import save
-
         path = self.run.out / f"bad-batch-stage{self.index}-step{step}.safetensors"
-        for batch in self._batches(step):
-            tensors = {name: value.cpu().contiguous() for name, value in batch.tensors().items()}
-            write_bytes(path, save(tensors))
+        if self.run.main:
+            _write_batches(path, list(self._whole_batches(step)))
         raise TrainingError(
-            f"stage {self.index}, step {step}: the gradient is not finite; the batch is in {path}. Lower the "
-            "rate, or set on_nan to 'skip'; --resume goes on from the last checkpoint"
+            f"stage {self.index}, step {step}: loss or gradient is not finite; the batch is in {path}; "
+            "go on without it by --resume --set on_nan=skip, or start again with a lower rate"
         )
+
+    def tick(self) -> None:
+        """Bring the run's clock and the unlogged loss up to date."""
+        now, position = time.perf_counter(), self.run.position
+        position.seconds += now - self._clock
+        self._seconds += now - self._clock
+        self._clock = now
+        position.loss = float(self.run.fabric.all_reduce(self._loss.clone(), reduce_op="mean"))
+        position.unlogged = self._steps
 
     def log(self) -> None:
         """Loss and rate since the last log."""
-        run, now = self.run, time.perf_counter()
-        steps = run.position.step - self._logged
-        run.position.seconds += now - self._clock
-        speed = steps / max(now - self._clock, 1e-9)
-        loss = float(run.fabric.all_reduce(self._loss / max(steps, 1), reduce_op="mean"))
-        rate = rate_at(self.stage, run.position.step - 1)
+        run, position = self.run, self.run.position
+        self.tick()
+        loss, speed = position.loss / max(self._steps, 1), self._steps / max(self._seconds, 1e-9)
+        rate = rate_at(self.stage, position.step - 1)
         self._loss.zero_()
-        self._logged, self._clock = run.position.step, now
+        self._steps, self._seconds, position.loss, position.unlogged = 0, 0.0, 0.0, 0
         if run.main:
             run.journal.write(run.total_step, stage=self.index, loss=loss, rate=rate, steps_per_second=speed)
-            self.run.tell("log", loss=loss, rate=rate, steps_per_second=speed)
+            run.tell("log", loss=loss, rate=rate, steps_per_second=speed)
 
     def validate(self) -> bool:
         """Score the averaged weights; False if there was no improvement for too long."""
-        run, position = self.run, self.run.position
-        stop = torch.zeros((), device=run.fabric.device)
-        if run.main:
-            weights = run.net.state_dict() if self.average is None else self.average.weights
-            shadow = DepthNet(run.recipe.net).to(run.fabric.device)
-            shadow.load_state_dict(weights)
-            if self.stage.part == "fcn":
-                shadow.pdn = None
-            seen = list(run.validator.see(shadow))
-            scores = summary(seen)
-            run.journal.write(run.total_step, stage=self.index, **scores)
-            run.journal.show(run.total_step, shadow, seen)
-            self.run.tell("validation", **scores)
-            score = selection_score(scores)
-            if score is None or position.best is None or score < position.best:
-                position.best, position.waited, position.scores = score, 0, scores
-                self.best = {name: value.detach().clone() for name, value in weights.items()}
-            else:
-                position.waited += 1
-            patience = run.recipe.validation.patience
-            stop += float(bool(patience) and position.waited >= patience)
+        self.tick()
+        patience = self.run.recipe.validation.patience
+        if self.run.main:
+            self._judge(self.run.net.state_dict() if self.average is None else self.average.weights)
+        tired = bool(patience) and self.run.position.waited >= patience
         self._clock = time.perf_counter()  # validation is not training time
-        return not bool(run.fabric.broadcast(stop))
+        return not self.run.fabric.broadcast(tired)
+
+    def _judge(self, weights: dict[str, Tensor]) -> None:
+        """Validate, report, and keep the weights if they are the best so far."""
+        run, position = self.run, self.run.position
+        shadow = DepthNet(run.recipe.net).to(run.fabric.device)
+        shadow.load_state_dict(weights)
+        if self.stage.part == "fcn":
+            shadow.pdn = None
+        seen = list(run.validator.see(shadow))
+        scores = summary(seen)
+        run.journal.validation(run.total_step, self.index, scores, shadow, seen)
+        run.tell("validation", **scores)
+        score = selection_score(scores)
+        if score is None or (math.isfinite(score) and (position.best is None or score < position.best)):
+            position.best, position.waited, position.scores = score, 0, scores
+            self.best = {name: value.detach().clone() for name, value in weights.items()}
+        else:
+            position.waited += 1
 
     def finish(self) -> None:
         """Leave the best weights in the network, in every process."""
-        best = self.run.fabric.broadcast(self.best)
+        self.tick()
+        best = self.run.fabric.broadcast({name: value.cpu() for name, value in self.best.items()})
         if best:
             self.run.net.load_state_dict(best)
+
+
+def _write_batches(path: Path, batches: list[Batch]) -> None:
+    from safetensors.torch import save
+
+    parts = [batch.tensors() for batch in batches]
+    write_bytes(path, save({name: torch.cat([part[name] for part in parts]).cpu() for name in parts[0]}))
