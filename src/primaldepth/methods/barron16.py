@@ -1,6 +1,6 @@
 """barron16: the fast bilateral solver (Barron and Poole 2016)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ from primaldepth.core.settings import Settings
 from primaldepth.methods.gaussian_field import SampledDepth
 from primaldepth.methods.holes import measured_mask
 from primaldepth.operators.bilateral_grid import BilateralGrid, cells
-from primaldepth.operators.resampling import Kernel, Resample, resample
+from primaldepth.operators.resampling import Kernel, Resample
 from primaldepth.variational.conjugate_gradients import conjugate_gradients
 from primaldepth.variational.models import Count, NotNegative, Positive
 
@@ -25,11 +25,11 @@ class Barron16Settings(Settings):
     miss in the result.
     """
 
-    position: Positive = 8.0
-    luma: Positive = 8 / 255
-    chroma: Positive = 4 / 255
-    smoothness: Positive = 8.0
-    decay: NotNegative = 1.0
+    position: Positive = 8.8
+    luma: Positive = 0.045
+    chroma: Positive = 0.0167
+    smoothness: Positive = 7.1
+    decay: NotNegative = 1.05
     floor: Positive = 0.01
     shifts: Count = 4
     rounds: Count = 2
@@ -92,7 +92,7 @@ class Smoother:
 class Barron16:
     """Smooth in the bilateral space of the guide, image by image: each has cells of its own."""
 
-    settings: Barron16Settings = Barron16Settings()
+    settings: Barron16Settings = field(default_factory=Barron16Settings)
     name: str = "barron16"
 
     def __call__(self, frame: Frame) -> Prediction:

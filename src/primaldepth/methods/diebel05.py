@@ -1,6 +1,6 @@
 """diebel05: a Markov random field whose edges the guide weakens (Diebel and Thrun 2005)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -43,7 +43,7 @@ def neighbour_weights(guide: Tensor, contrast: float, floor: float) -> Tensor:
 class Diebel05:
     """The most probable depth of a Gaussian Markov random field, by conjugate gradients."""
 
-    settings: Diebel05Settings = Diebel05Settings()
+    settings: Diebel05Settings = field(default_factory=Diebel05Settings)
     name: str = "diebel05"
 
     def __call__(self, frame: Frame) -> Prediction:

@@ -1,7 +1,7 @@
 """ferstl13: anisotropic total generalised variation with its published weights (Ferstl et al. 2013)."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Settings
@@ -17,8 +17,8 @@ class Ferstl13Settings(Settings):
     longer cells the contours to pay for are longer by as many pixels, the samples are no more.
     """
 
-    lam: Positive = 0.55
-    growth: NotNegative = 1.1
+    lam: Positive = 0.5
+    growth: NotNegative = 1.25
     alpha_0: Positive = 17 / 1.2
     beta: NotNegative = 9.0
     gamma: NotNegative = 0.85
@@ -33,7 +33,7 @@ class Ferstl13Settings(Settings):
 class Ferstl13:
     """`atgv-l2` as published."""
 
-    settings: Ferstl13Settings = Ferstl13Settings()
+    settings: Ferstl13Settings = field(default_factory=Ferstl13Settings)
     name: str = "ferstl13"
 
     def __call__(self, frame: Frame) -> Prediction:

@@ -1,7 +1,7 @@
 """What quadratic methods make of a frame: samples in units of their noise, trust, a first estimate."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -46,8 +46,8 @@ class SampledDepth:
 
     def image(self, index: int) -> "SampledDepth":
         """One image of the batch, with its maps only."""
-        maps = (each[index : index + 1] for each in (self.f, self.lam, self.sigma, self.start))
-        return SampledDepth(*maps, self.A, self.normal)
+        one = slice(index, index + 1)
+        return replace(self, f=self.f[one], lam=self.lam[one], sigma=self.sigma[one], start=self.start[one])
 
     @property
     def scale(self) -> float:

@@ -1,7 +1,7 @@
 """park11: a Markov random field with non-local means regularisation (Park et al. 2011)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -100,7 +100,7 @@ def keep_steps(w: Tensor, offsets: Sequence[Offset], depth: Tensor, step: float)
 class Park11:
     """The minimiser of the energy, by conjugate gradients."""
 
-    settings: Park11Settings = Park11Settings()
+    settings: Park11Settings = field(default_factory=Park11Settings)
     name: str = "park11"
 
     def __call__(self, frame: Frame) -> Prediction:
