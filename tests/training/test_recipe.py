@@ -1,0 +1,130 @@
+"""Recipes: what extends what, changes by --set, and errors that name the key."""
+
+from pathlib import Path
+
+import pytest
+
+from primaldepth.core.errors import InputError
+from primaldepth.training.recipe import read_recipe
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+BASE = """
+name = "base"
+scale = 4
+seed = 3
+
+[net]
+layers = 5
+maps = 16
+
+[[stages]]
+part = "fcn"
+steps = 10
+
+[[stages]]
+part = "joint"
+steps = 20
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="recipe.toml"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_recipes_we_ship_are_valid(path):
+    found = read_recipe(path)
+    assert found.name == path.stem
+    assert all(stage.patch % found.scale == 0 for stage in found.stages)
+
+
+def test_tables_are_merged_and_lists_replaced(write):
+    write(BASE, "base.toml")
+    path = write(
+        'extends = "base.toml"\nname = "mine"\n[net]\nmaps = 8\n[[stages]]\npart = "pdn"\nsteps = 1\n'
+    )
+    found = read_recipe(path)
+    assert (found.name, found.scale, found.seed) == ("mine", 4, 3)
+    assert (found.net.layers, found.net.maps) == (5, 8)
+    assert [stage.part for stage in found.stages] == ["pdn"]
+
+
+def test_extends_over_two_files_in_another_folder(write, tmp_path):
+    (tmp_path / "inner").mkdir()
+    write(BASE, "inner/base.toml")
+    write('extends = "base.toml"\nseed = 4', "inner/middle.toml")
+    found = read_recipe(write('extends = "inner/middle.toml"\nscale = 8'))
+    assert (found.name, found.seed, found.scale) == ("base", 4, 8)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"a": 'extends = "a.toml"'}, r"a.toml: extends itself by way of a.toml"),
+        ({"a": 'extends = "b.toml"', "b": 'extends = "a.toml"'}, r"extends itself by way of b.toml"),
+        ({"a": 'extends = "gone.toml"'}, r"gone.toml: cannot be read"),
+        ({"a": "extends = 3"}, r"'extends' must be the name of a file"),
+        ({"a": "= ="}, r"a.toml: cannot be read as TOML"),
+    ],
+)
+def test_files_that_cannot_be_resolved(write, tmp_path, files, message):
+    for name, text in files.items():
+        write(text, f"{name}.toml")
+    with pytest.raises(InputError, match=message):
+        read_recipe(tmp_path / "a.toml")
+
+
+def test_changes_are_read_as_toml_or_as_text(write):
+    changes = [
+        "stages.1.steps=7",
+        "stages.0.loss=huber",
+        "data.noise=[0.5, 2.0]",
+        "data.turn=false",
+        'name="x"',
+        "validation.every=0",
+    ]
+    found = read_recipe(write(BASE), changes)
+    assert (found.stages[1].steps, found.stages[0].loss) == (7, "huber")
+    assert (found.data.noise, found.data.turn) == ((0.5, 2.0), False)
+    assert (found.name, found.validation.every) == ("x", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("scale", "expected KEY=VALUE"),
+        ("=3", "expected KEY=VALUE"),
+        ("stages.2.steps=1", "'2' is not one of the 2 entries"),
+        ("stages.last.steps=1", "'last' is not one of the 2 entries"),
+        ("name.first=1", "'name' is a value, not a table"),
+        ("sclae=2", "unknown key 'sclae'; did you mean 'scale'"),
+        ("net.layres=2", "net: unknown key 'layres'; did you mean 'layers'"),
+        ("data.sensr=x", "data: unknown key 'sensr'; did you mean 'sensor'"),
+        ("validation.evry=2", "validation: unknown key 'evry'; did you mean 'every'"),
+        ("stages.1.step=2", "stages.1: unknown key 'step'; did you mean 'steps'"),
+        ("scale=3", "'scale': Input should be 1, 2, 4, 8 or 16"),
+        ("stages.0.part=all", "stages.0: 'part': Input should be 'fcn', 'joint' or 'pdn'"),
+        ("stages.0.steps=many", "stages.0: 'steps'.*found 'many'"),
+        ("stages.0.rate=-1.0", "stages.0: 'rate': Input should be greater than 0"),
+        ("stages.0.rate=nan", "stages.0: 'rate'"),
+        ("stages.0.ema=1.0", "stages.0: 'ema'"),
+        ("stages=[]", "'stages': Tuple should have at least 1 item"),
+        ("net=big", "'net'"),
+        ("data.noise=[2.0, 1.0]", "data: 'noise': .*the first number is larger"),
+        ("data.near=[100.0, 200.0]", "data: 'near': .*must not be smaller than the far ones"),
+        ("stages.0.save_as=../x", "stages.0: 'save_as'"),
+    ],
+)
+def test_wrong_changes_are_named(write, change, message):
+    with pytest.raises(InputError, match=message):
+        read_recipe(write(BASE), [change])
+
+
+def test_two_stages_under_one_name(write):
+    with pytest.raises(InputError, match="two stages are saved under one name"):
+        read_recipe(write(BASE), ["stages.0.save_as=a", "stages.1.save_as=a"])
