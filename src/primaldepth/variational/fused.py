@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.base import Composition, LinearOperator
-from primaldepth.operators.pairwise import PairwiseDifference, pick_backend
+from primaldepth.operators.pairwise import PairwiseDifference, PairwiseSlope, pick_backend
 from primaldepth.variational.penalties import Huber, Number, Penalty
 
 
@@ -39,8 +39,14 @@ def fused_dual_step(
     if isinstance(K, Composition) and isinstance(K.outer, PairwiseDifference):
         inner = fused_dual_step(K.outer, F, p, K.inner(u_bar), sigma, reuse)
         return None if inner is None else (inner[0], K.inner.adjoint(inner[1]))
-    if not isinstance(K, PairwiseDifference) or not _plain(K, p, u_bar, F.w) or pick_backend(p) != "numba":
+    if not isinstance(K, PairwiseDifference | PairwiseSlope):
         return None
+    if not _plain(K, p, u_bar, F.w) or pick_backend(p) != "numba":
+        return None
+    if isinstance(K, PairwiseSlope):
+        from primaldepth.operators.pairwise.cpu_slope import slope_step
+
+        return slope_step(u_bar, p, F.w.expand(p.shape), K.offsets, step, reuse)
     from primaldepth.operators.pairwise.cpu import dual_step
 
     images, channels = u_bar.shape[0], K.in_shape[0]
@@ -60,7 +66,7 @@ def _step(F: Penalty, sigma: Number | WeightedStep) -> tuple[float, float, float
     return sigma, 0.0, F.eps
 
 
-def _plain(K: PairwiseDifference, *tensors: Tensor) -> bool:
+def _plain(K: PairwiseDifference | PairwiseSlope, *tensors: Tensor) -> bool:
     """The kernel's conditions: differences of a half window, float32 or float64, nothing to differentiate."""
     half = all(dy < 0 or (dy == 0 and dx < 0) for dy, dx in K.offsets)
     learning = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)

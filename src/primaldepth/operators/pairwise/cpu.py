@@ -143,6 +143,14 @@ def iterations(
     return u, u_bar, p
 
 
+def thread_count(images: int, height: int, reach: int) -> int:
+    """Bands to split each image into; sets numba's threads to what they can use."""
+    threads = min(torch.get_num_threads(), _MAX_THREADS)
+    bands = max(1, min(threads, height // (4 * reach)))
+    numba.set_num_threads(min(threads, images * bands))
+    return bands
+
+
 def dual_step(
     u_bar: Tensor,
     p: Tensor,
@@ -170,9 +178,7 @@ def dual_step(
     out = torch.empty_like(p, memory_format=torch.contiguous_format) if out is None else out
     div = u_bar.new_empty((images, 1, height, width)) if div is None else div
     reach = max(1, max(-dy for dy, _ in offsets))
-    threads = min(torch.get_num_threads(), _MAX_THREADS)
-    bands = max(1, min(threads, height // (4 * reach)))
-    numba.set_num_threads(min(threads, images * bands))
+    bands = thread_count(images, height, reach)
     halo = np.empty((images, bands, reach, width), dtype=div.numpy().dtype)
     steps = np.array(step, dtype=halo.dtype)
     arrays = [t.contiguous().numpy() for t in (u_bar[:, 0], p, w)]
