@@ -9,20 +9,22 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from primaldepth.core.frame import Frame
-from primaldepth.methods.holes import fill_holes
+from primaldepth.methods.trust import trust
 from primaldepth.operators.resampling import resample
 
-FLOOR = 1e-6  # of the weight of a sample that looks the same: where nothing does, distance decides
-BAND_BYTES = 2**18  # per map: the few maps of a band stay in the processor's cache
+FLOOR = 1e-6  # least weight of a neighbour: where none looks alike, distance decides
+# Numbers a step works on at once: up to 2^15 torch computes in one thread, within the cache, and
+# for so short a step a second thread would cost more than it gives; a GPU takes whole frames.
+CPU_BAND, GPU_BAND = 2**15, 2**28
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What a window gathers.
+    """What a window is laid over, or one neighbour of every pixel.
 
     Args:
         depth: (B, 1, h, w) finite everywhere.
-        weight: (B, 1, h, w) trust in each sample, 0 for holes.
+        weight: (B, 1, h, w) at least 0; 0 for holes.
         guide: (B, C, h, w) how the guide looks at the sample.
     """
 
@@ -36,30 +38,33 @@ class Samples:
         return cls(frame.clean_depth(), trust(frame), resample(frame.guide, frame.low_size, "area"))
 
 
-def trust(frame: Frame) -> Tensor:
-    """(B, 1, h, w): confidence of valid samples, 0 for holes; equal trust where no confidence is left."""
-    mask = frame.valid.to(frame.depth.dtype)
-    if frame.confidence is None:
-        return mask
-    weight = torch.where(frame.valid, frame.confidence, 0.0)
-    return torch.where(weight.flatten(1).amax(dim=1).view(-1, 1, 1, 1) > 0, weight, mask)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place along an axis of a window: which sample each pixel finds there, and its weight.
 
+    Args:
+        index: (n,) into the padded samples.
+        weight: (n,) by the distance from the pixel.
+        shift: index of the first pixel where each pixel has a sample of its own, so that no copy is needed.
+    """
 
-def interpolate(frame: Frame) -> Tensor:
-    """(B, 1, H, W): bilinear between the trusted samples, holes filled smoothly."""
-    return resample(fill_holes(frame.clean_depth(), trust(frame) > 0), frame.high_size, "bilinear")
+    index: Tensor
+    weight: Tensor
+    shift: int | None
+
+    def pick(self, padded: Tensor, dim: int, part: slice) -> Tensor:
+        """The samples of the pixels in `part`."""
+        if self.shift is not None:
+            return padded.narrow(dim, self.shift + part.start, part.stop - part.start)
+        return padded.index_select(dim, self.index[part])
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis of a window: for each pixel the samples within `radius` steps of its own.
+    """One axis of a window: 2 radius + 1 samples around each pixel, `step` samples apart.
 
     Pixel i sits at sample coordinate (i + 1/2) n_in / n_out - 1/2; a sample at distance t
     has the weight exp(-t^2 / (2 sigma^2)).
-
-    Args:
-        sigma: in samples.
-        step: samples between neighbours of the window.
     """
 
     n_in: int
@@ -69,26 +74,27 @@ class Axis:
     step: int = 1
 
     @classmethod
-    def reaching(cls, n_in: int, n_out: int, sigma: float, step: int = 1) -> "Axis":
-        """Out to two sigma, where the weight is 0.14, or to the samples next to the pixel."""
+    def reaching(cls, n_in: int, n_out: int, sigma: float, taps: int | None = None) -> "Axis":
+        """Out to 2 sigma and to the samples next to the pixel; with at most `taps` on each side of it."""
+        step = 1 if taps is None else max(1, math.ceil(2 * sigma / taps))
         return cls(n_in, n_out, sigma, max(1, math.floor(2 * sigma / step)), step)
 
     @property
-    def offsets(self) -> range:
-        """Positions in the window."""
-        return range(-self.radius, self.radius + 1)
-
-    @property
     def margin(self) -> int:
-        """Samples the window reaches beyond the border."""
+        """Samples between the pixel's own and the farthest."""
         return self.radius * self.step
 
-    def sample(self, offset: int, like: Tensor) -> tuple[Tensor, Tensor]:
-        """(n_out,) index into the samples padded by `margin`, and the weight of the distance."""
+    def places(self, like: Tensor) -> list[Place]:
+        """Every place of the window, for samples padded by `margin`."""
         position = (torch.arange(self.n_out, dtype=torch.float64) + 0.5) * (self.n_in / self.n_out) - 0.5
-        index = (position + 0.5).floor().clamp(0, self.n_in - 1) + offset * self.step
-        weight = torch.exp(-((position - index) ** 2) / (2 * self.sigma**2))
-        return (index.long() + self.margin).to(like.device), weight.to(like)
+        nearest = (position + 0.5).long().clamp(0, self.n_in - 1)
+        found = []
+        for offset in range(-self.margin, self.margin + 1, self.step):
+            weight = torch.exp(-((position - nearest - offset) ** 2) / (2 * self.sigma**2))
+            shift = offset + self.margin if self.n_in == self.n_out else None
+            index = nearest + offset + self.margin
+            found.append(Place(index.to(like.device), weight.to(like), shift))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,36 +104,48 @@ class Window:
     rows: Axis
     columns: Axis
 
-    def __len__(self) -> int:
-        return len(self.rows.offsets) * len(self.columns.offsets)
+    def over(self, samples: Samples, maps: int) -> Iterator[tuple[slice, Iterator[Samples]]]:
+        """Bands of rows of the guide's grid, and for each band the neighbours of its pixels, one by one.
 
-    def bands(self, like: Tensor, maps: int = 1) -> Iterator[slice]:
-        """Rows of the guide's grid that are worked on together when `maps` maps are held."""
-        if like.is_cuda:
-            count = max(1, 2**28 // (maps * self.columns.n_out))
-        else:
-            count = max(1, BAND_BYTES // (maps * self.columns.n_out * like.element_size()))
+        Args:
+            maps: numbers per pixel in the largest step of the caller.
+        """
+        images, channels = samples.guide.shape[:2]
+        row = max(maps, channels + 1) * images * self.columns.n_out
+        count = max(1, (GPU_BAND if samples.guide.is_cuda else CPU_BAND) // row)
+        rows, columns = self.rows.places(samples.depth), self._columns(samples)
         for start in range(0, self.rows.n_out, count):
-            yield slice(start, min(start + count, self.rows.n_out))
+            band = slice(start, min(start + count, self.rows.n_out))
+            yield band, _neighbours(rows, columns, band)
 
-    def gather(self, samples: Samples, band: slice) -> Iterator[Samples]:
-        """For each offset the sample of every pixel of the band, its weight times that of its distance."""
-        stacked = torch.cat([samples.weight, samples.depth, samples.guide], dim=1)
-        stacked = pad(stacked, (self.columns.margin,) * 2 + (self.rows.margin,) * 2)
-        rows = [self.rows.sample(offset, stacked) for offset in self.rows.offsets]
-        rows = [(index[band], weight[band, None]) for index, weight in rows]
-        first, last = int(rows[0][0][0]), int(rows[-1][0][-1])
-        stacked = stacked[:, :, first : last + 1]
-        for offset in self.columns.offsets:
-            index, weight = self.columns.sample(offset, stacked)
-            strip = stacked.index_select(3, index)
-            strip[:, :1] *= weight
-            for row_index, row_weight in rows:
-                found = strip.index_select(2, row_index - first)
-                yield Samples(found[:, 1:2], found[:, :1] * row_weight, found[:, 2:])
+    def _columns(self, samples: Samples) -> list[tuple[Tensor, Tensor]]:
+        """For each column of the window the weights (B, 1, h + 2 margin, W) and what they weigh."""
+        margins = (self.columns.margin,) * 2 + (self.rows.margin,) * 2
+        weight = pad(samples.weight, margins)
+        values = pad(torch.cat([samples.depth, samples.guide], dim=1), margins)
+        whole = slice(0, self.columns.n_out)
+        places = self.columns.places(weight)
+        return [
+            (place.pick(weight, 3, whole) * place.weight, place.pick(values, 3, whole)) for place in places
+        ]
+
+
+def _neighbours(rows: list[Place], columns: list[tuple[Tensor, Tensor]], band: slice) -> Iterator[Samples]:
+    """One neighbour of every pixel at a time, its weight times that of its distance."""
+    for place in rows:
+        distance = place.weight[band, None]
+        for weight, values in columns:
+            found = place.pick(values, 2, band)
+            yield Samples(found[:, :1], place.pick(weight, 2, band) * distance, found[:, 1:])
 
 
 def likeness(guide: Tensor, other: Tensor, sigma: float) -> Tensor:
-    """(B, 1, ...): exp(-|I - J|^2 / (2 sigma^2)) over the mean of the channels, at least `FLOOR`."""
-    distance = (guide - other).square_().mean(dim=1, keepdim=True)
-    return distance.mul_(-0.5 / sigma**2).exp_().clamp_min_(FLOOR)
+    """(B, 1, h, w): exp(-|I - J| / sigma), the mean over the channels; at least `FLOOR`."""
+    distance = (guide - other).abs_().mean(dim=1, keepdim=True)
+    # exp2, for torch splits exp among threads from 2^11 numbers on.
+    return distance.mul_(-1 / (sigma * math.log(2))).exp2_().clamp_min_(FLOOR)
+
+
+def mean_or(fallback: Tensor, total: Tensor, weight: Tensor) -> Tensor:
+    """Total / weight, or the fallback where there is no weight."""
+    return torch.where(weight > 0, total / weight, fallback)

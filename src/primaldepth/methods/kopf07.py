@@ -1,46 +1,50 @@
-"""Joint bilateral upsampling."""
+"""Joint bilateral upsampling (Kopf et al., ACM Transactions on Graphics 2007)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Settings
-from primaldepth.methods.bilateral import Axis, Samples, Window, interpolate, likeness
+from primaldepth.methods.bilateral import Axis, Samples, Window, likeness, mean_or
 from primaldepth.methods.holes import measured_mask
+from primaldepth.methods.trust import interpolate
 from primaldepth.variational.models import NotNegative, Positive
 
 
 class Kopf07Settings(Settings):
+    """Width of the weights: sigma_d (N/n)^(-shrink) samples of distance, sigma_v of the guide's range.
+
+    The wider the samples lie, the fewer of them belong to one surface.
+    """
+
     sigma_d: Positive = 2.5
-    power: NotNegative = 0.4
-    sigma_v: Positive = 0.08
+    shrink: NotNegative = 0.33
+    sigma_v: Positive = 0.04
+
+    def window(self, frame: Frame) -> Window:
+        """The window over the frame's samples, each axis by its own ratio."""
+        sizes = zip(frame.low_size, frame.high_size, strict=True)
+        return Window(*(Axis.reaching(n, m, self.sigma_d * (n / m) ** self.shrink) for n, m in sizes))
 
 
 @dataclass(frozen=True, slots=True)
 class Kopf07:
-    name: str
-    settings: Kopf07Settings
+    """u(x) = sum_q t_q f(|x - q|) g(|I(x) - I_q|) d_q / sum_q t_q f g over the samples q around x."""
+
+    settings: Kopf07Settings = field(default_factory=Kopf07Settings)
+    name: str = "kopf07"
 
     def __call__(self, frame: Frame) -> Prediction:
+        """Average band by band; where no sample is in reach, the interpolation stays."""
         with torch.no_grad():
-            depth = self._filter(frame)
+            depth, _ = interpolate(frame)
+            for band, neighbours in self.settings.window(frame).over(Samples.of(frame), maps=1):
+                guide, part = frame.guide[:, :, band], depth[:, :, band]
+                weight, total = torch.zeros_like(part), torch.zeros_like(part)
+                for near in neighbours:
+                    w = near.weight * likeness(guide, near.guide, self.settings.sigma_v)
+                    weight += w
+                    total.addcmul_(w, near.depth)
+                part.copy_(mean_or(part, total, weight))
         return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
-
-    def _filter(self, frame: Frame) -> Tensor:
-        q = self.settings
-        axes = [Axis.reaching(n,N, max(0.5, q.sigma_d * (N/n)**-q.power)) for n,N in zip(frame.low_size, frame.high_size)]
-        window = Window(*axes)
-        samples = Samples.of(frame)
-        result = interpolate(frame)
-        for band in window.bands(result):
-            guide = frame.guide[:, :, band]
-            total = torch.zeros_like(result[:, :, band])
-            weight = torch.zeros_like(total)
-            for near in window.gather(samples, band):
-                w = near.weight * likeness(guide, near.guide, q.sigma_v)
-                weight += w
-                total += w * near.depth
-            result[:, :, band] = torch.where(weight > 0, total / weight.clamp_min(1e-30), result[:, :, band])
-        return result

@@ -9,12 +9,16 @@ from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Method
 from primaldepth.core.settings import Settings
 from primaldepth.methods.barron16 import Barron16, Barron16Settings
+from primaldepth.methods.chan08 import Chan08, Chan08Settings
 from primaldepth.methods.diebel05 import Diebel05, Diebel05Settings
 from primaldepth.methods.ferstl13 import Ferstl13, Ferstl13Settings
+from primaldepth.methods.he10 import He10, He10Settings
 from primaldepth.methods.interpolation import Interpolation
+from primaldepth.methods.kopf07 import Kopf07, Kopf07Settings
 from primaldepth.methods.network import network_method
 from primaldepth.methods.park11 import Park11, Park11Settings
 from primaldepth.methods.variational import DEFAULTS, Variational, VariationalSettings
+from primaldepth.methods.yang07 import Yang07, Yang07Settings
 from primaldepth.networks.zoo import SHIPPED
 from primaldepth.operators.resampling import Kernel
 from primaldepth.variational import Progress
@@ -44,6 +48,16 @@ class Baseline:
 
 
 _BASELINES: dict[str, Baseline] = {
+    "kopf07": Baseline("filter", Kopf07, Kopf07Settings, "joint bilateral upsampling"),
+    "yang07": Baseline(
+        "filter", Yang07, Yang07Settings, "cost volume, filtered bilaterally and searched, twice over"
+    ),
+    "he10": Baseline(
+        "filter", He10, He10Settings, "guided filter: depth as a local linear function of the guide"
+    ),
+    "chan08": Baseline(
+        "filter", Chan08, Chan08Settings, "bilateral filter, by the guide at steps, by depth on flat parts"
+    ),
     "diebel05": Baseline(
         "optimisation", Diebel05, Diebel05Settings, "Markov random field, neighbours weighted by the guide"
     ),

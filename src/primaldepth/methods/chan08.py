@@ -1,0 +1,104 @@
+"""Noise-aware filter for depth upsampling (Chan et al., ECCV workshop M2SFA2 2008)."""
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+from torch.nn.functional import conv2d, max_pool2d
+
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.methods.bilateral import FLOOR, Samples, likeness, mean_or
+from primaldepth.methods.holes import fill_holes, measured_mask
+from primaldepth.methods.kopf07 import Kopf07Settings
+from primaldepth.methods.trust import interpolate, noise_level, trust
+from primaldepth.operators.resampling import resample
+from primaldepth.variational.models import NotNegative, Positive
+
+
+class Chan08Settings(Kopf07Settings):
+    """The windows of `kopf07`, and what is measured in units of the noise.
+
+    sigma_r is the width of the depth weight; steps of depth of `threshold` give both weights
+    the same say, and `slope` says how fast that changes; sigma_s (samples) smooths the depth
+    that pixels and steps are judged by.
+    """
+
+    sigma_d: Positive = 2.5
+    shrink: NotNegative = 0.33
+    sigma_v: Positive = 0.025
+    sigma_r: Positive = 2.5
+    threshold: NotNegative = 1.0
+    slope: Positive = 1.0
+    sigma_s: Positive = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the filter knows of a pixel before it averages; all (B, 1, H, W).
+
+    Args:
+        depth: the smoothed samples, interpolated.
+        inverse: 1 / (2 sigma^2 ln 2), sigma the width of the depth weight.
+        alpha: share of the guide.
+    """
+
+    depth: Tensor
+    inverse: Tensor
+    alpha: Tensor
+
+    @classmethod
+    def of(cls, frame: Frame, q: Chan08Settings) -> "Judged":
+        """Alpha = 1 / (1 + exp(-slope (step / noise - threshold))), the step over 3x3 samples."""
+        smooth = _smooth(frame.clean_depth(), trust(frame), q.sigma_s)
+        step = max_pool2d(smooth, 3, 1, 1) + max_pool2d(-smooth, 3, 1, 1)
+        # Without noise the depth weight has to be as wide as the depth is uneven.
+        sigma = torch.maximum(noise_level(frame), 0.01 * step).clamp_min(1e-12)
+        alpha = torch.sigmoid(q.slope * (step / sigma - q.threshold))
+        depth, sigma, alpha = (resample(x, frame.high_size, "bilinear") for x in (smooth, sigma, alpha))
+        return cls(depth, 1 / (2 * math.log(2) * (q.sigma_r * sigma).square()), alpha)
+
+    def weight(self, band: slice, near: Samples, alike: Tensor) -> Tensor:
+        """Alpha g(|I(x) - I_q|) + (1 - alpha) h(|d(x) - d_q|)."""
+        distance = (near.depth - self.depth[:, :, band]).square_()
+        close = distance.mul_(self.inverse[:, :, band]).neg_().exp2_()
+        return torch.lerp(close, alike, self.alpha[:, :, band]).clamp_min_(FLOOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Chan08:
+    """u(x) = sum_q w_q d_q / sum_q w_q, w_q = t_q f(|x - q|) (alpha g(guide) + (1 - alpha) h(depth)).
+
+    Where the depth is flat but for noise, alpha is small and the guide's texture has no say.
+    """
+
+    settings: Chan08Settings = field(default_factory=Chan08Settings)
+    name: str = "chan08"
+
+    def __call__(self, frame: Frame) -> Prediction:
+        """Average band by band; where no sample is in reach, the interpolation stays."""
+        with torch.no_grad():
+            depth, _ = interpolate(frame)
+            judged = Judged.of(frame, self.settings)
+            for band, neighbours in self.settings.window(frame).over(Samples.of(frame), maps=1):
+                guide, part = frame.guide[:, :, band], depth[:, :, band]
+                weight, total = torch.zeros_like(part), torch.zeros_like(part)
+                for near in neighbours:
+                    alike = likeness(guide, near.guide, self.settings.sigma_v)
+                    w = near.weight * judged.weight(band, near, alike)
+                    weight += w
+                    total.addcmul_(w, near.depth)
+                part.copy_(mean_or(part, total, weight))
+        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
+
+
+def _smooth(depth: Tensor, weight: Tensor, sigma: float) -> Tensor:
+    """Gaussian mean of the trusted samples within 3 sigma, the rest filled."""
+    radius = max(1, math.floor(3 * sigma))
+    distance = torch.arange(-radius, radius + 1, dtype=depth.dtype, device=depth.device)
+    kernel = torch.exp(-(distance**2) / (2 * sigma**2))
+    both = torch.cat([weight, weight * depth])
+    both = conv2d(both, kernel.view(1, 1, -1, 1), padding=(radius, 0))
+    total_weight, total = conv2d(both, kernel.view(1, 1, 1, -1), padding=(0, radius)).chunk(2)
+    known = total_weight > FLOOR
+    return fill_holes(torch.where(known, total / total_weight.clamp_min(FLOOR), 0.0), known)
