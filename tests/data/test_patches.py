@@ -43,7 +43,9 @@ class TestDisparity:
 
     def test_a_patch_stays_within_the_range_of_its_scene(self):
         patches = scenes().draw(50, 8, random(), STILL)
-        assert all(40 - 1e-3 <= low <= high <= 200 + 1e-3 for low, high in spans(patches.depth, patches.valid))
+        assert all(
+            40 - 1e-3 <= low <= high <= 200 + 1e-3 for low, high in spans(patches.depth, patches.valid)
+        )
 
     def test_a_plane_stays_a_plane(self):
         y, x = torch.meshgrid(torch.arange(30.0), torch.arange(40.0), indexing="ij")

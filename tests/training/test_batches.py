@@ -1,0 +1,118 @@
+"""Batches: fixed by their place, noise as loud as they say, one unit for inputs and truth."""
+
+import pytest
+import torch
+from toy_runs import recipe
+
+from primaldepth.data.patches import Scenes
+from primaldepth.data.shards import Shards
+from primaldepth.training.batches import draw_batch
+
+NO_JITTER = {"jitter": 0.0}
+
+
+@pytest.fixture(scope="module")
+def scenes(shards):
+    return Scenes.load(Shards(shards))
+
+
+def flat(depth=1.0, size=64):
+    """A wall that faces the camera: the smallest disparity everywhere."""
+    return Scenes(torch.full((1, size, size), depth), torch.full((1, size, size, 3), 90, dtype=torch.uint8))
+
+
+def same(a, b):
+    return all(torch.equal(x, y) for x, y in zip(a.tensors().values(), b.tensors().values(), strict=True))
+
+
+class TestPlace:
+    def test_the_same_place_gives_the_same_batch(self, scenes):
+        assert same(*(draw_batch(scenes, recipe(), 3, 16, (0, 5, 0)) for _ in range(2)))
+
+    @pytest.mark.parametrize("place", [(1, 5, 0), (0, 6, 0), (0, 5, 1)])
+    def test_another_place_gives_another(self, scenes, place):
+        assert not same(*(draw_batch(scenes, recipe(), 3, 16, at) for at in ((0, 5, 0), place)))
+
+    def test_another_seed_gives_another(self, scenes):
+        assert not same(*(draw_batch(scenes, recipe(seed=seed), 3, 16, (0, 5, 0)) for seed in (0, 1)))
+
+    def test_global_randomness_plays_no_part(self, scenes):
+        before = torch.random.get_rng_state()
+        draw_batch(scenes, recipe(), 3, 16, (0, 0, 0))
+        assert torch.equal(torch.random.get_rng_state(), before)
+
+    def test_shares_make_up_the_batch(self, scenes):
+        whole = draw_batch(scenes, recipe(), 4, 16, (0, 0, 0))
+        shares = [whole.part(slice(start, start + 2)).tensors() for start in (0, 2)]
+        for name, value in whole.tensors().items():
+            assert torch.equal(torch.cat([share[name] for share in shares]), value)
+
+
+class TestNoise:
+    @pytest.mark.parametrize("gain", [0.5, 1.0, 2.0])
+    def test_samples_are_as_noisy_as_sigma_says(self, gain):
+        wanted = recipe(
+            data={**NO_JITTER, "far": (100.0, 110.0), "near": (200.0, 220.0), "noise": (gain, gain)}, scale=1
+        )
+        batch = draw_batch(flat(), wanted, 8, 64, (0, 0, 0))
+        depth, sigma, trust, _ = batch.maps
+        ratio = (depth - batch.truth) / sigma
+        assert float(ratio.std()) == pytest.approx(1.0, rel=0.03)
+        assert abs(float(ratio.mean())) < 0.03
+        assert (trust == 1).all()
+        # in pixels: 651 / d, rounding to whole disparities adds 1 / 12 to the variance
+        noise = (depth - batch.truth) * batch.unit
+        expected = ((gain * 651.0 / 105.0) ** 2 + 1 / 12) ** 0.5
+        assert float(noise.std()) == pytest.approx(expected, rel=0.05)
+
+    def test_levels_are_drawn_between_the_ends(self):
+        wanted = recipe(data={**NO_JITTER, "noise": (0.25, 4.0)}, scale=1)
+        batch = draw_batch(flat(), wanted, 300, 16, (0, 0, 0))
+        disparity = 55.0  # the middle of far
+        gains = (batch.maps[1] * batch.unit).mean((1, 2, 3)) * disparity / 651.0
+        assert 0.2 < float(gains.min()) < 0.3
+        assert 3.0 < float(gains.max()) < 5.0
+        assert float(gains.log().mean()) == pytest.approx(0.0, abs=0.15)  # log-uniform
+
+    def test_every_step_has_fresh_noise(self):
+        first, second = (draw_batch(flat(), recipe(scale=1), 1, 64, (0, step, 0)).maps[0] for step in (0, 1))
+        assert abs(float(torch.corrcoef(torch.stack([first.flatten(), second.flatten()]))[0, 1])) < 0.06
+
+
+class TestUnits:
+    def test_truth_times_unit_is_in_pixels_of_disparity(self, scenes):
+        batch = draw_batch(scenes, recipe(data=NO_JITTER), 16, 32, (0, 0, 0))
+        for truth, valid, unit in zip(batch.truth, batch.valid, batch.unit, strict=True):
+            reach = truth[valid] * unit
+            assert 40.0 <= float(reach.max() - reach.min()) <= 70.0  # from far, 50 to 60, to near, 100 to 120
+
+    def test_metric_errors_are_in_centimetres(self, scenes):
+        wanted = recipe(data={**NO_JITTER, "sensor": "tof-v1"})
+        batch = draw_batch(scenes, wanted, 16, 32, (0, 0, 0))
+        for truth, valid, unit in zip(batch.truth, batch.valid, batch.unit, strict=True):
+            reach = (
+                truth[valid] * unit
+            )  # the box is 1.25 m away, the wall between 2 and 3.4; times 0.7 to 1.4
+            assert 0.7 * 75.0 <= float(reach.max() - reach.min()) <= 1.4 * 215.0
+
+    def test_the_scene_is_normalised_to_centre_0_and_spread_1(self, scenes):
+        batch = draw_batch(scenes, recipe(data=NO_JITTER), 16, 32, (0, 0, 0))  # whole scenes
+        for truth, valid in zip(batch.truth, batch.valid, strict=True):
+            low, middle, high = torch.quantile(truth[valid], torch.tensor([0.05, 0.5, 0.95]))
+            assert float(middle) == pytest.approx(0.0, abs=1e-3)
+            assert float(high - low) == pytest.approx(2.0, rel=1e-3)
+
+    def test_jitter_changes_the_normalisation_but_not_the_scene(self, scenes):
+        still, moved = (draw_batch(scenes, recipe(data={"jitter": j}), 8, 32, (0, 0, 0)) for j in (0.0, 0.2))
+        ratio = moved.unit / still.unit
+        assert (ratio.log().abs() <= 0.2 + 1e-6).all()
+        assert float(ratio.std()) > 0.05
+        shift = moved.truth * ratio - still.truth  # one number for each image
+        assert (shift.amax((1, 2, 3)) - shift.amin((1, 2, 3)) < 1e-4).all()
+        assert (shift.abs().amax((1, 2, 3)) <= 0.2 * 1.23).all()
+
+    def test_what_is_not_known_is_not_trusted(self, scenes):
+        batch = draw_batch(scenes, recipe(), 16, 32, (0, 0, 0))
+        assert not batch.valid.all()
+        assert float(batch.maps[2][~batch.valid].mean()) < 0.5
+        assert all(torch.isfinite(image).all() for image in batch.maps)

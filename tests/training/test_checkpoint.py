@@ -1,0 +1,113 @@
+"""Checkpoints: what is written is read, and damage is named."""
+
+import json
+
+import pytest
+import torch
+
+from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.training.checkpoint import Checkpoint, Position, check_same_run, read_checkpoint
+
+
+def checkpoint(**changes):
+    weight = torch.linspace(0, 1, 6).view(2, 3)
+    parameter = torch.nn.Parameter(weight.clone())
+    optimiser = torch.optim.AdamW([{"params": [parameter], "share": 2.0}], lr=0.1)
+    parameter.grad = torch.ones(2, 3)
+    optimiser.step()
+    values = {
+        "recipe": json.dumps({"seed": 0, "net": {"layers": 3}, "stages": [{"rate": 0.1}], "on_nan": "stop"}),
+        "scenes": "10 rendered scenes",
+        "position": Position(1, 20, 12.5, 0.1, 2, {"held-out": 0.1}, 33.25, 7),
+        "weights": {"a.weight": weight, "a.scalar": torch.tensor(3.0)},
+        "average": {"a.weight": weight},  # the same memory
+        "best": {"a.weight": weight.T},  # not contiguous
+        "optimiser": optimiser.state_dict(),
+    }
+    return Checkpoint(**{**values, **changes})
+
+
+@pytest.fixture
+def written(tmp_path):
+    checkpoint().write(tmp_path / "c.safetensors")
+    return tmp_path / "c.safetensors"
+
+
+def test_what_is_written_is_read(written):
+    found, expected = read_checkpoint(written), checkpoint()
+    assert (found.recipe, found.scenes, found.position) == (
+        expected.recipe,
+        expected.scenes,
+        expected.position,
+    )
+    for name in ("weights", "average", "best"):
+        stored, wanted = getattr(found, name), getattr(expected, name)
+        assert stored.keys() == wanted.keys()
+        assert all(torch.equal(stored[key], wanted[key]) for key in wanted)
+    optimiser = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(2, 3))])
+    optimiser.load_state_dict(found.optimiser)
+    assert optimiser.param_groups[0]["share"] == 2.0
+    state = optimiser.state_dict()["state"][0]
+    assert {"step", "exp_avg", "exp_avg_sq"} == state.keys()
+    assert all(torch.equal(state[key], value) for key, value in expected.optimiser["state"][0].items())
+
+
+def test_without_a_stage_in_progress(tmp_path):
+    checkpoint(average={}, best={}, optimiser={}).write(tmp_path / "c.safetensors")
+    found = read_checkpoint(tmp_path / "c.safetensors")
+    assert (found.average, found.best, found.optimiser) == ({}, {}, {})
+
+
+@pytest.mark.parametrize("place", [-1, -60, 12, 200])
+def test_one_changed_byte_is_noticed(written, place):
+    data = bytearray(written.read_bytes())
+    data[place] ^= 1
+    written.write_bytes(data)
+    with pytest.raises(FileFormatError, match=r"c.safetensors: (differs|truncated or not|not a checkpoint)"):
+        read_checkpoint(written)
+
+
+@pytest.mark.parametrize("length", [0, 5, 100, -1])
+def test_truncated(written, length):
+    written.write_bytes(written.read_bytes()[:length])
+    with pytest.raises(FileFormatError, match=r"c.safetensors: truncated or not a checkpoint .*; remove it"):
+        read_checkpoint(written)
+
+
+def test_other_safetensors_files(tmp_path):
+    from safetensors.torch import save_file
+
+    save_file({"x": torch.zeros(3)}, tmp_path / "weights.safetensors")
+    with pytest.raises(FileFormatError, match=r"weights.safetensors: not a checkpoint of this version"):
+        read_checkpoint(tmp_path / "weights.safetensors")
+
+
+class TestSameRun:
+    def check(self, tmp_path, *, scenes="10 rendered scenes", **changes):
+        stored = checkpoint()
+        recipe = json.dumps({**json.loads(stored.recipe), **changes})
+        check_same_run(tmp_path, stored, recipe, scenes)
+
+    def test_the_same(self, tmp_path):
+        self.check(tmp_path)
+
+    def test_what_does_not_change_the_result_may_change(self, tmp_path):
+        self.check(tmp_path, on_nan="skip", checkpoint_every=3)
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"seed": 1}, "another recipe: seed is 0 there and 1 now; repeat"),
+            ({"net": {"layers": 4}}, "net.layers is 3 there and 4 now"),
+            ({"stages": [{"rate": 0.2}]}, "stages.0.rate is 0.1 there and 0.2 now"),
+            ({"stages": [{"rate": 0.1}, {}]}, r"stages is \[.*\] there and \[.*\] now"),
+            ({"start": "a"}, 'start is null there and "a" now'),
+            (
+                {"scenes": "9 rendered scenes"},
+                "scenes are '10 rendered scenes' there and '9 rendered scenes' now",
+            ),
+        ],
+    )
+    def test_differences_are_named(self, tmp_path, changes, message):
+        with pytest.raises(InputError, match=message):
+            self.check(tmp_path, **changes)

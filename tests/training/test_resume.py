@@ -1,0 +1,148 @@
+"""A run that was killed gives the uninterrupted weights, bit for bit, and the same log."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from toy_runs import FCN, JOINT, log, recipe, run, same_tensors
+
+from primaldepth.training.loop import train
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import torch
+from toy_runs import recipe, train
+from primaldepth.training import loop
+
+torch.set_num_threads(1)
+loop.LOG_EVERY = 5
+steps = 0
+
+def observer(event):
+    global steps
+    steps += event.kind == "step"
+    if steps == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+train(recipe(), Path(sys.argv[1]), Path(sys.argv[2]), observer=observer)
+"""
+
+
+class Interrupted(Exception):
+    pass
+
+
+def interrupted(wanted, shards, out, step):
+    """Run until `step` steps are done in all stages, then lose everything that is not on disk."""
+    done = 0
+
+    def observer(event):
+        nonlocal done
+        done += event.kind == "step"
+        if done == step:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        train(wanted, shards, out, observer=observer)
+
+
+def assert_same_run(out, whole):
+    for name in ("toy-fcn-x2.safetensors", "toy-pdn-x2.safetensors", "checkpoint.safetensors"):
+        assert same_tensors(out / name, whole / name), name
+    for key in ("loss", "rate", "held-out", "coefficients"):
+        assert log(out, key) == log(whole, key), key
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        1,  # before the first checkpoint: from the start
+        5,  # after step 3: validated since, and half of what the log's next line tells of
+        8,  # the last step of the first stage, which is lost
+        9,  # the first of the second stage
+        13,  # amid the second
+    ],
+)
+def test_stopped_and_resumed(finished, shards, tmp_path, step):
+    interrupted(recipe(), shards, tmp_path / "run", step)
+    run(recipe(), shards, tmp_path / "run", resume=True)
+    assert_same_run(tmp_path / "run", finished)
+
+
+def test_stopped_again_and_again(finished, shards, tmp_path):
+    interrupted(recipe(), shards, tmp_path / "run", 4)
+    for _ in range(3):
+        with pytest.raises(Interrupted):
+
+            def observer(event):
+                if event.kind == "step" and event.step % 3 == 2:
+                    raise Interrupted
+
+            train(recipe(), shards, tmp_path / "run", resume=True, observer=observer)
+    run(recipe(), shards, tmp_path / "run", resume=True)
+    assert_same_run(tmp_path / "run", finished)
+
+
+def test_kill_9(finished, shards, tmp_path):
+    out = tmp_path / "run"
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n{KILLED}"
+    killed = subprocess.run(
+        [sys.executable, "-c", code, shards, out, "7"], timeout=120, capture_output=True, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    (out / ".checkpoint.77-ab.safetensors").write_bytes(b"half")  # as if it had been killed while writing
+    with (out / "log.jsonl").open("a") as file:
+        file.write('{"total_step": 7, "lo')
+    run(recipe(), shards, out, resume=True)
+    assert_same_run(out, finished)
+    assert not list(out.glob(".checkpoint*"))
+
+
+def test_momentum_is_kept(shards, tmp_path):
+    sgd = {"optimiser": "sgd", "rate": 1e-3, "clip": 0.1, "ema": 0.0}
+    wanted = recipe({**FCN, **sgd, "save_as": "toy-fcn"}, {**JOINT, **sgd, "save_as": "toy-pdn"})
+    run(wanted, shards, tmp_path / "whole")
+    interrupted(wanted, shards, tmp_path / "run", 5)
+    run(wanted, shards, tmp_path / "run", resume=True)
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+
+
+def test_patience_is_kept(shards, tmp_path):
+    """The counter of validations without improvement goes on where it was."""
+    ruined = {**FCN, "steps": 30, "rate": 3.0, "warmup": 0, "schedule": "constant", "ema": 0.0}
+    looks = {"every": 1, "protocols": (), "patience": 6}
+    wanted = recipe({**ruined, "save_as": "toy-fcn"}, validation=looks)
+    events = run(wanted, shards, tmp_path / "whole")
+    steps = sum(event.kind == "step" for event in events)
+    assert steps < 30
+    interrupted(wanted, shards, tmp_path / "run", steps - 1)
+    run(wanted, shards, tmp_path / "run", resume=True)
+    assert log(tmp_path / "run", "held-out") == log(tmp_path / "whole", "held-out")
+    assert same_tensors(*(tmp_path / name / "toy-fcn-x2.safetensors" for name in ("run", "whole")))
+
+
+def test_a_frozen_part_has_no_gradient_left_from_the_stage_before(shards, tmp_path):
+    wanted = recipe(
+        {**JOINT, "steps": 3, "save_as": "toy-fcn"}, {**JOINT, "part": "pdn", "save_as": "toy-pdn"}
+    )
+    run(wanted, shards, tmp_path / "whole")
+    interrupted(wanted, shards, tmp_path / "run", 4)  # goes on at the start of the second stage
+    run(wanted, shards, tmp_path / "run", resume=True)
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+
+
+def test_a_finished_run_has_nothing_left_to_do(finished, shards):
+    before = (finished / "checkpoint.safetensors").read_bytes()
+    events = []
+    written = train(recipe(), shards, finished, resume=True, observer=events.append)
+    assert events == []
+    assert written == {name: finished / f"{name}-x2.safetensors" for name in ("toy-fcn", "toy-pdn")}
+    assert (finished / "checkpoint.safetensors").read_bytes() == before
+
+
+def test_resume_where_there_is_nothing_starts(finished, shards, tmp_path):
+    run(recipe(), shards, tmp_path / "run", resume=True)
+    assert_same_run(tmp_path / "run", finished)
