@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test lint format docs bench clean
+.PHONY: setup demo test lint format docs bench reproduce clean
 
 setup: $(READY)
 
@@ -35,6 +35,18 @@ docs: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.solver
+
+# One scale of the paper's table from nothing: render, train in two stages, evaluate. Needs a GPU to be quick.
+# make reproduce SCALE=8 TEXTURES=/path/to/images PRIMALDEPTH_DATA=/path/to/benchmarks
+SCALE ?= 8
+SCENES ?= 1500
+RUNS ?= runs
+NET := fcn-pdn-s-x$(SCALE)
+reproduce: $(READY)
+	$(BIN)/primaldepth render --out $(RUNS)/scenes --count $(SCENES) --workers $$(nproc) $(if $(TEXTURES),--textures $(TEXTURES))
+	$(BIN)/primaldepth train configs/$(NET).toml --data $(RUNS)/scenes --out $(RUNS)/$(NET) --resume
+	$(BIN)/primaldepth evaluate noisy-middlebury --scale $(SCALE) --device auto \
+		--method $(RUNS)/$(NET)/fcn-s-x$(SCALE).safetensors --method $(RUNS)/$(NET)/$(NET).safetensors
 
 clean:
 	rm -rf $(VENV) docs/_build demo-out
