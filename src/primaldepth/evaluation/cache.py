@@ -21,7 +21,8 @@ from primaldepth.methods.network import ShippedNetwork
 from primaldepth.networks.zoo import SHIPPED, weights_folder
 
 Key = Mapping[str, Any]
-_WITHOUT_EFFECT = ("cli", "app", "export", "training")  # rooms above, which no number depends on
+# no number depends on these: they only show or learn, and rendered scenes count by their content
+_WITHOUT_EFFECT = ("cli/", "app/", "export/", "training/", "scenes/", "evaluation/report/")
 _PACKAGES = ("torch", "numpy", "numba", "triton")
 
 
@@ -109,9 +110,9 @@ def code_version() -> str:
     root = Path(str(resources.files("primaldepth")))
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
-        name = path.relative_to(root)
-        if name.parts[0] not in _WITHOUT_EFFECT:
-            digest.update(f"{name.as_posix()} {file_sha256(path)}\n".encode())
+        name = path.relative_to(root).as_posix()
+        if not name.startswith(_WITHOUT_EFFECT):
+            digest.update(f"{name} {file_sha256(path)}\n".encode())
     return digest.hexdigest()
 
 
