@@ -4,7 +4,19 @@ import sys
 
 import typer
 
-from primaldepth.cli import bench, data, demo, doctor, evaluate, export, methods, render, train, upsample
+from primaldepth.cli import (
+    bench,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    export,
+    methods,
+    render,
+    report,
+    train,
+    upsample,
+)
 from primaldepth.cli.output import fail
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.version import __version__
@@ -38,6 +50,7 @@ app.command("upsample")(upsample.upsample)
 app.command("demo")(demo.demo)
 app.command("methods")(methods.methods)
 app.command("evaluate")(evaluate.evaluate)
+app.command("report")(report.report)
 app.command("render")(render.render)
 app.command("train")(train.train_command)
 app.command("export")(export.export)

@@ -1,0 +1,136 @@
+"""From nothing but a data folder to the whole report, section by section."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.evaluation.protocol import Protocol
+from primaldepth.evaluation.report import sections
+from primaldepth.evaluation.report.blocks import Document, Paragraph, Section
+from primaldepth.evaluation.report.gather import Bench, PeakMemory, Rows
+from primaldepth.evaluation.report.pictures import Predicted, Sheet, unpacked
+from primaldepth.evaluation.report.plan import Line, ReportSettings, energy_networks, has_weights, lines
+from primaldepth.evaluation.report.sections import WindowCost
+from primaldepth.methods import create
+from primaldepth.networks.zoo import load
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The document and every number in it."""
+
+    document: Document
+    rows: dict[str, Rows]
+    windows: dict[int, WindowCost]
+
+    def as_json(self) -> dict[str, Any]:
+        """Rows by benchmark, in the layout of `evaluate --json`, and the costs of the windows."""
+        rows = {name: [row.as_json() for row in found.values()] for name, found in self.rows.items()}
+        return {"rows": rows, "windows": {str(side): cost._asdict() for side, cost in self.windows.items()}}
+
+
+@dataclass(frozen=True, slots=True)
+class Studies:
+    """What is run for the report.
+
+    Args:
+        benchmark: of the tables; it must have the scale of the studies.
+        tof: candidates for the ToF table, the real one first.
+    """
+
+    bench: Bench
+    settings: ReportSettings
+    benchmark: Protocol
+    tof: Sequence[Protocol]
+
+    def report(self, footer: str) -> Report:
+        """Everything, in the order of the page."""
+        own = lines(self.settings, self.benchmark.scales)
+        rows = self.bench.rows(self.benchmark, [(create(n.name), n.scales) for n in own if n.scales])
+        networks = self._energies()
+        windows = self._windows()
+        tof, tof_rows = self._tof()
+        ordered = (
+            sections.benchmark(self.benchmark, own, rows),
+            sections.energies(self.benchmark, self.settings, {**rows, **networks}),
+            sections.windows(windows, self.settings, self.benchmark.unit),
+            tof,
+            self._pictures(own, rows),
+            self._support(),
+            sections.runtime(self.benchmark, self.settings, own, rows),
+            sections.methods([line.name for line in own if line.scales]),
+        )
+        document = Document(
+            "Depth super-resolution, measured", sections.lead(self.benchmark, own, rows), ordered, footer
+        )
+        return Report(document, {self.benchmark.name: {**rows, **networks}, **tof_rows}, windows)
+
+    def _energies(self) -> Rows:
+        scale = (self.settings.study_scale,)
+        return self.bench.rows(
+            self.benchmark, [(net, scale) for net in energy_networks(self.settings).values()]
+        )
+
+    def _windows(self) -> dict[int, WindowCost]:
+        q, scenes = self.settings, self.benchmark.scenes
+        fixed = {"iterations": q.iterations, "coarse_iterations": q.iterations}
+        works = [
+            PeakMemory(
+                self.bench.task(
+                    self.benchmark, create(q.shown_energy, {**fixed, "window": side}), scene, q.study_scale
+                )
+            )
+            for side in q.windows
+            for scene in scenes
+        ]
+        found = iter(self.bench.results("window sizes", works))
+        costs = {}
+        for side in q.windows:
+            own = [next(found) for _ in scenes]
+            peaks = [each["peak_mib"] for each in own if each["peak_mib"] is not None]
+            rmse, seconds = (fmean(each[name] for each in own) for name in ("rmse", "seconds"))
+            costs[side] = WindowCost(rmse, seconds, fmean(peaks) if peaks else None)
+        return costs
+
+    def _tof(self) -> tuple[Section, dict[str, Rows]]:
+        """The first benchmark whose inputs are there or can be made."""
+        benchmark = next((each for each in self.tof if each.find(self.bench.data)), self.tof[-1])
+        names = self.settings.tof_methods
+        scale = benchmark.scales[0]
+        try:
+            benchmark.root(self.bench.data, lambda what, done, total: self.bench.watch(what, "", done, total))
+        except PrimalDepthError as error:
+            return sections.tof(benchmark, names, {}, Paragraph(f"Not run: {error}", notice=True)), {}
+        runs = [(create(name), (scale,)) for name in names if has_weights(name, scale)]
+        rows = self.bench.rows(benchmark, runs)
+        return sections.tof(benchmark, names, rows), {benchmark.name: rows}
+
+    def _pictures(self, own: Sequence[Line], rows: Rows) -> Section:
+        q = self.settings
+        run = {line.name for line in own if q.study_scale in line.scales}
+        names = [name for name in q.shown_methods if name in run]
+        cases = [
+            self.benchmark.load(self.bench.data, scene, q.study_scale) for scene in self.benchmark.scenes
+        ]
+        works = [
+            Predicted(self.bench.task(self.benchmark, create(name), case.scene, case.scale))
+            for case in cases
+            for name in names
+        ]
+        found = iter(self.bench.results("pictures", works))
+        galleries = []
+        for case in cases:
+            sheet = Sheet(case, q.error_limit)
+            depths = {name: unpacked(next(found)) for name in names}
+            scores = {name: rows[name, case.scene, case.scale].rmse for name in names}
+            galleries.append(sections.gallery(sheet, depths, scores))
+        return sections.pictures(galleries, q, self.benchmark.unit)
+
+    def _support(self) -> Section:
+        q = self.settings
+        scene, row, column = q.pixel
+        case = self.benchmark.load(self.bench.data, scene, q.study_scale)
+        net = load("fcn-pdn-s", q.study_scale) if has_weights("fcn-pdn-s", q.study_scale) else None
+        return sections.support(case, (row, column), q, net)

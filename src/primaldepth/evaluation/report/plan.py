@@ -1,0 +1,110 @@
+"""What the report runs: which methods at which scales, and why not the others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+from pydantic import Field
+
+from primaldepth.core.settings import Settings
+from primaldepth.methods import list_methods
+from primaldepth.methods.network import Network
+from primaldepth.networks.joint import DepthNet, NetworkSettings
+from primaldepth.networks.zoo import SHIPPED, load, weights_folder
+from primaldepth.variational import MODELS
+from primaldepth.variational.models import Count, Positive, Window
+
+NO_WEIGHTS = "no weights yet"
+_Scale = Annotated[int, Field(ge=1)]
+
+
+class ReportSettings(Settings):
+    """What is shown; the defaults are the paper's studies.
+
+    Args:
+        methods: rows of the benchmark's table; None for all.
+        study_scale: of everything that is not the benchmark's table.
+        shown_energy: the one energy that is run at every scale; the others take long and were studied at one.
+        windows: sides of the non-local window.
+        iterations: on every grid, in the studies of energies and windows.
+        tof_methods: rows of the ToF table.
+        shown_methods: columns of the pictures.
+        error_limit: error that gets the full colour in the pictures, in the benchmark's unit.
+        pixel: (scene, row, column) whose support weights are drawn.
+    """
+
+    methods: tuple[str, ...] | None = None
+    study_scale: _Scale = 8
+    shown_energy: str = "nlh-l2"
+    windows: tuple[Window, ...] = (3, 5, 7, 9, 11, 13, 15, 17)
+    iterations: Count = 20
+    tof_methods: tuple[str, ...] = (
+        "nearest",
+        "bilinear",
+        "kopf07",
+        "he10",
+        "ferstl13",
+        "nlh-l2",
+        "fcn-pdn-s",
+    )
+    shown_methods: tuple[str, ...] = ("bilinear", "he10", "ferstl13", "nlh-l2", "fcn-pdn-s")
+    error_limit: Positive = 5.0
+    pixel: tuple[str, int, int] = ("art", 640, 500)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of the benchmark's table.
+
+    Args:
+        family: of the method; a rule is drawn where it changes.
+        scales: at which it is run.
+        absent: what stands at the others.
+    """
+
+    name: str
+    family: str
+    scales: tuple[int, ...]
+    absent: str = ""
+
+
+def has_weights(name: str, scale: int) -> bool:
+    """Whether `name` is no network, or its weights for this scale are shipped."""
+    return name not in SHIPPED or (weights_folder() / f"{SHIPPED[name]}-x{scale}.safetensors").is_file()
+
+
+def lines(settings: ReportSettings, scales: Sequence[int]) -> list[Line]:
+    """Every method in the order of the documentation, then the networks."""
+    families = {info.name: info.family for info in list_methods()} | dict.fromkeys(SHIPPED, "network")
+    chosen = families if settings.methods is None else settings.methods
+    return [_line(name, families[name], settings, scales) for name in families if name in chosen]
+
+
+def _line(name: str, family: str, settings: ReportSettings, scales: Sequence[int]) -> Line:
+    if name in SHIPPED:
+        return Line(name, family, tuple(s for s in scales if has_weights(name, s)), NO_WEIGHTS)
+    if name in MODELS and name != settings.shown_energy:
+        return Line(name, family, (settings.study_scale,), f"run at x{settings.study_scale} only")
+    return Line(name, family, tuple(scales))
+
+
+def energy_networks(settings: ReportSettings, name: str = "fcn-s") -> dict[str, Network]:
+    """The FCN alone ("fcn") and followed by each energy; empty while it has no weights.
+
+    The solver is untrained: `settings.iterations` steps of the classical size on the FCN's depth and
+    affinities.
+    """
+    if not has_weights(name, settings.study_scale):
+        return {}
+    net = load(name, settings.study_scale)
+    solved = {model: _followed_by(net, model, settings.iterations) for model in MODELS}
+    return {"fcn": Network("fcn", net), **{key: Network(f"fcn+{key}", each) for key, each in solved.items()}}
+
+
+def _followed_by(net: DepthNet, model: str, iterations: int) -> DepthNet:
+    values = {**net.settings.model_dump(), "iterations": iterations, "model": model}
+    with torch.random.fork_rng(devices=[]):
+        full = DepthNet(NetworkSettings(**values))
+    full.fcn.load_state_dict(net.fcn.state_dict())
+    return full.eval()
