@@ -24,8 +24,8 @@ loop.LOG_EVERY = 5
 shards, out, values = sys.argv[1:]
 events = []
 written = loop.train(Recipe.model_validate_json(values), Path(shards), Path(out), observer=events.append)
-rank = torch.distributed.get_rank()
-Path(f"{out}-{rank}.json").write_text(json.dumps([torch.distributed.get_world_size(), len(events), len(written)]))
+rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
+Path(f"{out}-{rank}.json").write_text(json.dumps([world, len(events), len(written)]))
 """
 
 

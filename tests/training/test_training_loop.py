@@ -11,12 +11,15 @@ from toy_runs import FCN, JOINT, NET, log, recipe, run, same_tensors, scene, ten
 
 from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.core.frame import Frame
+from primaldepth.data.patches import Scenes
+from primaldepth.data.shards import Shards
 from primaldepth.methods.registry import create
 from primaldepth.networks import from_pretrained
 from primaldepth.networks.card import read_card
 from primaldepth.training import losses
+from primaldepth.training.batches import draw_batch
 from primaldepth.training.checkpoint import read_checkpoint
-from primaldepth.training.losses import masked_mean, register_loss
+from primaldepth.training.losses import get_loss, masked_mean, register_loss
 from primaldepth.training.validation import selection_score
 from primaldepth.training.work import TrainingError
 
@@ -66,6 +69,14 @@ class TestLearning:
         assert all(torch.equal(after[name], value) for name, value in before.items())
         moved = after["pdn.log_coefficients"] - from_pretrained(finished / "toy-pdn-x2").pdn.log_coefficients
         assert moved.abs().max() > 0.01
+
+    def test_the_log_tells_the_mean_loss_in_pixels(self, shards, tmp_path):
+        wanted = recipe({**FCN, "steps": 2, "rate": 1e-12}, data={"held_out": 0})  # it does not learn
+        run(wanted, shards, tmp_path / "run")
+        scenes = Scenes.load(Shards(shards))
+        batches = [draw_batch(scenes, wanted, 4, 16, (0, step, 0)) for step in range(2)]
+        expected = [get_loss("l2")((b.maps[0] - b.truth) * b.unit, b.valid, b.truth) for b in batches]
+        assert log(tmp_path / "run") == [(2, pytest.approx(float(sum(expected)) / 2, rel=1e-4))]
 
 
 class TestEvents:

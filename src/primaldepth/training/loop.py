@@ -259,6 +259,13 @@ def _split(shards: Shards, recipe: Recipe, device: torch.device) -> tuple[Scenes
     if not len(shards) - held:
         raise InputError(f"{shards.folder}: no finished scenes; render some first")
     training = Scenes.load(shards, device, 0, len(shards) - held)
+    height, width = (int(side) for side in training.depth.shape[1:])
+    for index, stage in enumerate(recipe.stages):
+        if stage.patch > min(height, width):
+            raise InputError(
+                f"{shards.folder}: scenes of {width}x{height} are smaller than stages.{index}.patch, "
+                f"{stage.patch}; lower it, or render larger scenes"
+            )
     return training, Scenes.load(shards, device, len(shards) - held) if held else None
 
 

@@ -1,0 +1,131 @@
+"""`primaldepth train`: from a folder of scenes to weights, in process."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_files import Cli
+
+from primaldepth.data.manifest import Manifest
+from primaldepth.data.parts import write_part
+from primaldepth.data.shard_writer import ShardWriter
+
+RECIPE = """
+name = "small"
+scale = 2
+precision = "fp32"
+checkpoint_every = 2
+
+[net]
+layers = 2
+maps = 4
+window = 3
+iterations = 1
+
+[validation]
+every = 2
+protocols = ["middlebury-2006"]
+
+[[stages]]
+part = "fcn"
+steps = 3
+batch = 2
+patch = 16
+save_as = "small-fcn"
+
+[[stages]]
+part = "joint"
+steps = 2
+batch = 2
+patch = 16
+save_as = "small"
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with `recipe.toml` and five scenes in `scenes`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PRIMALDEPTH_DATA", raising=False)
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    job = Manifest(made_with={"preset": "small"}, versions={}, count=5)
+    with ShardWriter(tmp_path / "scenes", job) as writer:
+        for number in writer.missing():
+            rng = np.random.default_rng(number)
+            depth = rng.uniform(1.0, 3.0, (24, 24)).astype(np.float32)
+            image = rng.integers(0, 256, (24, 24, 3), np.uint8)
+            write_part(tmp_path / "scenes", number, {"depth": depth, "image": image})
+            writer.add(number)
+    return tmp_path
+
+
+TRAIN = ("train", "recipe.toml", "--data", "scenes", "--out", "run", "--device", "cpu")
+
+
+def test_results_on_stdout_and_the_log_on_stderr(cli: Cli, here: Path) -> None:
+    outcome = cli(*TRAIN)
+    assert (outcome.code, outcome.out.split()) == (
+        0,
+        ["run/small-fcn-x2.safetensors", "run/small-x2.safetensors"],
+    )
+    heads = [line.partition(": ")[::2] for line in outcome.lines]
+    assert [head for head, _ in heads] == [
+        "fcn 0/3",
+        "fcn 2/3",
+        "fcn 3/3",
+        "fcn 3/3",
+        "fcn 3/3",
+        *["joint 2/2"] * 3,
+    ]
+    assert heads[0][1].startswith("not validated: no data folder is given; middlebury-2006 needs it")
+    assert heads[1][1].startswith("held-out ")
+    assert heads[2][1].startswith("loss ")
+    assert heads[4][1].startswith("wrote run/small-fcn-x2.safetensors (held-out ")
+
+
+def test_weights_are_a_method(cli: Cli, here: Path, files: Path) -> None:
+    assert cli(*TRAIN).code == 0
+    upsample = ("upsample", "depth.png", "guide.png", "-o", "fine.png", "--device", "cpu")
+    assert cli(*upsample, "--method", "run/small-x2.safetensors").code == 0
+    assert (here / "fine.png").is_file()
+
+
+def test_again_and_resume(cli: Cli, here: Path) -> None:
+    first = cli(*TRAIN)
+    again = cli(*TRAIN)
+    assert (again.code, again.out, len(again.lines)) == (2, "", 1)
+    assert again.err.startswith("primaldepth: run: holds a run; go on with --resume")
+    assert cli(*TRAIN, "--resume").out == first.out
+    other = cli(*TRAIN, "--resume", "--set", "stages.1.rate=0.5")
+    assert other.code == 2
+    assert "stages.1.rate is 0.001 there and 0.5 now" in other.err
+
+
+def test_set_changes_the_recipe(cli: Cli, here: Path) -> None:
+    outcome = cli(*TRAIN, "--set", "stages.0.save_as=other", "--set", "validation.protocols=[]")
+    assert outcome.out.split()[0] == "run/other-x2.safetensors"
+    assert "not validated" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "gone.toml", "--data", "scenes", "--out", "run"), "gone.toml: cannot be read"),
+        (("train", "recipe.toml", "--data", "gone", "--out", "run"), "gone: not a folder"),
+        ((*TRAIN, "--set", "stages.0.stps=1"), "unknown key 'stps'; did you mean 'steps'"),
+        ((*TRAIN, "--set", "stages.1.patch=64"), "scenes of 24x24 are smaller than stages.1.patch, 64"),
+        ((*TRAIN, "--set", "stages.1.loss=l3"), "loss 'l3' is not one of l2"),
+        ((*TRAIN, "--set", 'validation.protocols=["noisy-middlebury"]'), "noisy-middlebury is the benchmark"),
+        ((*TRAIN[:-1], "gpu"), "device: 'gpu' is not one of auto, cpu, cuda"),
+    ],
+)
+def test_errors_are_one_line(cli: Cli, here: Path, arguments: tuple[str, ...], message: str) -> None:
+    outcome = cli(*arguments)
+    assert (outcome.code, outcome.out, len(outcome.lines)) == (2, "", 1)
+    assert message in outcome.err
+
+
+def test_help(cli: Cli) -> None:
+    outcome = cli("train", "--help")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("Usage: primaldepth train")
