@@ -69,7 +69,7 @@ def test_chan08_does_not_look_at_the_guide_where_no_step_counts(frame):
 
 
 def test_chan08_keeps_texture_out_of_flat_depth():
-    """Every sample has its own colour, the depth is flat but for noise: trusting the guide keeps the noise."""
+    """Every sample has its own colour, the depth is flat but for noise: the guide would keep the noise."""
     random = torch.Generator().manual_seed(1)
     depth, colours = (
         torch.randn((1, 1, 16, 16), generator=random),

@@ -13,9 +13,9 @@ from primaldepth.methods.trust import trust
 from primaldepth.operators.resampling import resample
 
 FLOOR = 1e-6  # least weight of a neighbour: where none looks alike, distance decides
-# Numbers a step works on at once: up to 2^15 torch computes in one thread, within the cache, and
-# for so short a step a second thread would cost more than it gives; a GPU takes whole frames.
-CPU_BAND, GPU_BAND = 2**15, 2**28
+# Numbers a step works on at once. Up to 2^15 torch computes in one thread, within the cache, and for
+# so short a step a second thread would cost more than it gives. A GPU takes most frames whole.
+CPU_BAND, GPU_BAND = 2**15, 2**26
 
 
 @dataclass(frozen=True, slots=True)
