@@ -35,10 +35,8 @@ def load_case(data: Path, scene: str, scale: int) -> Case:
         top, left, height, width = (n // step for n in (TOP, LEFT, *SIZE))
         return image[..., top : top + height, left : left + width].contiguous()
 
-    frame = case.frame
-    assert frame.sigma is not None
-    low = {name: cut(getattr(frame, name), scale) for name in ("depth", "valid", "sigma")}
-    return Frame(guide=cut(frame.guide, 1), **low), cut(case.truth, 1), cut(case.known, 1)
+    low = {name: cut(getattr(case.frame, name), scale) for name in ("depth", "valid", "sigma")}
+    return Frame(guide=cut(case.frame.guide, 1), **low), cut(case.truth, 1), cut(case.known, 1)
 
 
 def score(name: str, options: Mapping[str, Any], cases: Sequence[Case]) -> float:

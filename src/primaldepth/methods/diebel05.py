@@ -29,7 +29,7 @@ class Diebel05Settings(Settings):
     contrast: Positive = 0.055
     floor: Positive = 0.01
     iterations: Count = 300
-    tolerance: NotNegative = 1e-3
+    tolerance: NotNegative = 3e-4
     sensor: Kernel = "bicubic"
 
 

@@ -32,19 +32,19 @@ class Park11Settings(Settings):
     samples `scale` pixels apart; depth in units of the noise.
     """
 
-    smoothness: Positive = 5.0
-    decay: NotNegative = 1.0
-    reach: Positive = 0.05
-    contrast: Positive = 0.06
-    edge: Positive = 0.04
-    patch: Positive = 0.08
-    structure: Positive = 0.2
-    step: Positive = 0.5
-    rounds: Count = 3
+    smoothness: Positive = 3.3
+    decay: NotNegative = 1.2
+    reach: Positive = 0.036
+    contrast: Positive = 0.19
+    edge: Positive = 0.16
+    patch: Positive = 0.048
+    structure: Positive = 0.21
+    step: Positive = 0.21
+    rounds: Count = 4
     floor: Positive = 1e-3
-    window: Window = 7
-    iterations: Count = 100
-    tolerance: NotNegative = 1e-3
+    window: Window = 5
+    iterations: Count = 150
+    tolerance: NotNegative = 3e-4
     sensor: Kernel = "bicubic"
 
 
