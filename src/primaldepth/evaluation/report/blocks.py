@@ -41,11 +41,18 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns, rows, and the sentence below them."""
+    """Columns and rows below a title."""
 
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
-    caption: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Tables that may stand beside each other where there is room."""
+
+    tables: tuple[Table, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +75,26 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Gallery:
-    """Pictures that belong together; `columns` side by side where there is room."""
+    """Pictures that belong together, `columns` side by side where there is room; a sentence below them."""
 
     pictures: tuple[Picture, ...]
-    caption: str
     columns: int
+    title: str = ""
+    caption: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Plain text; `backticks` mark code. A `notice` says what is missing."""
+    """Plain text. `backticks` mark code, [[best]] and [[second]] show the marks, Δ_a has an index.
+
+    A `notice` says what is missing.
+    """
 
     text: str
     notice: bool = False
 
 
-Block = Paragraph | Table | Gallery
+Block = Paragraph | Table | SideBySide | Gallery
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,23 +26,22 @@ def mean(values: Iterable[Value]) -> Value:
     return geometric_mean(known) if known and len(known) == len(listed) else None
 
 
-def marks(values: Sequence[Value], digits: int) -> list[Mark]:
-    """The smallest is best, the next smallest second best; numbers that print alike are marked alike."""
-    printed = [None if value is None else round(value, digits) for value in values]
-    order = sorted({value for value in printed if value is not None})
+def marks(values: Sequence[Value], field: Iterable[Value], digits: int) -> list[Mark]:
+    """Which values are the smallest and the next smallest of the field; what prints alike is marked alike."""
+    order = sorted({round(value, digits) for value in field if value is not None})
     names: dict[float, Mark] = dict(zip(order, ("best", "second"), strict=False))
-    return ["" if value is None else names.get(value, "") for value in printed]
+    return ["" if value is None else names.get(round(value, digits), "") for value in values]
 
 
-def theirs(title: Column, values: Sequence[Value], digits: int, ranked: Sequence[bool]) -> Filled:
-    """Published numbers; only the ranked ones are marked."""
-    found = marks([value if own else None for value, own in zip(values, ranked, strict=True)], digits)
+def theirs(title: Column, values: Sequence[Value], field: Iterable[Value], digits: int) -> Filled:
+    """Published numbers, marked among all that were printed in the field."""
+    found = marks(values, field, digits)
     return Filled(title, tuple(_cell(v, digits, m, True) for v, m in zip(values, found, strict=True)))
 
 
 def ours(title: Column, values: Sequence[Value], digits: int, *, marked: bool = True) -> Filled:
-    """Numbers computed here."""
-    found = marks(values if marked else [None] * len(values), digits)
+    """Numbers computed here, marked among themselves."""
+    found = marks(values, values if marked else (), digits)
     return Filled(title, tuple(_cell(v, digits, m, False) for v, m in zip(values, found, strict=True)))
 
 
@@ -58,7 +57,9 @@ def differences(title: Column, own: Sequence[Value], other: Sequence[Value], dig
     def cell(a: Value, b: Value) -> Cell:
         if a is None or b is None:
             return DASH
-        return Cell(f"{a - b:+.{digits}f}".replace("-", "\N{MINUS SIGN}"), "difference")
+        value = round(a - b, digits)
+        sign = "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
+        return Cell(f"{sign}{abs(value):.{digits}f}", "difference")
 
     return Filled(title, tuple(map(cell, own, other)))
 
@@ -78,7 +79,7 @@ def assemble(
     names: Sequence[str],
     columns: Sequence[Filled],
     *,
-    caption: str = "",
+    title: str = "",
     first: str = "method",
     families: Sequence[str] | None = None,
     absent: Mapping[str, str] | None = None,
@@ -97,7 +98,7 @@ def assemble(
             cells = _explained(cells, absent[name])
         rule = families is not None and index > 0 and families[index] != families[index - 1]
         rows.append(TableRow((Cell(name, "name"), *cells), rule))
-    return Table((Column(first), *(column.column for column in columns)), tuple(rows), caption)
+    return Table((Column(first), *(column.column for column in columns)), tuple(rows), title)
 
 
 def _explained(cells: list[Cell], reason: str) -> list[Cell]:

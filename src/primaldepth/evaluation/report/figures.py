@@ -148,7 +148,6 @@ def bars_figure(depth: Limits, error: Limits, unit: str) -> bytes:
             (top, f"depth [{unit}]", depth, DEPTH_COLORS),
             (bottom, f"error [{unit}]", error, ERROR_COLORS),
         ):
-            axes.imshow([[0.0, 1.0]], aspect="auto", visible=False)
             axes.pcolormesh(*_ramp(limits), cmap=colormap(colors), shading="auto", rasterized=True)
             axes.set_yticks([])
             axes.set_title(title, fontsize=10)

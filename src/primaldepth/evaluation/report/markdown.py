@@ -2,7 +2,7 @@
 
 import re
 
-from primaldepth.evaluation.report.blocks import Block, Cell, Document, Gallery, Paragraph, Table
+from primaldepth.evaluation.report.blocks import Block, Cell, Document, Gallery, Paragraph, SideBySide, Table
 
 FIGURES = "figures"
 
@@ -16,25 +16,32 @@ def to_markdown(document: Document) -> str:
 
 
 def _text(text: str) -> str:
-    return re.sub(r"\[\[(best|second)\]\]", lambda m: "**best**" if m[1] == "best" else "*second best*", text)
+    marked = text.replace("[[best]]", "**best**").replace("[[second]]", "*second best*")
+    return re.sub(r"([Δσ])_(\w)", r"\1<sub>\2</sub>", marked)
 
 
 def _block(block: Block) -> str:
     if isinstance(block, Paragraph):
         return f"> {_text(block.text)}" if block.notice else _text(block.text)
+    if isinstance(block, SideBySide):
+        return "\n\n".join(map(_table, block.tables))
     return _table(block) if isinstance(block, Table) else _gallery(block)
+
+
+def _titled(title: str, parts: list[str]) -> str:
+    return "\n\n".join([f"### {title}", *parts] if title else parts)
 
 
 def _gallery(gallery: Gallery) -> str:
     images = [f"![{p.alt}]({FIGURES}/{p.name}.{p.suffix})" for p in gallery.pictures]
     captions = [_text(gallery.caption)] if gallery.caption else []
     if gallery.columns < 4:
-        return "\n\n".join([*images, *captions])
+        return _titled(gallery.title, [*images, *captions])
     cells = [f"{image}<br>{picture.label}" for image, picture in zip(images, gallery.pictures, strict=True)]
     count = gallery.columns
     lines = [[" "] * count, ["---"] * count]
     lines += [cells[first : first + count] for first in range(0, len(cells), count)]
-    return "\n\n".join(["\n".join(map(_line, lines)), *captions])
+    return _titled(gallery.title, ["\n".join(map(_line, lines)), *captions])
 
 
 def _table(table: Table) -> str:
@@ -42,7 +49,7 @@ def _table(table: Table) -> str:
     texts = {i for row in table.rows for i, cell in enumerate(row.cells) if cell.kind in ("text", "name")}
     lines = [_line(heads), _line(["---" if i in texts else "---:" for i in range(len(heads))])]
     lines += [_line([text for cell in row.cells for text in _cells(cell)]) for row in table.rows]
-    return "\n".join(lines) + (f"\n\n{_text(table.caption)}" if table.caption else "")
+    return _titled(table.title, ["\n".join(lines)])
 
 
 def _line(cells: list[str]) -> str:

@@ -15,6 +15,7 @@ from primaldepth.evaluation.report.blocks import (
     Paragraph,
     Picture,
     Section,
+    SideBySide,
     Table,
     TableRow,
 )
@@ -53,10 +54,12 @@ def to_html(document: Document) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped, with `code`, [[best]] and [[second]] marked up."""
-    escaped = html.escape(text)
-    marked = re.sub(r"\[\[(best|second)\]\]", r'<span class="key \1">\1</span>', escaped)
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", marked).replace(">second<", ">second best<")
+    """Escaped and marked up."""
+    marked = html.escape(text)
+    for mark, words in (("best", "best"), ("second", "second best")):
+        marked = marked.replace(f"[[{mark}]]", f'<span class="key {mark}">{words}</span>')
+    marked = re.sub(r"([Δσ])_(\w)", r"\1<sub>\2</sub>", marked)
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", marked)
 
 
 def _section(section: Section) -> str:
@@ -67,6 +70,9 @@ def _section(section: Section) -> str:
 def _block(block: Block) -> str:
     if isinstance(block, Paragraph):
         return f"<p{' class=notice' if block.notice else ''}>{_text(block.text)}</p>"
+    if isinstance(block, SideBySide):
+        tables = "\n".join(f"<div>{_table(table)}</div>" for table in block.tables)
+        return f'<div class="side">\n{tables}\n</div>'
     return _table(block) if isinstance(block, Table) else _gallery(block)
 
 
@@ -74,7 +80,12 @@ def _gallery(gallery: Gallery) -> str:
     figures = "\n".join(map(_figure, gallery.pictures))
     size = _COUNTS.get(gallery.columns, "")
     caption = f'<p class="caption">{_text(gallery.caption)}</p>' if gallery.caption else ""
-    return f'<div class="gallery{size}" style="--columns: {gallery.columns}">\n{figures}\n</div>\n{caption}'
+    style = f'class="gallery{size}" style="--columns: {gallery.columns}"'
+    return f"{_title(gallery.title)}<div {style}>\n{figures}\n</div>\n{caption}"
+
+
+def _title(title: str) -> str:
+    return f"<h3>{_text(title)}</h3>\n" if title else ""
 
 
 def _figure(picture: Picture) -> str:
@@ -87,11 +98,10 @@ def _figure(picture: Picture) -> str:
 def _table(table: Table) -> str:
     starts = _starts(table.columns)
     rows = "\n".join(_row(row, starts) for row in table.rows)
-    caption = f'\n<p class="caption">{_text(table.caption)}</p>' if table.caption else ""
     head = _groups(table.columns) + _titles(table, starts)
     return (
-        f'<div class="scroll" tabindex="0">\n<table>\n<thead>{head}</thead>\n'
-        f"<tbody>\n{rows}\n</tbody>\n</table>\n</div>{caption}"
+        f'{_title(table.title)}<div class="scroll" tabindex="0">\n<table>\n<thead>{head}</thead>\n'
+        f"<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
     )
 
 

@@ -50,7 +50,7 @@ class ReportSettings(Settings):
     )
     shown_methods: tuple[str, ...] = ("bilinear", "he10", "ferstl13", "nlh-l2", "fcn-pdn-s")
     error_limit: Positive = 5.0
-    pixel: tuple[str, int, int] = ("art", 640, 500)
+    pixel: tuple[str, int, int] = ("art", 913, 449)
 
 
 @dataclass(frozen=True, slots=True)

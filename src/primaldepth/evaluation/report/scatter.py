@@ -33,6 +33,7 @@ def runtime_figure(points: Sequence[Point], unit: str) -> bytes:
                 x, y = [p.seconds for p in own], [p.rmse for p in own]
                 axes.scatter(x, y, s=34, marker=shape, color=color, label=family, zorder=3)
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
         axes.margins(x=0.12, y=0.1)
         axes.set_xlabel("seconds per frame, one thread")
         axes.set_ylabel(f"geometric mean of RMSE [{unit}]")

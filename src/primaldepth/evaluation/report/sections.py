@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.evaluation.report import figures, tables
-from primaldepth.evaluation.report.blocks import Block, Gallery, Paragraph, Picture, Section
+from primaldepth.evaluation.report.blocks import Block, Gallery, Paragraph, Picture, Section, SideBySide
 from primaldepth.evaluation.report.columns import TOLERANCE, mean
 from primaldepth.evaluation.report.gather import Rows
 from primaldepth.evaluation.report.pictures import Map, Sheet
@@ -60,30 +60,24 @@ def benchmark(protocol: Protocol, lines: Sequence[Line], rows: Rows) -> Section:
     ratios = {s: [_ratios(protocol, line, rows)[i] for line in compared] for i, s in enumerate(scales)}
     svg = figures.ratio_figure([line.name for line in compared], ratios)
     plot = Picture("ratios", "svg", svg, "Ours divided by published, for every method and scale")
-    sources = published().sources
     blocks: list[Block] = [
         Paragraph(
             f"RMSE in {protocol.unit} units over the whole frame, prediction not rounded, default "
             "parameters. In every column of numbers the [[best]] and the [[second]] are marked, the paper's "
             "among its own rows, ours among ours. diff. is ours less the paper's."
         ),
-        Gallery((plot,), f"The shaded part is at most {TOLERANCE:.2f} times the published number.", 1),
+        Gallery((plot,), 1, caption=f"Shaded: at most {TOLERANCE:.2f} times the published number."),
         tables.overview_table(lines, rows, scenes, scales),
-        Paragraph("Geometric means over the scenes. Red: beyond the tolerance."),
+        SideBySide(tuple(tables.benchmark_table(lines, rows, scenes, scale) for scale in scales)),
+        Paragraph("Published numbers: " + "; `barron16`: ".join(published().sources.values()) + "."),
     ]
-    for scale in scales:
-        blocks += [
-            Paragraph(f"Scale x{scale}, scene by scene:"),
-            tables.benchmark_table(lines, rows, scenes, scale),
-        ]
-    blocks.append(Paragraph("Published numbers: " + "; `barron16`: ".join(sources.values()) + "."))
     return Section("Noisy Middlebury", protocol.name, tuple(blocks))
 
 
 def energies(protocol: Protocol, settings: ReportSettings, rows: Rows) -> Section:
     """Each energy after the FCN, and by itself."""
     scale, scenes = settings.study_scale, protocol.scenes
-    missing = () if any(name.startswith("fcn+") for name, _, _ in rows) else (_missing("fcn-s", scale),)
+    missing = () if ("fcn", scenes[0], scale) in rows else (_missing("fcn-s", scale),)
     blocks: list[Block] = [
         Paragraph(
             f"RMSE at x{scale}: the network's first estimate alone, and followed by {settings.iterations} "
@@ -116,12 +110,12 @@ def windows(costs: Mapping[int, WindowCost], settings: ReportSettings, unit: str
         "windows",
         (
             Paragraph(
-                f"Ours is the classical `{settings.shown_energy}` at x{settings.study_scale}, whose weights come "
-                f"from the guide, with {settings.iterations} iterations on each of its grids: there is no network "
-                "for each window yet. The paper's curve has a network's affinities, so compare how "
-                "the curves bend, not how high they lie."
+                f"Ours is the classical `{settings.shown_energy}` at x{settings.study_scale}, whose weights "
+                f"come from the guide, with {settings.iterations} iterations on each of its grids: there is "
+                "no network for each window yet. The paper's curve has a network's affinities, so compare "
+                "how the curves bend, not how high they lie."
             ),
-            Gallery(tuple(plots), "One thread; memory above what the process held before.", 3),
+            Gallery(tuple(plots), 3, caption="One thread; memory above what the process held before."),
             tables.window_table(costs),
         ),
     )
@@ -159,14 +153,14 @@ def gallery(sheet: Sheet, depths: Mapping[str, Map], scores: Mapping[str, float]
     key = Picture(name, "svg", bars, "The colours of depth and error", "colours")
     head = (sheet.guide(), sheet.truth(), sheet.samples(), key)
     tail = [p for m, d in depths.items() for p in (sheet.result(m, d), sheet.error_of(m, d, scores[m]))]
-    return Gallery((*head, *tail), f"{sheet.case.scene.title()}, x{sheet.case.scale}.", 4)
+    return Gallery((*head, *tail), 4, f"{sheet.case.scene.title()}, x{sheet.case.scale}")
 
 
 def pictures(galleries: Sequence[Gallery], settings: ReportSettings, unit: str) -> Section:
     """Results to look at."""
     text = (
-        f"Blue: too small, red: too large; full colour at {settings.error_limit:g} {unit} in every error "
-        "picture of every scene."
+        f"Blue is too small, red too large; the full colour is an error of {settings.error_limit:g} ({unit}) "
+        "or more, in every scene and for every method."
     )
     return Section("Pictures", "pictures", (Paragraph(text), *galleries))
 
@@ -190,7 +184,7 @@ def support(case: Case, pixel: tuple[int, int], settings: ReportSettings, net: D
         "is the difference of the true depth, which learned affinities should come close to."
     )
     missing = () if net is not None else (_missing("fcn-pdn-s", case.scale),)
-    return Section("Support weights", "support", (Paragraph(text), *missing, Gallery(shots, "", 2)))
+    return Section("Support weights", "support", (Paragraph(text), *missing, Gallery(shots, 2)))
 
 
 def runtime(protocol: Protocol, settings: ReportSettings, lines: Sequence[Line], rows: Rows) -> Section:
@@ -204,10 +198,11 @@ def runtime(protocol: Protocol, settings: ReportSettings, lines: Sequence[Line],
     svg = runtime_figure(points, protocol.unit)
     plot = Picture("runtime", "svg", svg, "Accuracy against runtime of every method")
     text = (
-        f"x{settings.study_scale}, a frame of 1376 x 1088 pixels, one thread; other frames were computed at "
-        "the same time. Lower and further left is better."
+        f"The plot is at x{settings.study_scale}; lower and further left is better. Seconds are those of the "
+        "method alone on one frame, with one thread, while other frames were computed beside it."
     )
-    return Section("Accuracy against runtime", "runtime", (Paragraph(text), Gallery((plot,), "", 1)))
+    times = tables.seconds_table(lines, rows, protocol.scenes, protocol.scales)
+    return Section("Accuracy against runtime", "runtime", (Paragraph(text), Gallery((plot,), 1), times))
 
 
 def methods(names: Sequence[str]) -> Section:

@@ -132,7 +132,7 @@ def support_figure(rows: Sequence[Support]) -> bytes:
     titles = ("window", r"$\Delta_a$", r"$\Delta_d$", "$w$")
     with drawing(5.2, 0.4 + 1.3 * len(rows)) as canvas:
         grid = canvas.figure.subplots(len(rows), 4, squeeze=False)
-        for line, support in zip(grid, rows, strict=True):
+        for index, (line, support) in enumerate(zip(grid, rows, strict=True)):
             maps = (support.patch, support.affinity, support.nearness, support.weight)
             for axes, title, values in zip(line, titles, maps, strict=True):
                 axes.set(xticks=[], yticks=[])
@@ -142,7 +142,7 @@ def support_figure(rows: Sequence[Support]) -> bytes:
                     continue
                 shown = axes.imshow(values, cmap="viridis" if title != "window" else "cividis")
                 axes.plot([values.shape[1] // 2], [values.shape[0] // 2], "+", color="#ff3b1f", markersize=7)
-                if line is grid[0]:
+                if index == 0:
                     axes.set_title(title, fontsize=10)
                 if title != "window":
                     canvas.figure.colorbar(shown, ax=axes, shrink=0.8, pad=0.03).ax.tick_params(labelsize=7)

@@ -27,13 +27,14 @@ def overview_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], sca
         printed, own = means(lines, rows, scenes, scale)
         group = f"x{scale}"
         columns += [
-            theirs(Column("published", group), printed, 2, _ranked(lines)),
+            theirs(Column("published", group), printed, _printed_means(scenes, scale), 2),
             ours(Column("ours", group), own, 2),
             ratios(Column("ratio", group), own, printed),
         ]
     return assemble(
         [line.name for line in lines],
         columns,
+        title="Geometric means over the scenes",
         families=[line.family for line in lines],
         absent={line.name: line.absent for line in lines if not line.scales},
     )
@@ -50,18 +51,17 @@ def means(
 
 
 def benchmark_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scale: int) -> Table:
-    """One scale: every scene's published number, ours and the difference, and the time of a frame."""
+    """One scale: every scene's published number, ours and the difference."""
     known = published().benchmark
     columns: list[Filled] = []
     for scene in scenes:
         printed = [known.get((line.name, scale), {}).get(scene) for line in lines]
         own = [rmse(rows, line.name, scene, scale) for line in lines]
-        columns += _compared(scene, printed, own, 2, _ranked(lines))
-    seconds = [mean_seconds(rows, line.name, scenes, scale) for line in lines]
-    columns.append(ours(Column("s/frame"), seconds, 1, marked=False))
+        columns += _compared(scene, printed, own, _printed(scene, scale), 2)
     return assemble(
         [line.name for line in lines],
         columns,
+        title=f"x{scale}",
         families=[line.family for line in lines],
         absent={line.name: line.absent for line in lines if scale not in line.scales},
     )
@@ -74,7 +74,8 @@ def energy_table(rows: Rows, scenes: Sequence[str], scale: int) -> Table:
     columns: list[Filled] = []
     for scene in scenes:
         own = [rmse(rows, name, scene, scale) for name in names]
-        columns += _compared(scene, [each.get(scene) for each in known.values()], own, 4)
+        printed = [each.get(scene) for each in known.values()]
+        columns += _compared(scene, printed, own, printed, 4)
     absent = {name: NO_WEIGHTS for name in names if (name, scenes[0], scale) not in rows}
     return assemble(names, columns, absent=absent, first="network")
 
@@ -99,15 +100,17 @@ def tof_table(
     """ToFMark: compared scene by scene; on simulated scenes, which differ, only side by side."""
     known = published().tof
     columns: list[Filled] = []
-    for scene in next(iter(known.values())) if simulated else ():
+    for scene in next(iter(known.values())) if simulated else scenes:
         printed = [known.get(name, {}).get(scene) for name in names]
-        columns.append(theirs(Column(scene.title(), "paper, ToFMark"), printed, 2, [True] * len(names)))
-    for scene in scenes:
-        own = [rmse(rows, name, scene, scale) for name in names]
+        field = [each.get(scene) for each in known.values()]
         if simulated:
-            columns.append(ours(Column(scene, "ours, simulated scenes"), own, 2))
+            columns.append(theirs(Column(scene.title(), "paper, ToFMark"), printed, field, 2))
         else:
-            columns += _compared(scene, [known.get(name, {}).get(scene) for name in names], own, 2)
+            own = [rmse(rows, name, scene, scale) for name in names]
+            columns += _compared(scene, printed, own, field, 2)
+    for scene in scenes if simulated else ():
+        own = [rmse(rows, name, scene, scale) for name in names]
+        columns.append(ours(Column(scene, "ours, simulated scenes"), own, 2))
     own = [mean(rmse(rows, name, scene, scale) for scene in scenes) for name in names]
     columns.append(ours(Column("mean", "ours, simulated scenes" if simulated else ""), own, 2))
     absent = {name: NO_WEIGHTS for name in names if (name, scenes[0], scale) not in rows}
@@ -121,12 +124,20 @@ def window_table(windows: Mapping[int, tuple[float, float, Value]]) -> Table:
     errors, seconds, memory = zip(*windows.values(), strict=True)
     columns = [
         ours(Column("pairs"), [(side * side - 1) / 2 for side in sides], 0, marked=False),
-        theirs(Column("paper", "mean RMSE"), [known.get(side) for side in sides], 3, [True] * len(sides)),
+        theirs(Column("paper", "mean RMSE"), [known.get(side) for side in sides], known.values(), 3),
         ours(Column("ours", "mean RMSE"), errors, 3),
         ours(Column("s/frame"), seconds, 1, marked=False),
         ours(Column("peak MiB"), memory, 0, marked=False),
     ]
     return assemble([f"{side} x {side}" for side in sides], columns, first="window")
+
+
+def seconds_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scales: Sequence[int]) -> Table:
+    """Seconds per frame, scale by scale."""
+    run = [line for line in lines if line.scales]
+    times = {scale: [mean_seconds(rows, line.name, scenes, scale) for line in run] for scale in scales}
+    columns = [ours(Column(f"x{scale}", "s/frame"), times[scale], 2, marked=False) for scale in scales]
+    return assemble([line.name for line in run], columns, families=[line.family for line in run])
 
 
 def method_table(names: Sequence[str]) -> Table:
@@ -145,23 +156,25 @@ def _short(value: object) -> str:
 
 
 def _compared(
-    scene: str,
-    printed: Sequence[Value],
-    own: Sequence[Value],
-    digits: int,
-    ranked: Sequence[bool] | None = None,
+    scene: str, printed: Sequence[Value], own: Sequence[Value], field: Sequence[Value], digits: int
 ) -> list[Filled]:
     group = scene.title()
     return [
-        theirs(Column("paper", group), printed, digits, ranked or [True] * len(printed)),
+        theirs(Column("paper", group), printed, field, digits),
         ours(Column("ours", group), own, digits),
         differences(Column("diff.", group), own, printed, digits),
     ]
 
 
-def _ranked(lines: Sequence[Line]) -> list[bool]:
-    """Rows of the paper's own table; numbers taken from elsewhere do not change its marks."""
-    return [published().in_table(line.name) for line in lines]
+def _printed(scene: str, scale: int) -> list[Value]:
+    """The column of the paper's own table; numbers taken from elsewhere do not change its marks."""
+    known = published()
+    return [v.get(scene) for (name, s), v in known.benchmark.items() if s == scale and known.in_table(name)]
+
+
+def _printed_means(scenes: Sequence[str], scale: int) -> list[Value]:
+    columns = [_printed(scene, scale) for scene in scenes]
+    return [mean(row) for row in zip(*columns, strict=True)]
 
 
 def _numbers(values: Numbers | None, scenes: Sequence[str]) -> list[Value]:
