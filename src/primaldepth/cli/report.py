@@ -16,7 +16,14 @@ from primaldepth.cli.places import check_place
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocols import get_protocol
-from primaldepth.evaluation.report import Bench, ReportSettings, Studies, require_matplotlib, write_report
+from primaldepth.evaluation.report import (
+    Bench,
+    ReportSettings,
+    Studies,
+    lines,
+    require_matplotlib,
+    write_report,
+)
 from primaldepth.evaluation.timing import machine
 from primaldepth.version import __version__
 
@@ -45,12 +52,12 @@ def report(
     if jobs < 0:
         raise InputError(f"--jobs {jobs}: expected 0 or a number of processes")
     check_place("--out", out / "report.html")
-    benchmark, place = get_protocol("noisy-middlebury"), pick_device(device)
-    folder = data_folder(data)
+    benchmark, place, folder = get_protocol("noisy-middlebury"), pick_device(device), data_folder(data)
+    settings = ReportSettings.parse({"methods": tuple(method) or None}, "report")
+    lines(settings, benchmark.scales)  # an unknown method is told before the work
     for scene in benchmark.scenes:
         for problem in benchmark.problems(benchmark.root(folder), scene):
             raise InputError(problem)
-    settings = ReportSettings.parse({"methods": tuple(method) or None}, "report")
     workers = jobs or (1 if place.type == "cuda" else os.cpu_count() or 1)
     start = time.monotonic()
     with ExitStack() as stack:

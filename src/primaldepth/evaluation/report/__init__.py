@@ -3,7 +3,16 @@
 from primaldepth.evaluation.report.build import Report, Studies
 from primaldepth.evaluation.report.figures import require_matplotlib
 from primaldepth.evaluation.report.gather import Bench, Watch
-from primaldepth.evaluation.report.plan import ReportSettings
+from primaldepth.evaluation.report.plan import ReportSettings, lines
 from primaldepth.evaluation.report.write import write_report
 
-__all__ = ["Bench", "Report", "ReportSettings", "Studies", "Watch", "require_matplotlib", "write_report"]
+__all__ = [
+    "Bench",
+    "Report",
+    "ReportSettings",
+    "Studies",
+    "Watch",
+    "lines",
+    "require_matplotlib",
+    "write_report",
+]

@@ -8,7 +8,7 @@ import torch
 from pydantic import Field
 
 from primaldepth.core.settings import Settings
-from primaldepth.methods import list_methods
+from primaldepth.methods import create, list_methods
 from primaldepth.methods.network import Network
 from primaldepth.networks.joint import DepthNet, NetworkSettings
 from primaldepth.networks.zoo import SHIPPED, load, weights_folder
@@ -78,6 +78,9 @@ def lines(settings: ReportSettings, scales: Sequence[int]) -> list[Line]:
     """Every method in the order of the documentation, then the networks."""
     families = {info.name: info.family for info in list_methods()} | dict.fromkeys(SHIPPED, "network")
     chosen = families if settings.methods is None else settings.methods
+    for name in chosen:
+        if name not in families:
+            create(name)  # says which names are known
     return [_line(name, families[name], settings, scales) for name in families if name in chosen]
 
 

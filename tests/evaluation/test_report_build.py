@@ -1,0 +1,158 @@
+"""The whole report on a small benchmark: complete, resumed from the cache, honest about what is missing."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.evaluation import run
+from primaldepth.evaluation.cache import ResultCache
+from primaldepth.evaluation.protocols import get_protocol
+from primaldepth.evaluation.report import Bench, ReportSettings, Studies, write_report
+from primaldepth.evaluation.report.plan import NO_WEIGHTS
+from primaldepth.networks.zoo import save_model
+from primaldepth.variational import MODELS
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "networks"))
+from small_nets import card_of, small_net
+
+ANCHORS = ["noisy-middlebury", "energies", "windows", "tof", "pictures", "support", "runtime", "methods"]
+SETTINGS = ReportSettings(
+    methods=("nearest", "bilinear", "he10", "nlh-l2", "fcn-s", "fcn-pdn-s"),
+    study_scale=4,
+    windows=(3, 5),
+    iterations=2,
+    tof_methods=("nearest", "fcn-pdn-s"),
+    shown_methods=("bilinear", "fcn-pdn-s"),
+    pixel=("art", 16, 24),
+)
+
+
+class Unavailable:
+    """A ToF benchmark that nobody has."""
+
+    name, unit, scales, scenes = "tofmark-sim", "mm", (5,), ("s00",)
+
+    def find(self, data):
+        return None
+
+    def root(self, data, watch=None):
+        raise PrimalDepthError("no renderer here")
+
+
+@pytest.fixture
+def studies(small):
+    """(build a report, what it said of its progress)."""
+    protocol, data = small
+    said = []
+
+    def build(tof=None, **changes):
+        settings = SETTINGS.model_copy(update=changes)
+        bench = Bench(data, "cpu", 1, ResultCache(), lambda *news: said.append(news))
+        return Studies(bench, settings, protocol, [tof or Unavailable()]).report("Foot.")
+
+    return build, said
+
+
+@pytest.fixture
+def weights(tmp_path, monkeypatch):
+    """Small networks in place of the shipped ones."""
+    folder = tmp_path / "weights"
+    for name, changes in (("fcn-s", {"iterations": 0}), ("fcn-pdn-s", {"iterations": 2})):
+        net = small_net(input="s", **changes)
+        save_model(folder / f"{name}-x4", net, card_of(net, name=name, scale=4))
+    for module in ("networks.zoo", "evaluation.cache", "methods.network", "evaluation.report.plan"):
+        monkeypatch.setattr(f"primaldepth.{module}.weights_folder", lambda: folder)
+
+
+def words(report):
+    return json.dumps([section.blocks for section in report.document.sections], default=str)
+
+
+def test_report_is_complete_and_written(studies, tmp_path):
+    build, said = studies
+    report = build()
+    assert [section.anchor for section in report.document.sections] == ANCHORS
+    paths = write_report(report, tmp_path / "out")
+    assert [path.name for path in paths] == ["report.html", "report.md", "report.json"]
+    names = [picture.name for picture in report.document.pictures()]
+    assert len(names) == len(set(names))
+    twin = paths[1].read_text()
+    assert all(
+        (tmp_path / "out" / "figures" / f"{p.name}.{p.suffix}").is_file() for p in report.document.pictures()
+    )
+    assert "no renderer here" in twin
+    assert NO_WEIGHTS in twin
+    numbers = json.loads(paths[2].read_text())
+    assert len(numbers["rows"]["noisy-middlebury"]) == 4 * 2 * 2
+    assert set(numbers["windows"]) == {"3", "5"}
+    stages = list(dict.fromkeys(news[0] for news in said))
+    assert stages == ["noisy-middlebury", "window sizes", "pictures"]
+    assert all(done <= total for _, _, done, total in said)
+
+
+def test_second_report_computes_nothing(studies, monkeypatch):
+    build, _ = studies
+    first = build()
+
+    def refuse(*_):
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(run, "predict", refuse)
+    monkeypatch.setattr("primaldepth.evaluation.report.pictures.predict", refuse)
+    again = build()
+    assert again.as_json() == first.as_json()
+
+
+def test_interrupted_report_goes_on(studies, monkeypatch):
+    build, _ = studies
+    real, calls = run.score, []
+
+    def stop_after(limit):
+        def score(*arguments):
+            if len(calls) == limit:
+                raise KeyboardInterrupt
+            calls.append(arguments)
+            return real(*arguments)
+
+        return score
+
+    monkeypatch.setattr(run, "score", stop_after(5))
+    with pytest.raises(KeyboardInterrupt):
+        build()
+    calls.clear()
+    monkeypatch.setattr(run, "score", stop_after(1000))
+    build()
+    benchmark, windows = 4 * 2 * 2, 2 * 2
+    assert len(calls) == benchmark + windows - 5
+
+
+def test_weights_fill_their_rows(studies, weights):
+    report = studies[0]()
+    rows = report.rows["noisy-middlebury"]
+    assert ("fcn-pdn-s", "art", 4) in rows
+    assert ("fcn-pdn-s", "art", 2) not in rows  # has no weights for it, and none of another scale are taken
+    energies = {name for name, _, _ in rows if name.startswith("fcn+")}
+    assert energies == {f"fcn+{name}" for name in MODELS}
+    assert rows["fcn", "art", 4].rmse == pytest.approx(rows["fcn-s", "art", 4].rmse)
+    names = {picture.name for picture in report.document.pictures()}
+    assert "art-x4-fcn-pdn-s-error" in names
+    support = next(s for s in report.document.sections if s.anchor == "support")
+    assert not any(getattr(block, "notice", False) for block in support.blocks)
+
+
+def test_real_tof_is_taken_where_it_is_there(studies, small):
+    protocol, _ = small
+    found = replace(protocol, name="tofmark", scales=(2,))
+    report = studies[0](tof=found)
+    assert set(report.rows["tofmark"]) == {("nearest", scene, 2) for scene in protocol.scenes}
+    assert "own files" in words(report)
+
+
+def test_default_settings_fit_the_benchmark():
+    q, protocol = ReportSettings(), get_protocol("noisy-middlebury")
+    assert q.study_scale in protocol.scales
+    assert q.pixel[0] in protocol.scenes
