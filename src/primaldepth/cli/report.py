@@ -43,8 +43,8 @@ def report(
     jobs: int = typer.Option(
         0, "--jobs", metavar="N", help="Frames computed at the same time; 0: one per core, or one on a GPU."
     ),
-    cached: bool = typer.Option(
-        True, "--cache/--no-cache", help="Take known results from the cache and keep new ones."
+    no_cache: bool = typer.Option(
+        False, "--no-cache", help="Compute everything; neither take results from the cache nor keep them."
     ),
 ) -> None:
     """Write every table and figure of the paper beside ours, as HTML and Markdown; resumes by itself."""
@@ -61,7 +61,7 @@ def report(
     workers = jobs or (1 if place.type == "cuda" else os.cpu_count() or 1)
     start = time.monotonic()
     with ExitStack() as stack:
-        bench = Bench(folder, str(place), workers, ResultCache() if cached else None, Stages(stack))
+        bench = Bench(folder, str(place), workers, None if no_cache else ResultCache(), Stages(stack))
         tof = [get_protocol(name) for name in ("tofmark", "tofmark-sim")]
         made = Studies(bench, settings, benchmark, tof).report(_footer(place.type))
     page, *others = write_report(made, out)
