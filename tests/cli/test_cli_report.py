@@ -47,7 +47,7 @@ def test_report_is_written(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyP
     benchmark = freeze(tmp_path / "data")
 
     class NoTof:
-        name, unit, scales, scenes = "tofmark-sim", "mm", (5,), ("s00",)
+        name, version, unit, scales, scenes = "tofmark-sim", 1, "mm", (5,), ("s00",)
 
         def find(self, data: Path) -> None:
             return None

@@ -34,7 +34,7 @@ SETTINGS = ReportSettings(
 class Unavailable:
     """A ToF benchmark that nobody has."""
 
-    name, unit, scales, scenes = "tofmark-sim", "mm", (5,), ("s00",)
+    name, version, unit, scales, scenes = "tofmark-sim", 1, "mm", (5,), ("s00",)
 
     def find(self, data):
         return None
@@ -89,6 +89,7 @@ def test_report_is_complete_and_written(studies, tmp_path):
     numbers = json.loads(paths[2].read_text())
     assert len(numbers["rows"]["noisy-middlebury"]) == 4 * 2 * 2
     assert set(numbers["windows"]) == {"3", "5"}
+    assert numbers["made_with"]["settings"]["study_scale"] == 4
     stages = list(dict.fromkeys(news[0] for news in said))
     assert stages == ["noisy-middlebury", "window sizes", "pictures"]
     assert all(done <= total for _, _, done, total in said)

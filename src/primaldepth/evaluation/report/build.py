@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from primaldepth.core.errors import PrimalDepthError
+from primaldepth.evaluation.cache import code_version
 from primaldepth.evaluation.protocol import Protocol
 from primaldepth.evaluation.report import sections
 from primaldepth.evaluation.report.blocks import Document, Paragraph, Section
@@ -15,20 +16,23 @@ from primaldepth.evaluation.report.plan import Line, ReportSettings, energy_netw
 from primaldepth.evaluation.report.sections import WindowCost
 from primaldepth.methods import create
 from primaldepth.networks.zoo import load
+from primaldepth.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The document and every number in it."""
+    """The document, every number in it, and what they were made with."""
 
     document: Document
+    made_with: dict[str, Any]
     rows: dict[str, Rows]
     windows: dict[int, WindowCost]
 
     def as_json(self) -> dict[str, Any]:
-        """Rows by benchmark, in the layout of `evaluate --json`, and the costs of the windows."""
+        """What it was made with, rows by benchmark as `evaluate --json` has them, costs of the windows."""
         rows = {name: [row.as_json() for row in found.values()] for name, found in self.rows.items()}
-        return {"rows": rows, "windows": {str(side): cost._asdict() for side, cost in self.windows.items()}}
+        windows = {str(side): cost._asdict() for side, cost in self.windows.items()}
+        return {"made_with": self.made_with, "rows": rows, "windows": windows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,13 @@ class Studies:
         document = Document(
             "Depth super-resolution, measured", sections.lead(self.benchmark, own, rows), ordered, footer
         )
-        return Report(document, {self.benchmark.name: {**rows, **networks}, **tof_rows}, windows)
+        made_with = {
+            "version": __version__,
+            "code": code_version(),
+            "settings": self.settings.model_dump(mode="json"),
+            "protocols": {each.name: each.version for each in (self.benchmark, *self.tof)},
+        }
+        return Report(document, made_with, {self.benchmark.name: {**rows, **networks}, **tof_rows}, windows)
 
     def _energies(self) -> Rows:
         scale = (self.settings.study_scale,)

@@ -53,6 +53,8 @@ class Bench:
         """Score every method at its scales; methods with the same scales share the processes."""
         found: Rows = {}
         total = sum(len(scales) for _, scales in runs) * len(benchmark.scenes)
+        if total:
+            self.watch(benchmark.name, "", 0, total)
         for scales in dict.fromkeys(tuple(scales) for _, scales in runs if scales):
             methods = [method for method, own in runs if tuple(own) == scales]
             for row in evaluate(
@@ -62,19 +64,21 @@ class Bench:
                 self.watch(benchmark.name, f"{row.method} {row.scene} x{row.scale}", len(found), total)
         return found
 
-    def results(self, what: str, works: Sequence[Work], jobs: int | None = None) -> list[dict[str, Any]]:
+    def results(self, what: str, works: Sequence[Work]) -> list[dict[str, Any]]:
         """The result of every work, in order."""
         found: list[dict[str, Any]] = []
-        for result in self._each(works, jobs or self.jobs):
+        if works:
+            self.watch(what, "", 0, len(works))
+        for result in self._each(works):
             found.append(result)
             self.watch(what, "", len(found), len(works))
         return found
 
-    def _each(self, works: Sequence[Work], jobs: int) -> Iterator[dict[str, Any]]:
+    def _each(self, works: Sequence[Work]) -> Iterator[dict[str, Any]]:
         keys = [work.key() if self.cache is not None else None for work in works]
         stored = [None if self.cache is None or key is None else self.cache.get(key) for key in keys]
         missing = [work for work, known in zip(works, stored, strict=True) if known is None]
-        computed = run_jobs(missing, jobs)
+        computed = run_jobs(missing, self.jobs)
         for key, known in zip(keys, stored, strict=True):
             result = next(computed) if known is None else known
             if known is None and self.cache is not None and key is not None:
