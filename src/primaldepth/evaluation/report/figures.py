@@ -88,7 +88,7 @@ def drawing(width: float, height: float) -> Iterator[Canvas]:
 
 def ratio_figure(names: Sequence[str], ratios: Mapping[int, Sequence[Value]]) -> bytes:
     """Ours / published, one row per method, one marker per scale."""
-    with drawing(5.0, 0.9 + 0.3 * len(names)) as canvas:
+    with drawing(4.4, 0.9 + 0.3 * len(names)) as canvas:
         axes = canvas.figure.subplots()
         axes.axvspan(0, TOLERANCE, color="#eef5ee", zorder=0)
         axes.axvline(1.0, color=FAINT, linewidth=1.2, zorder=1)

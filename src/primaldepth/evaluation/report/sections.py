@@ -94,7 +94,9 @@ def energies(protocol: Protocol, settings: ReportSettings, rows: Rows) -> Sectio
 
 
 def _missing(name: str, scale: int) -> Paragraph:
-    return Paragraph(f"There are no weights of `{name}` for x{scale} yet; its rows are empty.", notice=True)
+    return Paragraph(
+        f"There are no weights of `{name}` for x{scale} yet; what needs them is left out.", notice=True
+    )
 
 
 def windows(costs: Mapping[int, WindowCost], settings: ReportSettings, unit: str) -> Section:

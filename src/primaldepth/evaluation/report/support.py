@@ -130,7 +130,7 @@ def surroundings(case: Case, pixel: Pixel, window: int, radius: int = 80) -> byt
 def support_figure(rows: Sequence[Support]) -> bytes:
     """One row per source: window, Delta_a, Delta_d, w."""
     titles = ("window", r"$\Delta_a$", r"$\Delta_d$", "$w$")
-    with drawing(5.2, 0.4 + 1.3 * len(rows)) as canvas:
+    with drawing(4.8, 0.3 + 1.2 * len(rows)) as canvas:
         grid = canvas.figure.subplots(len(rows), 4, squeeze=False)
         for index, (line, support) in enumerate(zip(grid, rows, strict=True)):
             maps = (support.patch, support.affinity, support.nearness, support.weight)
