@@ -37,7 +37,8 @@ def maps(seed, batch=3, size=(7, 9)):
 
 
 def test_every_loss_has_its_one_liner():
-    assert set(LOSSES) == set(PENALTIES)
+    ours = {name for name, loss in LOSSES.items() if loss.__module__ == "primaldepth.training.losses"}
+    assert ours == set(PENALTIES)  # an example of the docs may have registered one more
 
 
 @pytest.mark.parametrize("name", PENALTIES)
