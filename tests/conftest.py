@@ -1,6 +1,9 @@
 """Shared by the whole tree: one thread per worker, and where the benchmark folders lie."""
 
 import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin starve the other workers
@@ -22,3 +25,20 @@ def benchmark_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no benchmark files: PRIMALDEPTH_DATA is not set and {beside} does not exist")
     return folder
+
+
+@pytest.fixture
+def no_waiting() -> Callable[[], AbstractContextManager[None]]:
+    """A block in which waiting for the GPU is an error."""
+
+    @contextmanager
+    def block() -> Iterator[None]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that such checks are a prototype
+            torch.cuda.set_sync_debug_mode("error")
+        try:
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    return block

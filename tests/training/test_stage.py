@@ -62,6 +62,18 @@ class TestLoss:
         ]
         assert torch.allclose(found, parts[0] + 0.3 * parts[1])
 
+    def test_in_half_precision_only_convolutions_are(self, net, batch, monkeypatch):
+        seen = []
+        plain = net.pdn.forward
+        monkeypatch.setattr(net.pdn, "forward", lambda *maps: seen.extend(maps[:4]) or plain(*maps))
+        exact = StageLoss(net, stage(part="joint"))(*batch)
+        found = StageLoss(net, stage(part="joint"), bf16=True)(*batch)
+        f, affinities, trust, guide = seen[4:]
+        assert (f.dtype, trust.dtype, guide.dtype) == (torch.float32,) * 3
+        assert affinities.dtype == torch.bfloat16
+        assert found.dtype == torch.float32
+        assert torch.allclose(found, exact, rtol=0.02)
+
     @pytest.mark.parametrize(
         ("part", "learns"), [("fcn", {"fcn"}), ("pdn", {"pdn"}), ("joint", {"fcn", "pdn"})]
     )

@@ -48,14 +48,22 @@ def blurred(image: NDArray[np.float32], sigma: float) -> NDArray[np.float32]:
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
     kernel = (kernel / kernel.sum()).astype(np.float32)
     for axis in (0, 1):
-        pad = [(0, 0)] * image.ndim
-        pad[axis] = (reach, reach)
-        padded, length = np.pad(image, pad, mode="edge"), image.shape[axis]
-        image = sum(
-            (weight * padded.take(range(k, k + length), axis) for k, weight in enumerate(kernel)),
-            np.zeros_like(image),
-        )
+        image = _along(image, kernel, axis)
     return image
+
+
+def _along(image: NDArray[np.float32], kernel: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
+    """Filter one axis; the kernel is even, so equal weights are multiplied once."""
+    reach, length = len(kernel) // 2, image.shape[axis]
+    pad = [(0, 0)] * image.ndim
+    pad[axis] = (reach, reach)
+    padded = np.moveaxis(np.pad(image, pad, mode="edge"), axis, 0)
+    total = kernel[reach] * np.moveaxis(image, axis, 0)
+    for k in range(reach):
+        pair = padded[k : k + length] + padded[2 * reach - k : 2 * reach - k + length]
+        pair *= kernel[k]
+        total += pair
+    return np.moveaxis(total, 0, axis)
 
 
 def _shot_noise(light: NDArray[np.float32], exposure: Exposure, seed: int) -> NDArray[np.float32]:

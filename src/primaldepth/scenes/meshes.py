@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,11 +37,8 @@ def grid(points: ArrayLike, *, wrap: tuple[bool, bool] = (False, False)) -> Mesh
     """
     p = np.asarray(points, dtype=np.float64)
     n, m = p.shape[:2]
-    index = np.arange(n * m).reshape(n, m)
-    a, b, c, d = index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1]
-    faces = np.concatenate([np.stack([a, b, c], -1).reshape(-1, 3), np.stack([a, c, d], -1).reshape(-1, 3)])
-    u, v = np.meshgrid(np.linspace(0, 1, m), np.linspace(0, 1, n))
-    weld = index.copy()
+    faces, uv = _sheet(n, m)
+    weld = np.arange(n * m).reshape(n, m)
     if wrap[0]:
         weld[-1] = weld[0]
     if wrap[1]:
@@ -48,7 +46,19 @@ def grid(points: ArrayLike, *, wrap: tuple[bool, bool] = (False, False)) -> Mesh
     for row in (0, -1):  # a row that is one point is a pole
         if np.ptp(p[row], axis=0).max() < 1e-9:
             weld[row] = weld[row, 0]
-    return Mesh(p.reshape(-1, 3), faces, np.stack([u, v], -1).reshape(-1, 2), weld.ravel())
+    return Mesh(p.reshape(-1, 3), faces, uv, weld.ravel())
+
+
+@cache
+def _sheet(n: int, m: int) -> tuple[Ints, Floats]:
+    """Faces and uv of n x m points; shared, so not to be written to."""
+    index = np.arange(n * m).reshape(n, m)
+    a, b, c, d = index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1]
+    faces = np.concatenate([np.stack([a, b, c], -1).reshape(-1, 3), np.stack([a, c, d], -1).reshape(-1, 3)])
+    u, v = np.meshgrid(np.linspace(0, 1, m), np.linspace(0, 1, n))
+    uv = np.stack([u, v], -1).reshape(-1, 2)
+    faces.flags.writeable = uv.flags.writeable = False
+    return faces, uv
 
 
 def facets(points: ArrayLike) -> Mesh:
@@ -80,17 +90,22 @@ def merge(parts: Sequence[Mesh]) -> Mesh:
 def block(low: ArrayLike, high: ArrayLike) -> Mesh:
     """The box between two corners."""
     corners = np.stack([np.asarray(low, float), np.asarray(high, float)])
-    sides = []
+    return facets(corners[_CUBE, np.arange(3)])
+
+
+def _cube() -> Ints:
+    """(6, 4, 3): which end of each axis the corners of a box's sides lie at."""
+    sides = np.empty((6, 4, 3), np.int64)
     for axis in range(3):
-        across, up = (axis + 1) % 3, (axis + 2) % 3
         for end in (0, 1):
-            quad = np.empty((4, 3))
-            quad[:, axis] = corners[end, axis]
-            order = (0, 1, 1, 0) if end else (1, 0, 0, 1)
-            quad[:, across] = corners[order, across]
-            quad[:, up] = corners[(0, 0, 1, 1), up]
-            sides.append(quad)
-    return facets(np.stack(sides))
+            quad = sides[2 * axis + end]
+            quad[:, axis] = end
+            quad[:, (axis + 1) % 3] = (0, 1, 1, 0) if end else (1, 0, 0, 1)
+            quad[:, (axis + 2) % 3] = (0, 0, 1, 1)
+    return sides
+
+
+_CUBE = _cube()
 
 
 def tube(path: ArrayLike, radius: ArrayLike, *, sides: int = 10, closed: bool = False) -> Mesh:

@@ -12,10 +12,12 @@ Matrix = NDArray[np.float64]
 
 
 def pixel_rays(camera: Intrinsics, to_guide: Matrix) -> NDArray[np.float32]:
-    """(H * W, 3) unit directions through the pixels' centres, in the guide's axes."""
-    rays = camera.rays()
-    rays /= np.linalg.norm(rays, axis=-1, keepdims=True)
-    return (rays.reshape(-1, 3) @ to_guide[:3, :3].T).astype(np.float32)
+    """(3, H * W) unit directions through the pixels' centres, in the guide's axes."""
+    x = (np.arange(camera.width) + 0.5 - camera.cx) / camera.fx
+    y = ((np.arange(camera.height) + 0.5 - camera.cy) / camera.fy)[:, None]
+    length = np.sqrt(x * x + y * y + 1.0)
+    axes = [(row[0] * x + row[1] * y + row[2]) / length for row in to_guide[:3, :3]]
+    return np.stack(axes).astype(np.float32).reshape(3, -1)
 
 
 def maps(
@@ -31,21 +33,31 @@ def maps(
 
     Args:
         t: (N,) ray length, 0 where nothing was hit.
-        normal: (N, 3) towards the camera.
+        normal: (3, N) towards the camera.
         albedo: (N,).
         number: (N,) object id.
-        directions: (N, 3) unit.
+        directions: (3, N) unit.
         to_guide: (4, 4) from the camera's axes to the guide's.
         shape: rows and columns, N = rows * columns.
     """
-    valid, length = number > 0, t.astype(np.float64)
-    cosine = np.clip(-(normal * directions).sum(-1), 0, 1)
+    valid = number > 0
+    forward, turned = (
+        _along(directions, to_guide[:3, 2]),
+        [_along(normal, axis) for axis in to_guide[:3, :3].T],
+    )
+    cosine = np.clip(-(normal * directions).sum(0), 0, 1)
     found: Arrays = {
-        "depth": (length * (directions.astype(np.float64) @ to_guide[:3, 2])).astype(np.float32),
+        "depth": (t * forward).astype(np.float32),
         "distance": t.astype(np.float32),
         "amplitude": np.where(valid, albedo * cosine / np.maximum(t, 1e-6) ** 2, 0).astype(np.float32),
-        "normals": np.where(valid[:, None], normal @ to_guide[:3, :3], 0).astype(np.float16),
+        "normals": np.stack([np.where(valid, axis, 0).astype(np.float16) for axis in turned], -1),
         "ids": number.astype(np.uint16),
         "valid": valid,
     }
     return {name: values.reshape(*shape, *values.shape[1:]) for name, values in found.items()}
+
+
+def _along(vectors: NDArray[Any], axis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scalar products of (3, N) vectors with one axis."""
+    total: NDArray[np.float64] = axis[0] * vectors[0] + axis[1] * vectors[1] + axis[2] * vectors[2]
+    return total

@@ -125,12 +125,12 @@ class VectorStage:
         directions = pixel_rays(camera, to_guide)
         with dr.suspend_grad():
             start = mi.Point3f(*(dr.opaque(mi.Float, float(value)) for value in to_guide[:3, 3]))
-            ray = mi.Ray3f(start, mi.Vector3f(*(mi.Float(aligned(axis)) for axis in directions.T)))
+            ray = mi.Ray3f(start, mi.Vector3f(*(mi.Float(aligned(axis)) for axis in directions)))
             hit = shading.first_hit(mi, dr, self.data, ray)
             values = [dr.select(hit.number > 0, hit.t, 0), hit.normal, dr.mean(hit.albedo), hit.number]
             dr.eval(values)
         t, normal, albedo, number = (np.asarray(value) for value in values)
-        return maps(t, normal.T, albedo, number, directions, to_guide, (camera.height, camera.width))
+        return maps(t, normal, albedo, number, directions, to_guide, (camera.height, camera.width))
 
     def new_compiles(self) -> int:
         """Kernels compiled since the last call; what the cache on disk had is not counted."""

@@ -62,15 +62,15 @@ class ScalarStage:
     def cast(self, camera: Intrinsics, to_guide: Matrix) -> Arrays:
         """One ray through each pixel's centre; z and normals in the camera's own axes."""
         mi, directions = self.mi, pixel_rays(camera, to_guide)
-        start, count = mi.Point3f(*to_guide[:3, 3].tolist()), len(directions)
-        t, normal, albedo = np.zeros(count), np.zeros((count, 3)), np.zeros(count)
+        start, count = mi.Point3f(*to_guide[:3, 3].tolist()), directions.shape[1]
+        t, normal, albedo = np.zeros(count), np.zeros((3, count)), np.zeros(count)
         number = np.zeros(count, np.uint32)
-        for k, direction in enumerate(directions.tolist()):
+        for k, direction in enumerate(directions.T.tolist()):
             si = self.objects.ray_intersect(mi.Ray3f(start, mi.Vector3f(*direction)))
             if si.is_valid():
-                t[k], normal[k], number[k] = si.t, np.asarray(si.sh_frame.n), self._number(si)
+                t[k], normal[:, k], number[k] = si.t, np.asarray(si.sh_frame.n), self._number(si)
                 albedo[k] = np.asarray(si.bsdf().eval_diffuse_reflectance(si)).mean()
-        away = (normal * directions).sum(-1, keepdims=True) > 0
+        away = (normal * directions).sum(0) > 0
         shape = (camera.height, camera.width)
         return maps(t, np.where(away, -normal, normal), albedo, number, directions, to_guide, shape)
 

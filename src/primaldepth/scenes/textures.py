@@ -21,6 +21,7 @@ VARIANTS = 64
 """How many pictures of each pattern exist; colour, turn and repetition make many more of them."""
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
+_RAMP = np.linspace(0, 1, 256)[:, None]
 _KEPT = 1500  # decoded pictures a process keeps: 200 kB each
 
 
@@ -50,7 +51,7 @@ class TextureSource:
             return np.broadcast_to(_bytes(texture.light), (TILE, TILE, 3))
         picture = _repeated(self._picture(texture), texture.repeat)
         dark = texture.dark if picture.ndim == 3 or texture.pattern != "image" else _own_dark(texture.seed)
-        return np.rot90(coloured(picture, dark, texture.light), texture.turn)
+        return coloured(np.rot90(picture, texture.turn), dark, texture.light)
 
     def _picture(self, texture: Texture) -> RGB:
         """(TILE, TILE) or (TILE, TILE, 3), before it is coloured."""
@@ -82,11 +83,12 @@ def coloured(picture: RGB, dark: Colour, light: Colour) -> RGB:
         dark: sRGB in [0, 1].
         light: sRGB in [0, 1].
     """
-    ramp = np.linspace(0, 1, 256)[:, None]
-    table = _bytes(np.asarray(dark) + (np.asarray(light) - np.asarray(dark)) * ramp)
+    table = _bytes(np.asarray(dark) + (np.asarray(light) - np.asarray(dark)) * _RAMP)
+    image = Image.fromarray(np.ascontiguousarray(picture))
     if picture.ndim == 2:
-        return table[picture]
-    return np.stack([table[:, k][picture[..., k]] for k in range(3)], axis=-1)
+        image.putpalette(table.tobytes())
+        return np.asarray(image.convert("RGB"))
+    return np.asarray(image.point(table.T.ravel().tolist()))
 
 
 def _own_dark(seed: int) -> Colour:

@@ -66,7 +66,7 @@ def train(
         device: "cpu" or "cuda"; under torchrun each process takes its own.
         observer: told what happens, in the main process only.
     """
-    run = Run(recipe, shards, out, data, _fabric(recipe, device), observer, resume)
+    run = Run(recipe, shards, out, data, _fabric(device), observer, resume)
     try:
         for index in range(run.position.stage, len(recipe.stages)):
             run.stage(index)
@@ -75,7 +75,7 @@ def train(
     return run.weight_files() if run.main else {}
 
 
-def _fabric(recipe: Recipe, device: str) -> Any:
+def _fabric(device: str) -> Any:
     try:
         from lightning_fabric import Fabric
     except ImportError as error:
@@ -88,7 +88,6 @@ def _fabric(recipe: Recipe, device: str) -> Any:
         devices=here,
         num_nodes=everywhere // here,
         strategy="ddp" if everywhere > 1 else "auto",
-        precision="bf16-mixed" if recipe.precision == "bf16" and device == "cuda" else "32-true",
     )
     fabric.launch()
     return fabric

@@ -16,11 +16,14 @@ MOMENTUM = 0.9
 
 
 class StageLoss(nn.Module):
-    """Batch -> loss, as a module, so that it can be wrapped for several processes."""
+    """Batch -> loss, as a module, so that it can be wrapped for several processes.
 
-    def __init__(self, net: DepthNet, stage: StageRecipe) -> None:
+    With `bf16`, convolutions run in bfloat16; depth, truth and loss stay float32.
+    """
+
+    def __init__(self, net: DepthNet, stage: StageRecipe, *, bf16: bool = False) -> None:
         super().__init__()
-        self.net, self.stage, self.loss = net, stage, get_loss(stage.loss)
+        self.net, self.stage, self.bf16, self.loss = net, stage, bf16, get_loss(stage.loss)
         self.offsets = half_window(net.settings.window)
         net.fcn.requires_grad_(stage.part != "pdn")
         if net.pdn is not None:
@@ -33,15 +36,16 @@ class StageLoss(nn.Module):
         def penalty(estimate: Tensor) -> Tensor:
             return self.loss((estimate - truth) * unit, valid, truth * unit)
 
-        if stage.part == "fcn":
-            first, affinities = self.net.first(*maps)
-            total = penalty(first)
-        else:
-            estimate = self.net(*maps)
-            first, affinities = estimate.first, estimate.affinities
-            total = penalty(estimate.depth)
-            if stage.first:
-                total = total + stage.first * penalty(first)
+        with torch.autocast(truth.device.type, torch.bfloat16, enabled=self.bf16):
+            if stage.part == "fcn":
+                first, affinities = self.net.first(*maps)
+                depth = first
+            else:
+                estimate = self.net(*maps)
+                depth, first, affinities = estimate.depth, estimate.first, estimate.affinities
+        total = penalty(depth)
+        if stage.part != "fcn" and stage.first:
+            total = total + stage.first * penalty(first)
         if stage.affinity:
             total = total + stage.affinity * affinity_loss(affinities, truth, valid, self.offsets)
         return total

@@ -63,7 +63,8 @@ class Work:
     def __init__(self, run: RunState, index: int, stage: StageRecipe) -> None:
         self.run, self.index, self.stage = run, index, stage
         run.net.train()
-        module, stored = StageLoss(run.net, stage), run.stored
+        half = run.recipe.precision == "bf16" and run.fabric.device.type == "cuda"
+        module, stored = StageLoss(run.net, stage, bf16=half), run.stored
         if stored is not None:
             run.net.load_state_dict(stored.weights)
         self.average = average_of(run.net, stage)
