@@ -6,6 +6,7 @@ import torch
 from scipy.io import savemat
 from small_benchmark import digest
 from tof_scene import RIG, tof_arrays
+from torch.nn.functional import avg_pool2d
 
 from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.evaluation.metrics import rmse
@@ -44,31 +45,32 @@ def write(folder, scene="books", **names):
 
 def test_a_scene_is_what_lies_in_its_file(tmp_path):
     case = PROTOCOL.load(write(tmp_path), "books", 5)
-    assert case.frame.low_size == case.frame.high_size == (610, 810)
+    assert (case.frame.low_size, case.frame.high_size) == ((122, 162), (610, 810))
     assert int((~case.known).sum()) == 40 * 50
     assert case.truth[case.known].min() == pytest.approx(900.0, rel=1e-6)
     assert set(case.frame.guide.unique().tolist()) == {np.float32(90 / 255), np.float32(200 / 255)}
-    assert 0.03 < float(case.frame.valid.float().mean()) < 0.04
+    assert 0.6 < float(case.frame.valid.float().mean()) < 0.9
     assert case.scoring.unit == "mm"
     assert float(case.frame.sigma[case.frame.valid].median()) == pytest.approx(12.0, abs=6.0)
 
 
-def test_samples_fall_where_the_registration_puts_them(tmp_path):
+def test_cells_hold_what_the_registration_puts_there(tmp_path):
     """The two share no code: one lifts with the inverse of P, the other with focal lengths and a pose."""
     frame = PROTOCOL.load(write(tmp_path), "books", 5).frame
     distance = torch.from_numpy(tof_arrays()["tof_distance"])[None, None]
     other = project_samples(distance, distance > 0, RIG, occlusion=False)
-    both = frame.valid & other.valid
-    assert int(both.sum()) >= 0.999 * int(other.valid.sum())
-    off = (frame.depth - 1000.0 * other.depth).abs()[both]
+    held, total = (avg_pool2d(each.double(), 5) for each in (other.valid, 1000.0 * other.depth))
+    assert float((frame.valid == (held > 0)).double().mean()) > 0.999
+    off = (frame.depth - total / held)[frame.valid & (held > 0)].abs()
     assert float((off < 0.01).double().mean()) > 0.99  # the others share a pixel: nearest here, mean there
 
 
 def test_samples_lie_on_the_surface(tmp_path):
     write(tmp_path, board=False)
     case = PROTOCOL.load(tmp_path, "books", 5)
-    at = case.frame.valid & case.known
-    assert float((case.frame.depth - case.truth).abs()[at].max()) < 1.0  # within a pixel of a tilted wall
+    low = avg_pool2d(case.truth, 5)
+    at = case.frame.valid & (avg_pool2d(case.known.float(), 5) == 1)
+    assert float((case.frame.depth - low).abs()[at].max()) < 6.0  # within a cell of a tilted wall
     assert rmse(create("bilinear")(case.frame).depth, case.truth, case.known) < 10.0
 
 

@@ -25,7 +25,7 @@ from primaldepth.data.sensors import TimeOfFlight, sensor
 from primaldepth.data.shards import Shards
 from primaldepth.evaluation.cache import cache_folder
 from primaldepth.evaluation.protocol import Case, Protocol, Watcher, file_sha256
-from primaldepth.evaluation.tof_view import seen_by, sparse_frame
+from primaldepth.evaluation.tof_view import cell_frame, seen_by
 from primaldepth.operators.resampling import resample
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -191,7 +191,7 @@ def tof_case(protocol: RenderedProtocol, arrays: Arrays, scene: str, scale: int)
     depth, sigma, valid = (
         image[0, 0].double().numpy() for image in (_MM * samples.depth, _MM * samples.sigma, samples.valid)
     )
-    frame = sparse_frame(depth, sigma, valid > 0, P, K, _image(arrays)[:, :1])
+    frame = cell_frame(depth, sigma, valid > 0, P, K, _image(arrays)[:, :1], scale)
     z = _MM * arrays["depth"].astype(np.float64)
     known = arrays["valid"] & seen_by(z, K, P, arrays["tof_distance"].shape)
     return Case(scene, scale, frame, _tensor(z).float(), _tensor(known), protocol.scoring)

@@ -1,7 +1,8 @@
 """Samples of a time-of-flight camera in the view of the intensity camera beside it, as ToFMark does it.
 
-Samples are lifted along their rays, projected, rounded to pixels and drawn from far to near. The frame
-that methods get has the guide's size and a sample on a few per cent of its pixels.
+Samples are lifted along their rays, projected, rounded to pixels and drawn from far to near. What is drawn
+is averaged over square cells of the guide's pixels, about as many as the ToF camera has: the frame that
+methods get has the resolution of the samples, and holes where none fell.
 
 All lengths are millimetres, all points are in the axes of the intensity camera, and the centre of the first
 pixel is (0, 0) in both camera matrices.
@@ -54,8 +55,8 @@ def draw(points: Map, usable: Mask, K: Map, size: tuple[int, int]) -> tuple[Inde
     return pixels, chosen[first]
 
 
-def sparse_frame(distance: Map, sigma: Map, valid: Mask, P: Map, K: Map, guide: Tensor) -> Frame:
-    """The samples that fall into the guide's view: z, and the standard deviation of z, where they fall.
+def cell_frame(distance: Map, sigma: Map, valid: Mask, P: Map, K: Map, guide: Tensor, cell: int) -> Frame:
+    """The samples drawn in the guide's view: the mean z of each cell, and the mean's standard deviation.
 
     Args:
         distance: (h, w) along the rays.
@@ -64,16 +65,29 @@ def sparse_frame(distance: Map, sigma: Map, valid: Mask, P: Map, K: Map, guide: 
         P: (3, 4) of the ToF camera.
         K: (3, 3) of the guide's.
         guide: (1, C, H, W).
+        cell: pixels of the guide per side; with 1, samples stay on the pixel they fall on.
     """
     size = int(guide.shape[2]), int(guide.shape[3])
+    grid = size[0] // cell, size[1] // cell
     points = lift(np.where(valid, distance, 1.0), P)
     pixels, chosen = draw(points, valid.reshape(-1), K, size)
-    share = np.abs(points[:, 2]) / np.where(valid, distance, 1.0).reshape(-1)  # dz / dr, up to the baseline
-    maps = torch.zeros((2, size[0] * size[1]), dtype=torch.float32)
-    maps[0, pixels] = torch.from_numpy(points[chosen, 2]).float()
-    maps[1, pixels] = torch.from_numpy((share * sigma.reshape(-1))[chosen]).float()
-    depth, deviation = maps.view(2, 1, 1, *size)
-    return Frame(depth, depth > 0, guide, sigma=deviation)
+    z = points[chosen, 2]
+    deviation = z / distance.reshape(-1)[chosen] * sigma.reshape(-1)[chosen]  # dz / dr, up to the baseline
+    cells = _cells(pixels, size, grid)
+    count = np.bincount(cells, minlength=grid[0] * grid[1])
+    mean, variance = (
+        np.bincount(cells, values, minlength=count.size) / np.maximum(count, 1)
+        for values in (z, deviation**2)
+    )
+    maps = mean, np.sqrt(variance / np.maximum(count, 1))
+    depth, spread = (torch.from_numpy(each).float().view(1, 1, *grid) for each in maps)
+    return Frame(depth, torch.from_numpy(count > 0).view(1, 1, *grid), guide, sigma=spread)
+
+
+def _cells(pixels: Index, size: tuple[int, int], grid: tuple[int, int]) -> Index:
+    """Flat index of the cell that each pixel lies in; where cells do not divide the image they are larger."""
+    row, column = np.divmod(pixels, size[1])
+    return np.asarray((row * grid[0] // size[0]) * grid[1] + column * grid[1] // size[1])
 
 
 def seen_by(z: Map, K: Map, P: Map, size: tuple[int, int]) -> Mask:

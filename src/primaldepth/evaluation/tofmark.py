@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.data.noise import tof_sigma
 from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
-from primaldepth.evaluation.tof_view import Map, sparse_frame
+from primaldepth.evaluation.tof_view import Map, cell_frame
 from primaldepth.io.formats.base import Source
 from primaldepth.io.formats.mat import CODEC, list_variables, read_variable
 
@@ -104,7 +104,7 @@ class TofmarkProtocol(Protocol):
         metres = torch.from_numpy(np.where(valid, distance, 0.0) / _MM)[None, None]
         sigma = _MM * tof_sigma(metres, torch.from_numpy(valid)[None, None])[0, 0].numpy()
         guide = torch.from_numpy(image)[None, None].float()
-        frame = sparse_frame(distance, sigma, valid, P, K, guide)
+        frame = cell_frame(distance, sigma, valid, P, K, guide, scale)
         known = torch.from_numpy(np.isfinite(truth) & (truth > 0))[None, None]
         true = torch.where(known, torch.from_numpy(truth)[None, None], 0.0).float()
         return Case(scene, scale, frame, true, known, self.scoring)
