@@ -123,6 +123,14 @@ def test_the_guided_filter_is_the_ridge_regression_of_each_window():
         assert float(found[0, 0, 0, x]) == pytest.approx(a * float(guide[0, 0, 0, x]) + b, abs=1e-9)
 
 
+def test_the_guided_filter_knows_nothing_beyond_its_own_window():
+    """Windows around it may hold samples; their fits say nothing of a pixel that looks like none of them."""
+    guide = torch.linspace(0, 1, 20, dtype=torch.float64).view(1, 1, 1, -1)
+    weight = (torch.arange(20) < 8).double().view(1, 1, 1, -1)
+    _, known = guided_filter(guide, 5 * guide, weight, (1, 3), 1e-9)
+    assert known.flatten().nonzero().flatten().tolist() == list(range(11))
+
+
 def test_the_minimum_of_a_parabola_is_found_between_hypotheses():
     n = torch.arange(7.0).view(1, -1, 1, 1)
     least = torch.tensor([2.3, 3.0, 4.49, 1.51]).view(1, 1, 2, 2)

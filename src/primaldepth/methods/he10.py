@@ -51,7 +51,7 @@ class He10:
 def guided_filter(
     guide: Tensor, depth: Tensor, weight: Tensor, reach: tuple[int, int], eps: float
 ) -> tuple[Tensor, Tensor]:
-    """Filtered depth and where it is known, both (B, 1, H, W).
+    """Filtered depth, and where it is known: where the pixel's own window has weight. Both (B, 1, H, W).
 
     Computed in double precision, for covariances are differences of large means.
 
@@ -69,7 +69,7 @@ def guided_filter(
     average = WeightedMean.by(fit.known.double(), reach)
     mean_a, mean_b = average(a), average(b)
     found = (mean_a * g).sum(dim=1, keepdim=True) + mean_b
-    return found.to(depth.dtype), average.known
+    return found.to(depth.dtype), fit.known  # beyond, a fit to far samples would be extrapolated
 
 
 @dataclass(frozen=True, slots=True)
