@@ -4,10 +4,6 @@ import pytest
 from small_benchmark import freeze
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes more than ten seconds")
-
-
 @pytest.fixture
 def small(tmp_path):
     """(protocol, data): noisy-middlebury on two small scenes."""

@@ -135,8 +135,8 @@ def tof(protocol: Protocol, names: Sequence[str], rows: Rows, notice: Paragraph 
     simulated = protocol.name != "tofmark"
     text = (
         "The benchmark's files are not in the data folder, so the same cameras and the same kind of noise "
-        "look at rendered scenes, whose truth is exact. The numbers are not comparable one by one with "
-        "the paper's; the order of the methods is."
+        "look at rendered scenes, whose truth is exact. The numbers do not compare with the paper's, "
+        "and steps of a few percent between two methods depend on their default parameters."
         if simulated
         else "The benchmark's own files: samples lifted along their rays, projected into the guide's view."
     )
