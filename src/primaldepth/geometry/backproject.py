@@ -10,7 +10,7 @@ from primaldepth.io.pointcloud import PointCloud
 
 
 def backproject(depth: Map, valid: Mask, intrinsics: Intrinsics) -> NDArray[np.float32]:
-    """Points z ((x - cx) / fx, (y - cy) / fy, 1) of the valid pixels.
+    """Points z (X, Y, 1) of the valid pixels, with (X, Y, 1) the pixel's ray, distortion undone.
 
     Args:
         depth: (H, W) z along the optical axis, any unit.
@@ -18,14 +18,16 @@ def backproject(depth: Map, valid: Mask, intrinsics: Intrinsics) -> NDArray[np.f
         intrinsics: of the camera that saw it, for H x W pixels.
 
     Returns:
-        (N, 3) in the depth's unit; row by row, N the number of valid pixels.
+        (N, 3) in the depth's unit; row by row, N the number of valid pixels that have a ray.
     """
     check_maps(depth, valid)
     check_size(depth, intrinsics)
     bad = int(np.count_nonzero(~np.isfinite(depth[valid])))
     if bad:
         raise InputError(f"depth: {bad} valid pixels are NaN or infinite; mark them as not valid")
-    points = intrinsics.rays()[valid] * depth[valid].astype(np.float64)[:, None]
+    rays = intrinsics.rays()
+    kept = valid & np.isfinite(rays).all(-1)
+    points = rays[kept] * depth[kept].astype(np.float64)[:, None]
     return points.astype(np.float32)
 
 
@@ -47,6 +49,7 @@ def point_cloud(
         measured: (H, W) False where the depth was filled in, or None if unknown.
     """
     points = backproject(depth, valid, intrinsics)
+    kept = valid & np.isfinite(intrinsics.rays()).all(-1)
     if colors is not None and (colors.shape != (*depth.shape, 3) or colors.dtype != np.uint8):
         raise InputError(
             f"colours: shape {colors.shape}, dtype {colors.dtype}, expected uint8 {(*depth.shape, 3)}"
@@ -55,5 +58,5 @@ def point_cloud(
         raise InputError(
             f"measured: shape {measured.shape}, dtype {measured.dtype}, expected bool {depth.shape}"
         )
-    picked = np.full((len(points), 3), 128, np.uint8) if colors is None else colors[valid]
-    return PointCloud(points, picked, None if measured is None else measured[valid])
+    picked = np.full((len(points), 3), 128, np.uint8) if colors is None else colors[kept]
+    return PointCloud(points, picked, None if measured is None else measured[kept])

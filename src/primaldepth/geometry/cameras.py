@@ -1,129 +1,65 @@
-"""Pinhole cameras: intrinsics, their rays, and the files they come from.
+"""The cameras of a recording, and the file that describes them.
 
 Inside this package pixel centres lie at half-integers: pixel (row i, column j) has its centre at
 x = j + 0.5, y = i + 0.5, and the image covers [0, width] x [0, height]. OpenCV and most calibration
 tools put the centre of the first pixel at (0, 0); `PixelCentres` names which of the two a matrix uses.
 
-The camera file is JSON::
+The camera file is JSON. The guide's camera is enough where depth and image share one::
 
     {"guide": {"fx": 600.0, "fy": 600.0, "cx": 320.0, "cy": 240.0, "width": 640, "height": 480}}
+
+Everything else may be left out: `distortion` of a camera, a `depth` camera with `depth_to_guide`
+(X_guide = R X_depth + t), the `units` of its translation (m or mm), the `pixel_centres` of cx and cy (half or
+integer).
 """
 
 import json
-import math
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.core.settings import Settings
+from primaldepth.geometry.distortion import Distortion, Model
+from primaldepth.geometry.intrinsics import SHIFT, Intrinsics, PixelCentres
+from primaldepth.geometry.motion import NO_SHIFT, NO_TURN, Rotation, Vector, as_tuples, check_motion
 from primaldepth.io.atomic import write_bytes
 
-PixelCentres = Literal["integer", "half"]
-_SHIFT: dict[PixelCentres, float] = {"integer": 0.5, "half": 0.0}
-
-
-@dataclass(frozen=True, slots=True)
-class Intrinsics:
-    """A pinhole camera: x = fx X / Z + cx, y = fy Y / Z + cy, pixel centres at half-integers.
-
-    Args:
-        fx: focal length in pixel widths.
-        fy: focal length in pixel heights.
-        cx: principal point, x; width / 2 is the middle of the image.
-        cy: principal point, y; height / 2 is the middle of the image.
-        width: columns of the image.
-        height: rows of the image.
-    """
-
-    fx: float
-    fy: float
-    cx: float
-    cy: float
-    width: int
-    height: int
-
-    def __post_init__(self) -> None:
-        for name in ("width", "height"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"intrinsics: {name} is {value!r}, expected a whole number of pixels >= 1")
-        for name in ("fx", "fy", "cx", "cy"):
-            if not math.isfinite(getattr(self, name)):
-                raise InputError(f"intrinsics: {name} is {getattr(self, name)}, expected a finite number")
-        for name in ("fx", "fy"):
-            if getattr(self, name) <= 0:
-                raise InputError(f"intrinsics: {name} is {getattr(self, name)}, expected > 0 (pixels)")
-
-    @classmethod
-    def guess(cls, width: int, height: int, fov_degrees: float = 60.0) -> Self:
-        """A stand-in where no camera is known: fx = fy = (width / 2) / tan(fov / 2), centre in the middle.
-
-        Args:
-            width: columns of the image.
-            height: rows of the image.
-            fov_degrees: horizontal field of view, in (0, 180).
-        """
-        if not 0 < fov_degrees < 180:
-            raise InputError(f"field of view: {fov_degrees} degrees, expected between 0 and 180")
-        focal = width / 2 / math.tan(math.radians(fov_degrees) / 2)
-        return cls(focal, focal, width / 2, height / 2, width, height)
-
-    @classmethod
-    def from_matrix(cls, matrix: ArrayLike, width: int, height: int, *, pixel_centres: PixelCentres) -> Self:
-        """From K = [[fx, 0, cx], [0, fy, cy], [0, 0, 1]].
-
-        Args:
-            matrix: (3, 3).
-            width: columns of the image K was calibrated on.
-            height: rows of that image.
-            pixel_centres: "integer" (OpenCV: the first pixel's centre is (0, 0); 0.5 is added to cx and cy)
-                or "half" (it is (0.5, 0.5), as here).
-        """
-        K = np.asarray(matrix, dtype=np.float64)
-        if K.shape != (3, 3):
-            raise InputError(f"camera matrix: shape {K.shape}, expected (3, 3)")
-        if pixel_centres not in _SHIFT:
-            raise InputError(f"camera matrix: pixel centres {pixel_centres!r}, expected 'integer' or 'half'")
-        if K[0, 1] != 0 or K[1, 0] != 0 or K[2].tolist() != [0, 0, 1]:
-            raise InputError(
-                f"camera matrix: {K.tolist()} is not [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]; "
-                "skewed or rotated pixels are not supported"
-            )
-        shift = _SHIFT[pixel_centres]
-        return cls(
-            float(K[0, 0]), float(K[1, 1]), float(K[0, 2]) + shift, float(K[1, 2]) + shift, width, height
-        )
-
-    def scaled_to(self, width: int, height: int) -> "Intrinsics":
-        """The same camera sampled with width x height pixels over the same field of view."""
-        sx, sy = width / self.width, height / self.height
-        return Intrinsics(self.fx * sx, self.fy * sy, self.cx * sx, self.cy * sy, width, height)
-
-    def rays(self) -> NDArray[np.float64]:
-        """(height, width, 3): ((x - cx) / fx, (y - cy) / fy, 1) through each pixel centre."""
-        x = (np.arange(self.width) + 0.5 - self.cx) / self.fx
-        y = (np.arange(self.height) + 0.5 - self.cy) / self.fy
-        rays = np.ones((self.height, self.width, 3))
-        rays[..., 0] = x
-        rays[..., 1] = y[:, None]
-        return rays
+__all__ = ["Cameras", "Intrinsics", "PixelCentres", "read_cameras", "read_matrix", "write_cameras"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cameras:
-    """The cameras of one recording; the guide's is the one the result is seen from."""
+    """The cameras of one recording; the guide's is the one the result is seen from.
+
+    Args:
+        guide: camera of the image.
+        depth: camera of the depth map, or None where it shares the guide's, sampled more coarsely.
+        rotation: rows of R in X_guide = R X_depth + t.
+        translation: t in metres, the depth camera seen from the guide's.
+    """
 
     guide: Intrinsics
+    depth: Intrinsics | None = None
+    rotation: Rotation = NO_TURN
+    translation: Vector = NO_SHIFT
+
+    def __post_init__(self) -> None:
+        check_motion(self.rotation, self.translation)
 
 
 _Number = Annotated[float, Field(strict=True)]
 _Count = Annotated[int, Field(strict=True)]
+_Numbers = Annotated[list[_Number], Field(min_length=3, max_length=3)]
+
+
+class _LensKeys(Settings):
+    model: Model | Literal["none"]
+    coefficients: tuple[_Number, ...] = ()
 
 
 class _IntrinsicsKeys(Settings):
@@ -133,10 +69,20 @@ class _IntrinsicsKeys(Settings):
     cy: _Number
     width: _Count
     height: _Count
+    distortion: dict[str, Any] | None = None
+
+
+class _MotionKeys(Settings):
+    rotation: Annotated[list[_Numbers], Field(min_length=3, max_length=3)]
+    translation: _Numbers
 
 
 class _CamerasKeys(Settings):
     guide: dict[str, Any]
+    depth: dict[str, Any] | None = None
+    depth_to_guide: dict[str, Any] | None = None
+    units: Literal["m", "mm"] = "m"
+    pixel_centres: PixelCentres = "half"
 
 
 def read_cameras(path: str | os.PathLike[str]) -> Cameras:
@@ -150,17 +96,64 @@ def read_cameras(path: str | os.PathLike[str]) -> Cameras:
             f'{path}: found a {type(values).__name__}, expected an object such as {{"guide": ...}}'
         )
     keys = _CamerasKeys.parse(values, str(path))
-    guide = _IntrinsicsKeys.parse(keys.guide, f"{path}: guide")
+    guide = _camera(keys.guide, f"{path}: guide", keys.pixel_centres)
+    if (keys.depth is None) != (keys.depth_to_guide is None):
+        found, missing = ("depth", "depth_to_guide")[:: 1 if keys.depth is not None else -1]
+        raise FileFormatError(f"{path}: found '{found}' without '{missing}'; give both or neither")
+    if keys.depth is None or keys.depth_to_guide is None:
+        return Cameras(guide)
+    depth = _camera(keys.depth, f"{path}: depth", keys.pixel_centres)
+    motion = _MotionKeys.parse(keys.depth_to_guide, f"{path}: depth_to_guide")
+    scale = {"m": 1.0, "mm": 1e-3}[keys.units]
     try:
-        return Cameras(guide=Intrinsics(**guide.model_dump()))
+        return Cameras(
+            guide, depth, as_tuples(motion.rotation), as_tuples(scale * np.array(motion.translation))
+        )
     except InputError as error:
-        raise FileFormatError(f"{path}: guide: {error}") from error
+        raise FileFormatError(f"{path}: depth_to_guide: {error}") from error
+
+
+def _camera(values: dict[str, Any], where: str, centres: PixelCentres) -> Intrinsics:
+    keys = _IntrinsicsKeys.parse(values, where)
+    shift = SHIFT[centres]
+    try:
+        lens = None if keys.distortion is None else _lens(keys.distortion, f"{where}: distortion")
+        return Intrinsics(keys.fx, keys.fy, keys.cx + shift, keys.cy + shift, keys.width, keys.height, lens)
+    except InputError as error:
+        message = str(error) if str(error).startswith(where) else f"{where}: {error}"
+        raise FileFormatError(message) from error
+
+
+def _lens(values: dict[str, Any], where: str) -> Distortion | None:
+    keys = _LensKeys.parse(values, where)
+    if keys.model != "none":
+        return Distortion(keys.model, keys.coefficients)
+    if any(keys.coefficients):
+        raise InputError(f"{where}: model 'none' with coefficients {list(keys.coefficients)}; name the model")
+    return None
 
 
 def write_cameras(path: str | Path, cameras: Cameras) -> None:
     """Write what `read_cameras` reads."""
-    text = json.dumps(asdict(cameras), indent=2) + "\n"
-    write_bytes(path, text.encode("utf-8"))
+    values: dict[str, Any] = {"guide": _plain(cameras.guide)}
+    if cameras.depth is not None:
+        values["depth"] = _plain(cameras.depth)
+        values["depth_to_guide"] = {
+            "rotation": [list(row) for row in cameras.rotation],
+            "translation": list(cameras.translation),
+        }
+        values["units"] = "m"
+    write_bytes(path, (json.dumps(values, indent=2) + "\n").encode("utf-8"))
+
+
+def _plain(camera: Intrinsics) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        name: getattr(camera, name) for name in ("fx", "fy", "cx", "cy", "width", "height")
+    }
+    if camera.distortion is not None:
+        lens = camera.distortion
+        values["distortion"] = {"model": lens.model, "coefficients": list(lens.coefficients)}
+    return values
 
 
 def read_matrix(

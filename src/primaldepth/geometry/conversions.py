@@ -14,7 +14,9 @@ Mask = NDArray[np.bool_]
 
 
 def radial_from_z(z: Map, valid: Mask, intrinsics: Intrinsics) -> Map:
-    """Distance along the ray: r = z |ray|, with ray = ((x - cx) / fx, (y - cy) / fy, 1).
+    """Distance along the ray: r = z |ray|, with ray = ((x - cx) / fx, (y - cy) / fy, 1), distortion undone.
+
+    NaN at valid pixels for which the lens model has no ray.
 
     Args:
         z: (H, W) along the optical axis.
@@ -76,7 +78,7 @@ def ray_lengths(values: Map, intrinsics: Intrinsics) -> NDArray[np.float64]:
 
 
 def _times(values: Map, valid: Mask, factor: NDArray[np.float64]) -> Map:
-    product = np.where(valid, values, 0) * factor
+    product = np.where(valid, np.where(valid, values, 0) * factor, 0)
     return product.astype(values.dtype)
 
 

@@ -2,17 +2,21 @@
 
 Samples are lifted along their rays, moved, and projected. `project_samples` gives the sparse map
 of where they fall, `project_surface` the dense one. What the source cannot have measured - behind
-something nearer, between two surfaces, outside its image - is not valid. Everything is batched and runs
-on the device of the depth without waiting for the host.
+something nearer, between two surfaces, outside its image - is not valid. `register` makes of it what methods
+take: samples averaged over cells of the target's pixels. Everything is batched and runs on the device of the
+depth, for cameras without distortion without waiting for the host. Lenses that distort are undone in the
+source; the target's image stays as it is, and samples fall where its lens puts them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Intrinsics
-from primaldepth.geometry.rig import MetricKind, Rig, axes, to_pixels, z_of
+from primaldepth.geometry.rig import MetricKind, Rig, Tensors, axes, magnification, to_pixels, z_of
 from primaldepth.geometry.surface import Layers, draw_layers, in_image
 
 _STRETCH = 1.5
@@ -82,17 +86,93 @@ def project_samples(
         max_slope: as in `project_surface`; a sample is hidden if it lies deeper than such a slope
             reaches within one pixel.
     """
+    points, where, seen = _samples(depth, valid, rig, kind, max_slope if occlusion else None)
+    values = torch.stack(points).norm(dim=0) if result == "radial" else points[2]
+    return _mean(values, where, seen, rig.target)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Registered:
+    """A depth camera's samples on cells of the guide's image, (B, 1, rows, columns), 0 where not valid.
+
+    Args:
+        depth: mean z of the samples of a cell.
+        valid: whether a sample that the guide sees fell into the cell.
+        maps: means of the other maps of the depth camera, in the order they were given.
+        cell: (height, width) of a cell in pixels of the guide.
+    """
+
+    depth: Tensor
+    valid: Tensor
+    maps: tuple[Tensor, ...]
+    cell: tuple[float, float]
+
+
+def register(
+    depth: Tensor,
+    valid: Tensor,
+    rig: Rig,
+    kind: MetricKind = "z",
+    *,
+    maps: Sequence[Tensor] = (),
+    cell: int | None = None,
+    max_slope: float = 10.0,
+) -> Registered:
+    """What a method can take: the samples that the guide sees, averaged over square cells of its pixels.
+
+    Of the samples in one cell those that lie on a surface behind the nearest are left out.
+
+    Args:
+        depth: (B, 1, h, w) of the source, in the unit of the rig's translation.
+        valid: (B, 1, h, w).
+        kind: z, or radial as ToF cameras give it.
+        maps: other (B, 1, h, w) maps of the source, such as a confidence.
+        cell: pixels of the target per side; None for as many as a pixel of the source covers. With 1,
+            samples stay on the pixel they fall on. Cells that do not divide the image are a little larger.
+        max_slope: as in `project_samples`.
+    """
+    if cell is None:
+        cell = max(1, round(min(magnification(rig))))
+    if cell < 1 or cell > min(rig.target.height, rig.target.width):
+        raise InputError(
+            f"cell: {cell} pixels, expected 1 to the guide's {min(rig.target.height, rig.target.width)}"
+        )
+    grid = rig.target.scaled_to(rig.target.width // cell, rig.target.height // cell)
+    points, where, seen = _samples(depth, valid, rig, kind, max_slope)
+    where = _cells(where, rig.target, grid)
+    empty = points[2].new_full((len(depth), grid.height * grid.width), torch.inf)
+    seen = seen & _visible(points[2], where, seen, empty, grid, max_slope)
+    view = _mean(points[2], where, seen, grid)
+    others = tuple(_mean(each.flatten(1), where, seen, grid).depth for each in maps)
+    size = rig.target.height / grid.height, rig.target.width / grid.width
+    return Registered(view.depth, view.valid, others, size)
+
+
+def _samples(
+    depth: Tensor, valid: Tensor, rig: Rig, kind: MetricKind, max_slope: float | None
+) -> tuple[Tensors, Tensor, Tensor]:
+    """(points, flat index of the target's pixel, whether the target sees it) of all samples, each (B, h w).
+
+    Args:
+        max_slope: None to see through surfaces.
+    """
     z = z_of(torch.where(valid, depth, 1.0), rig.source, kind)
     x, y = axes(rig.source, z)
     moved = rig.forward((x * z, y * z, z))
-    index, inside = _pixels(*to_pixels(moved, rig.target), rig.target)
-    inside = inside & valid.flatten(1)
-    if occlusion:
+    index, seen = _pixels(*to_pixels(moved, rig.target), rig.target)
+    seen = seen & valid.flatten(1)
+    points = moved[0].flatten(1), moved[1].flatten(1), moved[2].flatten(1)
+    if max_slope is not None:
         layers = draw_layers(depth, valid, rig, kind, max_slope=max_slope, stretch=_STRETCH)
         nearest = torch.minimum(layers.surface, _front_limit(layers, rig, max_slope)).flatten(1)
-        inside = inside & _visible(moved[2].flatten(1), index, inside, nearest, rig.target, max_slope)
-    values = torch.stack(moved).norm(dim=0) if result == "radial" else moved[2]
-    return _mean(values.flatten(1), index, inside, rig.target)
+        seen = seen & _visible(points[2], index, seen, nearest, rig.target, max_slope)
+    return points, index, seen
+
+
+def _cells(index: Tensor, image: Intrinsics, grid: Intrinsics) -> Tensor:
+    """Flat index of the cell that each pixel lies in."""
+    row, column = index // image.width, index % image.width
+    return (row * grid.height // image.height) * grid.width + column * grid.width // image.width
 
 
 def _pixels(column: Tensor, row: Tensor, front: Tensor, camera: Intrinsics) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,8 @@
 """Two cameras and how they stand to each other; points and pixels on tensors."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 import torch
@@ -9,10 +10,17 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
-from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.geometry.cameras import Cameras, Intrinsics
+from primaldepth.geometry.motion import (
+    NO_SHIFT,
+    NO_TURN,
+    Rotation,
+    Vector,
+    as_tuples,
+    check_motion,
+    inverse,
+)
 
-Vector = tuple[float, float, float]
-Rotation = tuple[Vector, Vector, Vector]
 Tensors = tuple[Tensor, Tensor, Tensor]
 MetricKind = Literal["z", "radial"]
 
@@ -30,15 +38,18 @@ class Rig:
 
     source: Intrinsics
     target: Intrinsics
-    rotation: Rotation = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    translation: Vector = (0.0, 0.0, 0.0)
+    rotation: Rotation = NO_TURN
+    translation: Vector = NO_SHIFT
 
     def __post_init__(self) -> None:
-        R, t = np.asarray(self.rotation, np.float64), np.asarray(self.translation, np.float64)
-        if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-4) or np.linalg.det(R) < 0:
-            raise InputError(f"rig: {R.tolist()} is not a rotation; expected orthonormal rows, determinant 1")
-        if t.shape != (3,) or not np.isfinite(t).all():
-            raise InputError(f"rig: translation {t.tolist()}, expected three finite numbers (metres)")
+        check_motion(self.rotation, self.translation)
+
+    @classmethod
+    def of(cls, cameras: Cameras) -> "Rig":
+        """From the depth camera to the guide's."""
+        if cameras.depth is None:
+            raise InputError("rig: the cameras have no depth camera of their own; give 'depth'")
+        return cls(cameras.depth, cameras.guide, cameras.rotation, cameras.translation)
 
     @classmethod
     def from_matrix(cls, source: Intrinsics, target: Intrinsics, matrix: ArrayLike) -> "Rig":
@@ -46,13 +57,15 @@ class Rig:
         M = np.asarray(matrix, dtype=np.float64)
         if M.shape not in ((3, 4), (4, 4)):
             raise InputError(f"rig: matrix of shape {M.shape}, expected (3, 4) or (4, 4)")
-        return cls(source, target, _tuples(M[:3, :3]), _tuples(M[:3, 3]))
+        return cls(source, target, as_tuples(M[:3, :3]), as_tuples(M[:3, 3]))
 
     def inverse(self) -> "Rig":
         """The way back: X_source = R' X_target - R' t."""
-        R = np.asarray(self.rotation, np.float64)
-        back = -R.T @ np.asarray(self.translation, np.float64)
-        return Rig(self.target, self.source, _tuples(R.T), _tuples(back))
+        return Rig(self.target, self.source, *inverse(self.rotation, self.translation))
+
+    def scaled(self, length: float) -> "Rig":
+        """The same rig with the translation in another unit: t length."""
+        return replace(self, translation=as_tuples(length * np.asarray(self.translation)))
 
     def forward(self, points: Tensors) -> Tensors:
         """R X + t."""
@@ -69,22 +82,22 @@ class Rig:
         return _times(((a[0], b[0], c[0]), (a[1], b[1], c[1]), (a[2], b[2], c[2])), vectors)
 
 
-def _tuples(values: ArrayLike) -> Any:
-    array = np.asarray(values)
-    return tuple(map(tuple, array.tolist())) if array.ndim == 2 else tuple(array.tolist())
-
-
 def _times(R: Rotation, v: Tensors) -> Tensors:
     rows = [row[0] * v[0] + row[1] * v[1] + row[2] * v[2] for row in R]
     return rows[0], rows[1], rows[2]
 
 
 def axes(camera: Intrinsics, like: Tensor, *, ends: bool = False) -> tuple[Tensor, Tensor]:
-    """Ray coordinates (x - cx) / fx, (y - cy) / fy of the pixel centres: (W,) and (H, 1).
+    """Ray coordinates X, Y of the pixel centres: (W,) and (H, 1), or (H, W) each if the lens distorts.
+
+    Without distortion (x - cx) / fx, (y - cy) / fy; with it NaN where the lens model has no ray.
 
     Args:
         ends: also of the image's two ends, before and after the centres.
     """
+    if camera.distortion is not None:
+        rays = torch.from_numpy(camera.rays(ends=ends)).to(like)
+        return rays[..., 0], rays[..., 1]
     x, y = (_places(side, like, ends) for side in (camera.width, camera.height))
     return (x - camera.cx) / camera.fx, ((y - camera.cy) / camera.fy)[:, None]
 
@@ -94,6 +107,24 @@ def _places(size: int, like: Tensor, ends: bool) -> Tensor:
     if not ends:
         return centres
     return torch.cat([centres.new_zeros(1), centres, centres.new_full((1,), float(size))])
+
+
+@lru_cache(maxsize=64)
+def magnification(rig: Rig) -> tuple[float, float]:
+    """(columns, rows) of the target that a pixel of the source covers, at most, on things far away."""
+    source, target = rig.source, rig.target
+    if source.distortion is None and target.distortion is None:
+        return target.fx / source.fx, target.fy / source.fy
+    places = target.project(source.rays(ends=True) @ np.asarray(rig.rotation).T)
+    size = np.array([target.width, target.height])
+    places[~((places >= 0) & (places <= size)).all(-1)] = np.nan
+    corners = np.stack([places[i : i - 1 or None, j : j - 1 or None] for i in (0, 1) for j in (0, 1)])
+    spans = np.ptp(corners, axis=0)
+    spans = spans[np.isfinite(spans).all(-1)]
+    if len(spans) == 0:
+        return target.fx / source.fx, target.fy / source.fy
+    columns, rows = spans.max(axis=0).tolist()
+    return columns, rows
 
 
 def z_of(depth: Tensor, camera: Intrinsics, kind: MetricKind) -> Tensor:
@@ -113,6 +144,10 @@ def ray_lengths(camera: Intrinsics, like: Tensor) -> Tensor:
 
 
 def to_pixels(points: Tensors, camera: Intrinsics) -> tuple[Tensor, Tensor, Tensor]:
-    """(x, y, in front of the camera or not) of points, in pixels."""
+    """(x, y, whether the camera can see it) of points, in pixels."""
     z = points[2].clamp_min(1e-6)
-    return camera.fx * points[0] / z + camera.cx, camera.fy * points[1] / z + camera.cy, points[2] > 0
+    x, y, seen = points[0] / z, points[1] / z, points[2] > 0
+    if camera.distortion is not None:
+        seen = seen & (x.square() + y.square() <= camera.distortion.limit**2)
+        x, y = camera.distortion.distort(x, y)
+    return camera.fx * x + camera.cx, camera.fy * y + camera.cy, seen

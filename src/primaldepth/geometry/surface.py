@@ -1,7 +1,8 @@
 """Triangles between the samples of one camera, drawn into the view of another with a z-buffer.
 
 1 / z is affine on a plane, in either view, so a triangle carries a plane over without error: with
-n . X = 1 in the source's frame, 1 / z = R n . ray / (1 + R n . t) in the target's.
+n . X = 1 in the source's frame, 1 / z = R n . ray / (1 + R n . t) in the target's. Rays are those of the
+pinhole, with the distortion of both lenses undone, so this holds behind any lens.
 """
 
 import math
@@ -12,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d
 
 from primaldepth.geometry.cameras import Intrinsics
-from primaldepth.geometry.rig import MetricKind, Rig, Tensors, axes, to_pixels, z_of
+from primaldepth.geometry.rig import MetricKind, Rig, Tensors, axes, magnification, to_pixels, z_of
 
 _OVERLAP = 1e-3  # of a triangle's legs, so that no pixel falls between two neighbours
 
@@ -76,8 +77,9 @@ class _Vertices:
 def _vertices(q: Tensor, valid: Tensor, rig: Rig) -> _Vertices:
     """The samples, and one more around them at the ends of the image, where 1 / z is continued."""
     q, valid = _continued(*_continued(q, valid, 2), 1)
-    valid = valid & (q > 0)
     x, y = axes(rig.source, q, ends=True)
+    valid = valid & (q > 0) & torch.isfinite(x + y)
+    x, y = x.nan_to_num(0.0), y.nan_to_num(0.0)
     near = max_pool2d(torch.where(valid, q, 0.0), 3, 1, 1)
     return _Vertices(x.expand_as(q), y.expand_as(q), torch.where(valid, q, 1.0), near, valid)
 
@@ -93,7 +95,7 @@ def _continued(q: Tensor, valid: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 
 def _triples(grid: _Vertices) -> list[tuple[_Vertices, _Vertices, _Vertices]]:
-    """(right angle, beside it, above or below it) of the two triangles in each cell of four samples."""
+    """(corner, beside it, above or below it) of the two triangles in each cell of four samples."""
     before, after = slice(None, -1), slice(1, None)
     upper_right, lower_left = grid.part(before, after), grid.part(after, before)
     return [
@@ -103,26 +105,28 @@ def _triples(grid: _Vertices) -> list[tuple[_Vertices, _Vertices, _Vertices]]:
 
 
 def _joined(a: _Vertices, b: _Vertices, c: _Vertices, max_slope: float) -> Tensor:
-    """True where both legs are flat enough: |z_a - z_b| <= max_slope min(z_a, z_b) |x_a - x_b|."""
-    flat_x = (b.q - a.q).abs() <= max_slope * torch.minimum(a.q, b.q) * (b.x - a.x).abs()
-    flat_y = (c.q - a.q).abs() <= max_slope * torch.minimum(a.q, c.q) * (c.y - a.y).abs()
-    return flat_x & flat_y
+    """True where both legs are flat enough: |z_a - z_b| <= max_slope min(z_a, z_b) |ray_a - ray_b|."""
+    return _flat_leg(a, b, max_slope) & _flat_leg(a, c, max_slope)
+
+
+def _flat_leg(a: _Vertices, b: _Vertices, max_slope: float) -> Tensor:
+    return (b.q - a.q).abs() <= max_slope * torch.minimum(a.q, b.q) * torch.hypot(b.x - a.x, b.y - a.y)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Triangles:
-    """Right-angled triangles, each (B, N, 1).
+    """Triangles, each (B, N, 1).
 
     Args:
-        corner: ray coordinates of the right angle.
-        legs: signed lengths along x and y.
+        corner: ray coordinates of the corner between the legs.
+        inverse: rows of the matrix that takes a ray coordinate, seen from the corner, to parts of the legs.
         plane: m with 1 / z = m . ray in the target's view.
         start: column and row of the target's first pixel centre in the bounding box.
         drawn: the others are left out.
     """
 
     corner: tuple[Tensor, Tensor]
-    legs: tuple[Tensor, Tensor]
+    inverse: tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
     plane: Tensors
     start: tuple[Tensor, Tensor]
     drawn: Tensor
@@ -130,8 +134,9 @@ class _Triangles:
 
 def _triangles(a: _Vertices, b: _Vertices, c: _Vertices, drawn: Tensor, rig: Rig) -> _Triangles:
     """Planes and bounding boxes in the target's view; those with their back to the target are left out."""
-    leg_x, leg_y = b.x - a.x, c.y - a.y
-    slope_x, slope_y = (b.q - a.q) / leg_x, (c.q - a.q) / leg_y
+    (ux, uy), (vx, vy) = _inverse((b.x - a.x, b.y - a.y), (c.x - a.x, c.y - a.y))
+    slope_x = (b.q - a.q) * ux + (c.q - a.q) * vx
+    slope_y = (b.q - a.q) * uy + (c.q - a.q) * vy
     turned = rig.turn((slope_x, slope_y, a.q - slope_x * a.x - slope_y * a.y))
     facing = 1.0 + sum(n * t for n, t in zip(turned, rig.translation, strict=True))
     drawn = drawn & (facing > 0)
@@ -143,11 +148,19 @@ def _triangles(a: _Vertices, b: _Vertices, c: _Vertices, drawn: Tensor, rig: Rig
         rows.append((row - 0.5).ceil())
     return _Triangles(
         (_flat(a.x), _flat(a.y)),
-        (_flat(leg_x), _flat(leg_y)),
+        ((_flat(ux), _flat(uy)), (_flat(vx), _flat(vy))),
         (_flat(turned[0] / facing), _flat(turned[1] / facing), _flat(turned[2] / facing)),
         (_flat(torch.stack(columns).amin(0)), _flat(torch.stack(rows).amin(0))),
         _flat(drawn),
     )
+
+
+def _inverse(
+    first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
+) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Rows of the inverse of the matrix whose columns are the two legs."""
+    det = first[0] * second[1] - first[1] * second[0]
+    return (second[1] / det, -second[0] / det), (-first[1] / det, first[0] / det)
 
 
 def _flat(values: Tensor) -> Tensor:
@@ -157,27 +170,35 @@ def _flat(values: Tensor) -> Tensor:
 
 def _draw(triangles: _Triangles, buffer: Tensor, rig: Rig, stretch: float) -> None:
     """Lower the buffer to z wherever a triangle covers a pixel's centre and is nearer."""
-    columns = math.ceil(stretch * rig.target.fx / rig.source.fx) + 1
-    rows = math.ceil(stretch * rig.target.fy / rig.source.fy) + 1
-    for row in range(rows):
-        index, z = _cover(triangles, row, columns, rig)
+    wide, high = magnification(rig)
+    margin = 0 if rig.target.distortion is None else 1  # the edges of a triangle are bent
+    columns, rows = math.ceil(stretch * wide) + 1, math.ceil(stretch * high) + 1
+    across = torch.arange(-margin, columns + margin, device=buffer.device)
+    rays = None if rig.target.distortion is None else axes(rig.target, buffer)
+    for row in range(-margin, rows + margin):
+        index, z = _cover(triangles, row, across, rays, rig)
         buffer.view(len(buffer), -1).scatter_reduce_(1, index, z, "amin")
 
 
-def _cover(triangles: _Triangles, row: int, columns: int, rig: Rig) -> tuple[Tensor, Tensor]:
+def _cover(
+    triangles: _Triangles, row: int, across: Tensor, rays: tuple[Tensor, Tensor] | None, rig: Rig
+) -> tuple[Tensor, Tensor]:
     """(flat index, z) of the pixels in one row of each bounding box; z is infinite outside the triangle."""
     camera, t, m = rig.target, rig.translation, triangles.plane
-    j = triangles.start[0] + torch.arange(columns, device=triangles.drawn.device)
-    i = triangles.start[1] + row
-    ray = (j + 0.5 - camera.cx) / camera.fx, (i + 0.5 - camera.cy) / camera.fy
+    j, i = triangles.start[0] + across, triangles.start[1] + row
+    exists = in_image(i, j, camera) & triangles.drawn
+    index = torch.where(exists, i * camera.width + j, 0.0).long()
+    if rays is None:
+        ray = (j + 0.5 - camera.cx) / camera.fx, (i + 0.5 - camera.cy) / camera.fy
+    else:
+        ray = rays[0].reshape(-1)[index], rays[1].reshape(-1)[index]
     q = m[0] * ray[0] + m[1] * ray[1] + m[2]
     back = rig.turn_back((ray[0] - q * t[0], ray[1] - q * t[1], 1.0 - q * t[2]))
-    u = (back[0] / back[2] - triangles.corner[0]) / triangles.legs[0]
-    v = (back[1] / back[2] - triangles.corner[1]) / triangles.legs[1]
+    x, y = (back[k] / back[2] - triangles.corner[k] for k in (0, 1))
+    u, v = (part[0] * x + part[1] * y for part in triangles.inverse)
     inside = (u >= -_OVERLAP) & (v >= -_OVERLAP) & (u + v <= 1.0 + _OVERLAP) & (q > 0) & (back[2] > 0)
-    inside = inside & triangles.drawn & in_image(i, j, camera)
-    index = torch.where(inside, i * camera.width + j, 0.0).long()
-    return index.flatten(1), torch.where(inside, 1.0 / q, torch.inf).flatten(1)
+    inside = inside & exists
+    return torch.where(inside, index, 0).flatten(1), torch.where(inside, 1.0 / q, torch.inf).flatten(1)
 
 
 def in_image(i: Tensor, j: Tensor, camera: Intrinsics) -> Tensor:

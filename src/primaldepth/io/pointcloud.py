@@ -5,8 +5,6 @@ stores (x, -y, -z), and its vertex colours are linear light, so the sRGB colours
 glTF reads positions as metres.
 """
 
-import json
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,9 @@ from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.io.atomic import write_bytes
+from primaldepth.io.glb import POINTS, document, linear_from_srgb, pack_glb, vertices
+
+__all__ = ["PointCloud", "linear_from_srgb", "ply_vertices", "read_ply", "write_cloud"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,12 @@ def _expect(name: str, value: NDArray[Any], shape: tuple[int, ...], dtype: type[
 
 
 def _encode_ply(cloud: PointCloud) -> bytes:
+    header, body = ply_vertices(cloud)
+    return ("\n".join([*header, "end_header"]) + "\n").encode("ascii") + body
+
+
+def ply_vertices(cloud: PointCloud) -> tuple[list[str], bytes]:
+    """(lines of the header up to the vertices' properties, the vertices' bytes)."""
     fields = [*_XYZ_FIELDS, *((name, "u1") for name in _RGB)]
     if cloud.measured is not None:
         fields.append(("measured", "u1"))
@@ -114,7 +121,7 @@ def _encode_ply(cloud: PointCloud) -> bytes:
     words = {"<f4": "float", "u1": "uchar"}
     lines = ["ply", "format binary_little_endian 1.0", "comment primaldepth: x right, y down, z forward"]
     lines += [f"element vertex {len(rows)}", *(f"property {words[kind]} {name}" for name, kind in fields)]
-    return ("\n".join([*lines, "end_header"]) + "\n").encode("ascii") + rows.tobytes()
+    return lines, rows.tobytes()
 
 
 def _ply_header(path: str | Path, data: bytes) -> tuple[int, np.dtype[Any], int]:
@@ -146,45 +153,9 @@ def _ply_layout(path: str | Path, properties: list[list[str]]) -> np.dtype[Any]:
     return np.dtype([(name, _PLY_TYPES[kind]) for kind, name in properties])
 
 
-def linear_from_srgb(colors: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Linear light in 0..255: c / 12.92 up to 0.04045, else ((c + 0.055) / 1.055)^2.4, of c in [0, 1]."""
-    c = np.arange(256) / 255
-    linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
-    table: NDArray[np.uint8] = np.rint(linear * 255).astype(np.uint8)
-    return np.take(table, colors)
-
-
 def _encode_glb(cloud: PointCloud) -> bytes:
-    positions = cloud.points * np.array([1, -1, -1], "<f4")
-    colors = np.full((len(positions), 4), 255, np.uint8)  # RGBA: every element starts on 4 bytes
-    colors[:, :3] = linear_from_srgb(cloud.colors)
-    blob: bytes = positions.tobytes() + colors.tobytes()
-    text = json.dumps(_gltf(positions, len(blob)), separators=(",", ":")).encode("ascii")
-    text += b" " * (-len(text) % 4)
-    chunks = struct.pack("<I4s", len(text), b"JSON") + text + struct.pack("<I4s", len(blob), b"BIN\0") + blob
-    return struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks
-
-
-def _gltf(positions: NDArray[np.float32], length: int) -> dict[str, Any]:
-    """The JSON half of the file: one scene, one node, one mesh of points."""
-    count, split = len(positions), positions.nbytes
-    array_buffer, float32, uint8, points = 34962, 5126, 5121, 0
-    position = {"bufferView": 0, "componentType": float32, "count": count, "type": "VEC3"}
-    position |= {"min": positions.min(axis=0).tolist(), "max": positions.max(axis=0).tolist()}
-    color = {"bufferView": 1, "componentType": uint8, "normalized": True, "count": count, "type": "VEC4"}
-    return {
-        "asset": {"version": "2.0", "generator": "primaldepth"},
-        "scene": 0,
-        "scenes": [{"nodes": [0]}],
-        "nodes": [{"mesh": 0}],
-        "meshes": [{"primitives": [{"attributes": {"POSITION": 0, "COLOR_0": 1}, "mode": points}]}],
-        "accessors": [position, color],
-        "bufferViews": [
-            {"buffer": 0, "byteOffset": 0, "byteLength": split, "target": array_buffer},
-            {"buffer": 0, "byteOffset": split, "byteLength": length - split, "target": array_buffer},
-        ],
-        "buffers": [{"byteLength": length}],
-    }
+    positions, colors, accessors = vertices(cloud.points, cloud.colors)
+    return pack_glb(document({"mode": POINTS}, accessors, [positions, colors]), positions + colors)
 
 
 _ENCODERS: dict[str, Callable[[PointCloud], bytes]] = {".ply": _encode_ply, ".glb": _encode_glb}

@@ -1,0 +1,156 @@
+"""One camera: pinhole, lens distortion, and the rays of its pixels."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from primaldepth.core.errors import InputError
+from primaldepth.geometry.distortion import Distortion
+
+PixelCentres = Literal["integer", "half"]
+SHIFT: dict[PixelCentres, float] = {"integer": 0.5, "half": 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Intrinsics:
+    """A camera: x = fx X' + cx, y = fy Y' + cy, pixel centres at half-integers.
+
+    (X', Y') is where the lens puts the ray (X / Z, Y / Z, 1); without distortion, there itself.
+
+    Args:
+        fx: focal length in pixel widths.
+        fy: focal length in pixel heights.
+        cx: principal point, x; width / 2 is the middle of the image.
+        cy: principal point, y; height / 2 is the middle of the image.
+        width: columns of the image.
+        height: rows of the image.
+        distortion: of the lens, or None for a pinhole.
+    """
+
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+    width: int
+    height: int
+    distortion: Distortion | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("width", "height"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(f"intrinsics: {name} is {value!r}, expected a whole number of pixels >= 1")
+        for name in ("fx", "fy", "cx", "cy"):
+            if not math.isfinite(getattr(self, name)):
+                raise InputError(f"intrinsics: {name} is {getattr(self, name)}, expected a finite number")
+        for name in ("fx", "fy"):
+            if getattr(self, name) <= 0:
+                raise InputError(f"intrinsics: {name} is {getattr(self, name)}, expected > 0 (pixels)")
+
+    @classmethod
+    def guess(cls, width: int, height: int, fov_degrees: float = 60.0) -> Self:
+        """A stand-in where no camera is known: fx = fy = (width / 2) / tan(fov / 2), centre in the middle.
+
+        Args:
+            width: columns of the image.
+            height: rows of the image.
+            fov_degrees: horizontal field of view, in (0, 180).
+        """
+        if not 0 < fov_degrees < 180:
+            raise InputError(f"field of view: {fov_degrees} degrees, expected between 0 and 180")
+        focal = width / 2 / math.tan(math.radians(fov_degrees) / 2)
+        return cls(focal, focal, width / 2, height / 2, width, height)
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: ArrayLike,
+        width: int,
+        height: int,
+        *,
+        pixel_centres: PixelCentres,
+        distortion: Distortion | None = None,
+    ) -> Self:
+        """From K = [[fx, 0, cx], [0, fy, cy], [0, 0, 1]].
+
+        Args:
+            matrix: (3, 3).
+            width: columns of the image K was calibrated on.
+            height: rows of that image.
+            pixel_centres: "integer" (OpenCV: the first pixel's centre is (0, 0); 0.5 is added to cx and cy)
+                or "half" (it is (0.5, 0.5), as here).
+            distortion: of the lens.
+        """
+        K = np.asarray(matrix, dtype=np.float64)
+        if K.shape != (3, 3):
+            raise InputError(f"camera matrix: shape {K.shape}, expected (3, 3)")
+        if pixel_centres not in SHIFT:
+            raise InputError(f"camera matrix: pixel centres {pixel_centres!r}, expected 'integer' or 'half'")
+        if K[0, 1] != 0 or K[1, 0] != 0 or K[2].tolist() != [0, 0, 1]:
+            raise InputError(
+                f"camera matrix: {K.tolist()} is not [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]; "
+                "skewed or rotated pixels are not supported"
+            )
+        (fx, _, cx), (_, fy, cy) = K[0].tolist(), K[1].tolist()
+        shift = SHIFT[pixel_centres]
+        return cls(fx, fy, cx + shift, cy + shift, width, height, distortion)
+
+    def scaled_to(self, width: int, height: int) -> "Intrinsics":
+        """The same camera sampled with width x height pixels over the same field of view."""
+        sx, sy = width / self.width, height / self.height
+        return Intrinsics(
+            self.fx * sx, self.fy * sy, self.cx * sx, self.cy * sy, width, height, self.distortion
+        )
+
+    def rays(self, *, ends: bool = False) -> NDArray[np.float64]:
+        """(height, width, 3): (X, Y, 1) through each pixel centre, with the distortion undone.
+
+        Without distortion X = (x - cx) / fx, Y = (y - cy) / fy. NaN where the lens model has no ray.
+
+        Args:
+            ends: also through the image's border, a row and a column before and after the centres.
+        """
+        x, y = (_places(side, ends) for side in (self.width, self.height))
+        rays = np.ones((len(y), len(x), 3))
+        rays[..., 0] = (x - self.cx) / self.fx
+        rays[..., 1] = ((y - self.cy) / self.fy)[:, None]
+        if self.distortion is not None:
+            rays[..., :2] = _undistorted(self, ends)
+        return rays
+
+    def project(self, points: ArrayLike) -> NDArray[np.float64]:
+        """(..., 2): pixels (x, y) of points (..., 3) in this camera's axes; NaN where it cannot see them."""
+        X = np.asarray(points, dtype=np.float64)
+        front = X[..., 2] > 0
+        plane = X[..., :2] / np.where(front, X[..., 2], 1.0)[..., None]
+        if self.distortion is not None:
+            front &= np.hypot(plane[..., 0], plane[..., 1]) <= self.distortion.limit
+            bent = self.distortion.distort(torch.from_numpy(plane[..., 0]), torch.from_numpy(plane[..., 1]))
+            plane = torch.stack(bent, dim=-1).numpy()
+        pixels = plane * [self.fx, self.fy] + [self.cx, self.cy]
+        seen: NDArray[np.float64] = np.where(front[..., None], pixels, np.nan)
+        return seen
+
+
+def _places(size: int, ends: bool) -> NDArray[np.float64]:
+    centres = np.arange(size) + 0.5
+    return np.concatenate([[0.0], centres, [float(size)]]) if ends else centres
+
+
+@lru_cache(maxsize=16)
+def _undistorted(camera: Intrinsics, ends: bool) -> NDArray[np.float64]:
+    """(H, W, 2), kept because every frame of a camera asks for the same."""
+    x = torch.from_numpy((_places(camera.width, ends) - camera.cx) / camera.fx)
+    y = torch.from_numpy((_places(camera.height, ends) - camera.cy) / camera.fy)
+    lens = camera.distortion
+    if lens is None:
+        raise InputError("intrinsics: no distortion to undo")
+    plane = x.expand(len(y), -1), y[:, None].expand(-1, len(x))
+    rays: NDArray[np.float64] = torch.stack(lens.undistort(*plane), dim=-1).numpy()
+    rays.setflags(write=False)
+    return rays

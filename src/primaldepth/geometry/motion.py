@@ -1,0 +1,35 @@
+"""How one camera stands to another: X_there = R X_here + t, in metres, x right, y down, z forward."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from primaldepth.core.errors import InputError
+
+Vector = tuple[float, float, float]
+Rotation = tuple[Vector, Vector, Vector]
+
+NO_TURN: Rotation = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+NO_SHIFT: Vector = (0.0, 0.0, 0.0)
+
+
+def check_motion(rotation: ArrayLike, translation: ArrayLike) -> None:
+    """Raise unless R has orthonormal rows and determinant 1, and t is three finite numbers."""
+    R, t = np.asarray(rotation, np.float64), np.asarray(translation, np.float64)
+    if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-4) or np.linalg.det(R) < 0:
+        raise InputError(f"rig: {R.tolist()} is not a rotation; expected orthonormal rows, determinant 1")
+    if t.shape != (3,) or not np.isfinite(t).all():
+        raise InputError(f"rig: translation {t.tolist()}, expected three finite numbers (metres)")
+
+
+def as_tuples(values: ArrayLike) -> Any:
+    """A matrix or vector as tuples of floats, which can be compared and hashed."""
+    array = np.asarray(values, np.float64)
+    return tuple(map(tuple, array.tolist())) if array.ndim == 2 else tuple(array.tolist())
+
+
+def inverse(rotation: ArrayLike, translation: ArrayLike) -> tuple[Rotation, Vector]:
+    """The way back: X_here = R' X_there - R' t."""
+    R, t = np.asarray(rotation, np.float64), np.asarray(translation, np.float64)
+    return as_tuples(R.T), as_tuples(-R.T @ t)

@@ -1,0 +1,81 @@
+"""Triangle meshes as GLB (glTF 2.0, binary) and PLY (binary, little-endian).
+
+Axes and colours are those of point clouds: PLY keeps the camera's frame, GLB stores (x, -y, -z) and linear
+light. The material shows the colours as they are, from both sides.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.io.atomic import write_bytes
+from primaldepth.io.glb import TRIANGLES, UINT32, document, pack_glb, vertices
+from primaldepth.io.pointcloud import PointCloud, ply_vertices
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """Coloured triangles in the camera's frame.
+
+    Args:
+        points: the vertices, with colours.
+        triangles: (M, 3) uint32, rows of `points`; counter-clockwise as the camera sees them.
+    """
+
+    points: PointCloud
+    triangles: NDArray[np.uint32]
+
+    def __post_init__(self) -> None:
+        found = self.triangles
+        if found.ndim != 2 or found.shape[1] != 3 or found.dtype != np.uint32:
+            raise InputError(f"triangles: shape {found.shape}, dtype {found.dtype}, expected uint32 (M, 3)")
+        if found.size and int(found.max()) >= len(self.points.points):
+            raise InputError(
+                f"triangles: vertex {int(found.max())}, but there are {len(self.points.points)} vertices"
+            )
+
+
+def write_mesh(path: str | Path, mesh: Mesh) -> None:
+    """Write `.glb` or `.ply`, by the extension."""
+    path = Path(path)
+    encode = _ENCODERS.get(path.suffix.lower())
+    if encode is None:
+        raise FileFormatError(f"{path}: extension '{path.suffix}', but a mesh is written as .glb or .ply")
+    if len(mesh.triangles) == 0:
+        raise InputError(
+            f"{path}: no three neighbouring pixels are valid and close in depth, so there is no triangle; "
+            "allow a larger jump or write a point cloud"
+        )
+    if not np.isfinite(mesh.points.points).all():
+        raise InputError(f"{path}: the mesh has NaN or infinite vertices; leave them out")
+    write_bytes(path, encode(mesh))
+
+
+def _encode_glb(mesh: Mesh) -> bytes:
+    positions, colors, accessors = vertices(mesh.points.points, mesh.points.colors)
+    indices = mesh.triangles.astype("<u4").tobytes()
+    accessors.append(
+        {"bufferView": 2, "componentType": UINT32, "count": mesh.triangles.size, "type": "SCALAR"}
+    )
+    primitive = {"mode": TRIANGLES, "indices": 2, "material": 0}
+    gltf = document(primitive, accessors, [positions, colors, indices])
+    matt = {"metallicFactor": 0.0, "roughnessFactor": 1.0}
+    unlit = "KHR_materials_unlit"
+    gltf["materials"] = [{"pbrMetallicRoughness": matt, "doubleSided": True, "extensions": {unlit: {}}}]
+    gltf["extensionsUsed"] = [unlit]
+    return pack_glb(gltf, positions + colors + indices)
+
+
+def _encode_ply(mesh: Mesh) -> bytes:
+    header, body = ply_vertices(mesh.points)
+    faces = np.empty(len(mesh.triangles), np.dtype([("count", "u1"), ("corners", "<i4", (3,))]))
+    faces["count"], faces["corners"] = 3, mesh.triangles
+    lines = [*header, f"element face {len(faces)}", "property list uchar int vertex_indices", "end_header"]
+    return ("\n".join(lines) + "\n").encode("ascii") + body + faces.tobytes()
+
+
+_ENCODERS: dict[str, Callable[[Mesh], bytes]] = {".glb": _encode_glb, ".ply": _encode_ply}
