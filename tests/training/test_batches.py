@@ -6,7 +6,7 @@ from toy_runs import recipe
 
 from primaldepth.data.patches import Scenes
 from primaldepth.data.shards import Shards
-from primaldepth.training.batches import draw_batch
+from primaldepth.training.batches import _choice, draw_batch
 
 NO_JITTER = {"jitter": 0.0}
 
@@ -55,7 +55,7 @@ class TestNoise:
             data={**NO_JITTER, "far": (100.0, 110.0), "near": (200.0, 220.0), "noise": (gain, gain)}, scale=1
         )
         batch = draw_batch(flat(), wanted, 8, 64, (0, 0, 0))
-        depth, sigma, trust, _ = batch.maps
+        depth, sigma, trust, _, _ = batch.maps
         ratio = (depth - batch.truth) / sigma
         assert float(ratio.std()) == pytest.approx(1.0, rel=0.03)
         assert abs(float(ratio.mean())) < 0.03
@@ -116,3 +116,40 @@ class TestUnits:
         assert not batch.valid.all()
         assert float(batch.maps[2][~batch.valid].mean()) < 0.5
         assert all(torch.isfinite(image).all() for image in batch.maps)
+
+
+class TestMixture:
+    MIX = ({"sensor": "middlebury-noisy-v1", "share": 3.0}, {"sensor": "tof-v1", "share": 1.0})
+
+    def test_every_sensor_and_scale_gets_its_share(self):
+        wanted = recipe(data={"mix": self.MIX}, scale=(2, 3, 4))
+        seen = [_choice(wanted, (0, step, 0)) for step in range(1200)]
+        noisy = sum(mix.sensor == "middlebury-noisy-v1" for mix, _ in seen) / len(seen)
+        assert noisy == pytest.approx(0.75, abs=0.05)
+        for scale in (2, 3, 4):
+            assert sum(found == scale for _, found in seen) / len(seen) == pytest.approx(1 / 3, abs=0.05)
+
+    def test_a_step_has_one_scale_and_says_which(self, scenes):
+        wanted = recipe(data={"mix": self.MIX}, scale=(2, 3, 4))
+        for step in range(6):
+            batch, (_, scale) = draw_batch(scenes, wanted, 2, 16, (0, step, 0)), _choice(wanted, (0, step, 0))
+            assert batch.truth.shape[-1] == 16 // scale * scale
+            assert torch.allclose(torch.exp2(batch.maps[4]), torch.tensor(float(scale)))
+
+    def test_balance_makes_errors_of_large_scales_count_less(self, scenes):
+        plain, balanced = (
+            draw_batch(scenes, recipe(data={"balance": balance}, scale=4), 2, 16, (0, 0, 0)).unit
+            for balance in (0.0, 0.5)
+        )
+        assert torch.allclose(plain, 2.0 * balanced)
+
+    def test_holes_are_not_trusted(self, scenes):
+        whole, holey = (
+            draw_batch(scenes, recipe(data={"holes": share}), 4, 32, (0, 0, 0)).maps[2]
+            for share in (0.0, 1.0)
+        )
+        assert float(holey.mean()) < float(whole.mean()) - 0.05
+
+    def test_a_unet_sees_colours(self, scenes):
+        net = {"backbone": "unet", "widths": (4, 4), "blocks": (0, 0), "window": 3, "iterations": 1}
+        assert draw_batch(scenes, recipe(net=net), 2, 16, (0, 0, 0)).maps[3].shape == (2, 3, 16, 16)

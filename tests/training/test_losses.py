@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from primaldepth.core.errors import InputError
-from primaldepth.training.losses import LOSSES, affinity_loss, get_loss, masked_mean, register_loss
+from primaldepth.training.losses import (
+    LOSSES,
+    affinity_loss,
+    get_loss,
+    laplace_loss,
+    masked_mean,
+    register_loss,
+)
 
 
 def edges(truth):
@@ -38,7 +45,7 @@ def maps(seed, batch=3, size=(7, 9)):
 
 def test_every_loss_has_its_one_liner():
     ours = {name for name, loss in LOSSES.items() if loss.__module__ == "primaldepth.training.losses"}
-    assert ours == set(PENALTIES)  # an example of the docs may have registered one more
+    assert ours == {*PENALTIES, "rmse"}  # an example of the docs may have registered one more
 
 
 @pytest.mark.parametrize("name", PENALTIES)
@@ -113,3 +120,19 @@ class TestNames:
             return masked_mean(error**4, valid)
 
         assert get_loss("quartic") is quartic
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_rmse_against_numpy(seed):
+    error, valid, truth = maps(seed)
+    squares = [(e[v] ** 2).mean() if v.any() else 0.0 for e, v in zip(error, valid, strict=True)]
+    found = get_loss("rmse")(*(torch.tensor(value) for value in (error, valid, truth)))
+    assert float(found) == pytest.approx(np.mean(np.sqrt(np.add(squares, 1e-4))))
+
+
+def test_the_likeliest_scale_is_the_mean_error():
+    error, valid = torch.tensor([-3.0, 1.0, 2.0, 50.0]).view(1, 1, 2, 2), torch.ones(1, 1, 2, 2) > 0
+    valid[..., 1, 1] = False
+    losses = [laplace_loss(error, torch.full_like(error, b).log(), valid) for b in (1.8, 2.0, 2.2)]
+    assert losses[1] < min(losses[0], losses[2])
+    assert float(losses[1]) == pytest.approx(1.0 + np.log(2.0))

@@ -40,7 +40,7 @@ def write(tmp_path):
 def test_the_recipes_we_ship_are_valid(path):
     found = read_recipe(path)
     assert found.name == path.stem
-    assert all(stage.patch % found.scale == 0 for stage in found.stages)
+    assert all(stage.patch % found.scales[0] == 0 for stage in found.stages)
 
 
 def test_tables_are_merged_and_lists_replaced(write):
@@ -107,7 +107,7 @@ def test_changes_are_read_as_toml_or_as_text(write):
         ("data.sensr=x", "data: unknown key 'sensr'; did you mean 'sensor'"),
         ("validation.evry=2", "validation: unknown key 'evry'; did you mean 'every'"),
         ("stages.1.step=2", "stages.1: unknown key 'step'; did you mean 'steps'"),
-        ("scale=3", "'scale': Input should be 1, 2, 4, 8 or 16"),
+        ("scale=0", "'scale.*': Input should be greater than or equal to 1"),
         ("stages.0.part=all", "stages.0: 'part': Input should be 'fcn', 'joint' or 'pdn'"),
         ("stages.0.steps=many", "stages.0: 'steps'.*found 'many'"),
         ("stages.0.rate=-1.0", "stages.0: 'rate': Input should be greater than 0"),

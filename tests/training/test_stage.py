@@ -47,7 +47,8 @@ class TestLoss:
     def test_fcn(self, net, batch):
         maps, truth, valid, unit = batch
         found = StageLoss(net, stage(part="fcn", loss="l1", affinity=0.5))(*batch)
-        first, affinities = net.first(*maps)
+        seen = net.features(*maps)
+        first, affinities = seen.first, seen.affinities
         expected = get_loss("l1")((first - truth) * unit, valid, truth * unit)
         expected = expected + 0.5 * affinity_loss(affinities, truth, valid, net.pdn.offsets)
         assert torch.allclose(found, expected)

@@ -25,6 +25,11 @@ def _reduction(size: tuple[int, int], scale: int) -> Resample:
     return Resample(size, reduced_size(size, scale), "bicubic")
 
 
+def reduced(disparity: Tensor, scale: int) -> Tensor:
+    """(B, 1, H, W) -> (B, 1, H / scale, W / scale): antialiased bicubic reduction."""
+    return _reduction((int(disparity.shape[2]), int(disparity.shape[3])), scale).forward(disparity)
+
+
 def middlebury_noisy_v1(
     disparity: Tensor,
     scale: int,
@@ -43,7 +48,7 @@ def middlebury_noisy_v1(
         noise: standard deviation of the noise times d; the benchmark's is 651.
         gain: (B, 1, 1, 1) factor on the noise of each image.
     """
-    low = _reduction((int(disparity.shape[2]), int(disparity.shape[3])), scale).forward(disparity)
+    low = reduced(disparity, scale)
     noisy = low + normal(low, generator, gain) * noise / low.clamp_min(1.0)
     return noisy.round().clamp(0.0, 255.0)
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool2d
 
 from primaldepth.core.errors import InputError
+from primaldepth.data.noise_estimate import estimate_sigma, local_mean
 
 MIDDLEBURY_NOISE = 651.0
 STRUCTURED_LIGHT_BASELINE_FOCAL = 0.075 * 580.0  # metres times pixels
@@ -14,16 +14,7 @@ STRUCTURED_LIGHT_NOISE = 1.0 / 16.0  # pixels of disparity, the steps of 1/8 px 
 TOF_READ, TOF_SHOT = 0.002, 0.004  # of the amplitude of a white surface in 1 m
 TOF_WAVE_NUMBER = 0.838  # radians per metre at 20 MHz
 LIDAR_NOISE = 0.01  # of the depth
-AUTO_FLOOR = 0.005  # of the depth: sensors that smooth their output look better than they are
-
-
-def local_mean(depth: Tensor, valid: Tensor, size: int = 5) -> Tensor:
-    """Mean over the valid samples of a size x size window; 0 where there is none."""
-    mask = valid.to(depth.dtype)
-    pad = size // 2
-    total = avg_pool2d(torch.where(valid, depth, 0.0), size, 1, pad)
-    weight = avg_pool2d(mask, size, 1, pad)
-    return torch.where(weight > 0, total / weight.clamp_min(1e-12), 0.0)
+AUTO_FLOOR = 0.0005  # of the depth: no depth camera is better
 
 
 def middlebury_sigma(depth: Tensor, valid: Tensor) -> Tensor:
@@ -60,30 +51,6 @@ METRIC_SENSORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "structured-light": structured_light_sigma,
     "lidar": lidar_sigma,
 }
-
-
-def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """One standard deviation per image from second differences, robust to edges and blind to slopes.
-
-    r(x) = (d(x-1) - 2 d(x) + d(x+1)) / sqrt 6 has the noise's standard deviation on planes;
-    1.4826 median |r| over both directions and all triples of valid samples ignores edges.
-    """
-    sigmas = []
-    for image, mask in zip(depth, valid, strict=True):
-        residuals = [_second_difference(image, mask, dim) for dim in (-2, -1)]
-        values = torch.cat(residuals)
-        spread = 1.4826 * values.median() if values.numel() else depth.new_zeros(())
-        sigmas.append(spread)
-    return torch.stack(sigmas).view(-1, 1, 1, 1).expand_as(depth).contiguous()
-
-
-def _second_difference(image: Tensor, mask: Tensor, dim: int) -> Tensor:
-    n = image.shape[dim] - 2
-    if n < 1:
-        return image.new_zeros(0)
-    left, middle, right = (image.narrow(dim, start, n) for start in range(3))
-    inside = mask.narrow(dim, 0, n) & mask.narrow(dim, 1, n) & mask.narrow(dim, 2, n)
-    return ((left - 2 * middle + right) / 6**0.5)[inside].abs()
 
 
 def noise_map(noise: str | float | Tensor, depth: Tensor, valid: Tensor) -> Tensor:

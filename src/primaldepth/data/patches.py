@@ -5,11 +5,13 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import avg_pool2d, pad
 
 from primaldepth.core.errors import InputError
 from primaldepth.data.shards import Shards
 
 QUANTILES = (0.05, 0.5, 0.95)
+GREY = 0.25  # share of images in colour that are shown without
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +21,7 @@ class Patches:
     Args:
         depth: (B, 1, S, S) in the unit of the chosen kind.
         valid: (B, 1, S, S) True where something was hit.
-        guide: (B, 1, S, S) intensity in [0, 1].
+        guide: (B, 1 or 3, S, S) intensity or colours in [0, 1].
         centre: (B, 1, 1, 1) median of the whole scene, in the depth's unit.
         spread: (B, 1, 1, 1) half the range between the scene's 5 % and 95 % quantiles.
     """
@@ -42,6 +44,9 @@ class Variation:
         contrast: largest relative change of contrast and of brightness.
         grain: largest standard deviation of noise added to the image.
         turn: flips and quarter turns.
+        cast: largest relative change of each colour; an image in three also loses its colours at times.
+        blur: largest share of the image's own blur (3x3) that replaces it.
+        shift: largest number of pixels by which the image is moved against the depth, each way.
     """
 
     far: tuple[float, float] = (20.0, 110.0)
@@ -50,6 +55,9 @@ class Variation:
     contrast: float = 0.3
     grain: float = 0.02
     turn: bool = True
+    cast: float = 0.0
+    blur: float = 0.0
+    shift: int = 0
 
 
 class Scenes:
@@ -91,10 +99,12 @@ class Scenes:
         generator: torch.Generator,
         variation: Variation,
         kind: Literal["disparity", "z"] = "disparity",
+        colours: int = 1,
     ) -> Patches:
         """`count` patches of size x size; all randomness comes from the generator, on its device.
 
-        As `kind` z, depth is in metres, multiplied by a random number between 0.7 and 1.4.
+        As `kind` z, depth is in metres, multiplied by a random number between 0.7 and 1.4. The image has
+        1 or 3 `colours`.
         """
         if size > min(self.depth.shape[1:]):
             raise InputError(f"patch size {size} is larger than the scenes, {tuple(self.depth.shape[1:])}")
@@ -105,7 +115,8 @@ class Scenes:
             _range(u[:, 1 + axis], int(self.depth.shape[1 + axis]), size, device) for axis in (0, 1)
         )
         at = (which[:, None, None], rows[:, :, None], columns[:, None, :])
-        depth, guide = self.depth[at][:, None], self.image[at].float().mean(-1)[:, None] / 255.0
+        extra = torch.rand((count, 8), generator=generator, device=generator.device).to(device)
+        depth, guide = self.depth[at][:, None], self._guide(which, rows, columns, extra, variation, colours)
         valid = depth > 0
         if kind == "z":
             truth, centre, spread = _metric(depth, self.statistics[which], u[:, 3])
@@ -121,6 +132,28 @@ class Scenes:
             noise = torch.randn(maps[2].shape, generator=generator, device=generator.device)
             maps[2] = (maps[2] + (level * noise).to(device)).clamp(0.0, 1.0)
         return Patches(maps[0], maps[1], maps[2], centre, spread)
+
+    def _guide(
+        self, which: Tensor, rows: Tensor, columns: Tensor, u: Tensor, variation: Variation, colours: int
+    ) -> Tensor:
+        """(B, colours, S, S) image beside the patches, as another camera might show it."""
+        if variation.shift:
+            moves = ((2 * variation.shift + 1) * u[:, :2]).long() - variation.shift
+            height, width = (int(side) for side in self.image.shape[1:3])
+            rows = (rows + moves[:, :1]).clamp(0, height - 1)
+            columns = (columns + moves[:, 1:]).clamp(0, width - 1)
+        at = (which[:, None, None], rows[:, :, None], columns[:, None, :])
+        image = self.image[at].permute(0, 3, 1, 2).float() / 255.0
+        grey = image.mean(1, keepdim=True)
+        if colours == 1:
+            image = grey
+        else:
+            image = image * (1.0 + variation.cast * (2.0 * u[:, 2:5, None, None] - 1.0))
+            image = torch.where(u[:, 5, None, None, None] < GREY, grey, image)
+        if variation.blur:
+            soft = avg_pool2d(pad(image, (1, 1, 1, 1), mode="replicate"), 3, stride=1)
+            image = torch.lerp(image, soft, variation.blur * u[:, 6, None, None, None])
+        return image
 
 
 def _disparity(

@@ -16,7 +16,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Settings
 from primaldepth.methods.holes import fill_holes, measured_mask
-from primaldepth.networks import DepthNet, from_pretrained, load
+from primaldepth.networks import DepthNet, Estimate, from_pretrained, load
 from primaldepth.networks.normalisation import Scaling, relative_sigma
 from primaldepth.networks.zoo import SCALES, SHIPPED, weights_folder
 from primaldepth.operators.pairwise import half_window
@@ -35,13 +35,13 @@ class Window:
     left: int
     right: int
 
-    def grown(self, margin: int, size: tuple[int, int]) -> "Window":
-        """With a margin on every side, cut at the frame's border."""
+    def grown(self, margin: int, size: tuple[int, int], stride: int = 1) -> "Window":
+        """With a margin on every side up to a multiple of the stride, cut at the frame's border."""
         return Window(
-            max(0, self.top - margin),
-            min(size[0], self.bottom + margin),
-            max(0, self.left - margin),
-            min(size[1], self.right + margin),
+            max(0, (self.top - margin) // stride * stride),
+            min(size[0], -(-(self.bottom + margin) // stride) * stride),
+            max(0, (self.left - margin) // stride * stride),
+            min(size[1], -(-(self.right + margin) // stride) * stride),
         )
 
     def cut(self, image: Tensor) -> Tensor:
@@ -120,11 +120,24 @@ class NetworkInputs:
         enlarge = Resample((int(depth.shape[2]), int(depth.shape[3])), size, "bilinear")
         return cls(both[:, :1], both[:, 1:], trust, scaling, enlarge)
 
-    def window(self, part: Window, guide: Tensor) -> tuple[Tensor, ...]:
-        """Interpolated depth, noise and trust, and the intensity, of one window: (B, 1, rows, columns)."""
+    @property
+    def ratio(self) -> Tensor:
+        """(B, 1, 1, 1) log2 of the size of the guide over that of the samples, per side."""
+        _, low_y, low_x = self.enlarge.in_shape
+        _, high_y, high_x = self.enlarge.out_shape
+        level = 0.5 * math.log2(high_y * high_x / (low_y * low_x))
+        return self.depth.new_full((self.depth.shape[0], 1, 1, 1), level)
+
+    def window(self, part: Window, guide: Tensor, colours: int = 1) -> tuple[Tensor, ...]:
+        """What a network reads of one window, (B, 1, rows, columns): interpolated depth, noise and trust.
+
+        Then the guide, as intensity or with `colours` channels, and the ratio.
+        """
         enlarge = self.enlarge.window(slice(part.top, part.bottom), slice(part.left, part.right))
         maps = [enlarge(image) for image in (self.depth, self.sigma, self.trust)]
-        return *maps, part.cut(guide).mean(dim=1, keepdim=True)
+        seen = part.cut(guide)
+        seen = seen.mean(dim=1, keepdim=True) if colours == 1 else seen.expand(-1, colours, -1, -1)
+        return *maps, seen, self.ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +163,22 @@ class Network:
         inputs, size = NetworkInputs.of(frame), frame.high_size
         self.net.to(frame.depth.device)
         depth = frame.depth.new_empty((frame.depth.shape[0], 1, *size))
+        sigma = torch.empty_like(depth) if self.net.settings.backbone == "unet" else None
         with torch.no_grad():
             for part in tiles(size, self._tile(frame)):
-                outer = part.grown(self.net.radius, size)
-                result = inputs.scaling.restore(self._run(inputs.window(outer, frame.guide)))
-                part.cut(depth)[:] = part.inside(outer).cut(result)
-        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
+                outer = part.grown(self.net.radius, size, self.net.stride)
+                found = self._run(inputs.window(outer, frame.guide, self.net.colours))
+                inner = part.inside(outer)
+                part.cut(depth)[:] = inputs.scaling.restore(inner.cut(found.depth))
+                if sigma is not None and found.sigma is not None:
+                    part.cut(sigma)[:] = inner.cut(found.sigma) * inputs.scaling.spread
+        everywhere = torch.ones_like(depth, dtype=torch.bool)
+        return Prediction(depth, everywhere, measured_mask(frame), sigma)
 
-    def _run(self, maps: tuple[Tensor, ...]) -> Tensor:
-        depth, sigma, trust, guide = (image.float() for image in maps)
-        with torch.autocast(depth.device.type, self.precision, enabled=self.precision != torch.float32):
-            estimate = self.net(depth, sigma, trust, guide)
-        result: Tensor = estimate.depth
-        return result
+    def _run(self, maps: tuple[Tensor, ...]) -> Estimate:
+        with torch.autocast(maps[0].device.type, self.precision, enabled=self.precision != torch.float32):
+            found: Estimate = self.net(*(image.float() for image in maps))
+        return found
 
     def _tile(self, frame: Frame) -> int:
         size = frame.high_size

@@ -2,7 +2,7 @@
 
 from primaldepth.networks.card import ModelCard
 from primaldepth.networks.fcn import FCN
-from primaldepth.networks.joint import DepthNet, Estimate, NetworkSettings
+from primaldepth.networks.joint import DepthNet, Estimate, Features, NetworkSettings
 from primaldepth.networks.unrolled import PrimalDualNet
 from primaldepth.networks.zoo import from_pretrained, load, save_model
 
@@ -10,6 +10,7 @@ __all__ = [
     "FCN",
     "DepthNet",
     "Estimate",
+    "Features",
     "ModelCard",
     "NetworkSettings",
     "PrimalDualNet",

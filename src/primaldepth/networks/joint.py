@@ -1,7 +1,8 @@
 """The deep primal-dual network: FCN, then the unrolled solver on its two outputs."""
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from pydantic import Field
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 
 from primaldepth.core.settings import Settings
 from primaldepth.networks.fcn import FCN
+from primaldepth.networks.unet import UNet
 from primaldepth.networks.unrolled import PrimalDualNet
 from primaldepth.operators.pairwise import half_window
 
@@ -17,24 +19,70 @@ class NetworkSettings(Settings):
     """Everything that fixes the shape of a network.
 
     `input`: d reads depth alone, s also the guide's intensity; both read the noise map.
-    `iterations` = 0 leaves the primal-dual part out.
+    `iterations` = 0 leaves the primal-dual part out. `backbone` fcn is the paper's network of `layers`
+    convolutions with `maps` feature maps; unet works on several scales (`widths`, `blocks`), is told the
+    ratio of the sizes, reads a guide in colour, and also gives weights of the data term and an uncertainty.
     """
 
+    backbone: Literal["fcn", "unet"] = "fcn"
     input: Literal["d", "s"] = "s"
     layers: int = Field(10, ge=2)
     maps: int = Field(64, ge=1)
+    widths: tuple[Annotated[int, Field(ge=1)], ...] = (48, 96, 160, 224)
+    blocks: tuple[Annotated[int, Field(ge=0)], ...] = (1, 2, 2, 2)
     window: int = Field(7, ge=3, le=17)
     iterations: int = Field(20, ge=0)
     model: str = "nlh-l2"
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What the joint network gives: the result and the FCN's outputs it was made from."""
+COLOURS = 3
+LARGEST_WEIGHT = 4.0  # |log| of the weights of the data term
+USUAL_SIGMA = 0.05  # what an untrained network says of its error
 
-    depth: Tensor
+
+def guide_channels(settings: NetworkSettings) -> int:
+    """Channels of the guide that a network reads."""
+    return COLOURS if settings.backbone == "unet" else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What the fully convolutional part gives.
+
+    Args:
+        first: (B, 1, H, W) first estimate.
+        affinities: (B, N, H, W) expected differences of depth.
+        weight: (B, 1, H, W) of the data term, or None for 1.
+        log_sigma: (B, 1, H, W) logarithm of the expected absolute error, or None.
+    """
+
     first: Tensor
     affinities: Tensor
+    weight: Tensor | None = None
+    log_sigma: Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the joint network gives: the result and what it was made from."""
+
+    depth: Tensor
+    features: Features
+
+    @property
+    def first(self) -> Tensor:
+        """The first estimate."""
+        return self.features.first
+
+    @property
+    def affinities(self) -> Tensor:
+        """Expected differences of depth."""
+        return self.features.affinities
+
+    @property
+    def sigma(self) -> Tensor | None:
+        """Standard deviation of the result, or None where the network does not say."""
+        return None if self.features.log_sigma is None else self.features.log_sigma.exp()
 
 
 class DepthNet(nn.Module):
@@ -48,29 +96,58 @@ class DepthNet(nn.Module):
         super().__init__()
         self.settings = settings
         pairs = len(half_window(settings.window))
-        self.fcn = FCN(3 if settings.input == "s" else 2, pairs, settings.layers, settings.maps)
+        self.fcn: FCN | UNet
+        if settings.backbone == "unet":
+            guide = self.colours if settings.input == "s" else 0
+            self.fcn = UNet(4 + guide, 3 + pairs, settings.widths, settings.blocks)
+        else:
+            self.fcn = FCN(3 if settings.input == "s" else 2, pairs, settings.layers, settings.maps)
         self.pdn: PrimalDualNet | None = None
         if settings.iterations:
             self.pdn = PrimalDualNet(settings.iterations, settings.window, settings.model)
+
+    @property
+    def colours(self) -> int:
+        """Channels of the guide that the network reads."""
+        return guide_channels(self.settings)
+
+    @property
+    def stride(self) -> int:
+        """Windows of a frame start at multiples of this, so that they are seen as the whole frame is."""
+        return self.fcn.stride if isinstance(self.fcn, UNet) else 1
 
     @property
     def radius(self) -> int:
         """Pixels around a pixel that can change its result."""
         return self.fcn.radius + (self.pdn.radius if self.pdn is not None else 0)
 
-    def forward(self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor) -> Estimate:
-        """All on the guide's grid, (B, 1, H, W): interpolated depth, its noise, trust in it, intensity."""
-        first, affinities = self.first(depth, sigma, trust, guide)
+    def forward(
+        self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor, ratio: Tensor | None = None
+    ) -> Estimate:
+        """All on the guide's grid, (B, 1, H, W): interpolated depth, its noise, trust in it, guide.
+
+        `ratio`: (B, 1, 1, 1) log2 of the guide's size over that of the samples; None for 1:1.
+        """
+        features = self.features(depth, sigma, trust, guide, ratio)
         if self.pdn is None:
-            return Estimate(first, first, affinities)
+            return Estimate(features.first, features)
         kind = depth.device.type
         storage = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+        weight = trust if features.weight is None else trust * features.weight
         with torch.autocast(kind, enabled=False):
-            result = self.pdn(first, affinities, trust, guide, storage)
-        return Estimate(result, first, affinities)
+            result = self.pdn(features.first, features.affinities, weight, guide, storage)
+        return Estimate(result, features)
 
-    def first(self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor) -> tuple[Tensor, Tensor]:
-        """The FCN's depth and affinities alone."""
-        channels = [depth, sigma, guide] if self.settings.input == "s" else [depth, sigma]
-        residual, affinities = self.fcn(torch.cat(channels, dim=1))
-        return depth + residual.float(), affinities
+    def features(
+        self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor, ratio: Tensor | None = None
+    ) -> Features:
+        """The fully convolutional part alone."""
+        seen = [guide] if self.settings.input == "s" else []
+        if isinstance(self.fcn, FCN):
+            residual, affinities = self.fcn(torch.cat([depth, sigma, *seen], dim=1))
+            return Features(depth + residual.float(), affinities)
+        level = depth.new_zeros((1, 1, 1, 1)) if ratio is None else ratio / 4.0  # x16 is 1
+        out = self.fcn(torch.cat([depth, sigma, trust, level.expand_as(depth), *seen], dim=1))
+        residual, weight, error = (out[:, k : k + 1].float() for k in range(3))
+        weight = torch.exp(LARGEST_WEIGHT * torch.tanh(weight / LARGEST_WEIGHT))
+        return Features(depth + residual, out[:, 3:], weight, math.log(USUAL_SIGMA) + error)

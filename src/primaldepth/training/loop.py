@@ -197,7 +197,7 @@ class Run:
         path = self.weight_files()[str(stage.save_as)]
         card = ModelCard(
             name=str(stage.save_as),
-            scale=self.recipe.scale,
+            scale=self.recipe.scales[0] if len(self.recipe.scales) == 1 else None,
             settings=net.settings,
             created=dt.datetime.now(dt.UTC).replace(microsecond=0),
             config=self.recipe.model_dump(mode="json"),
@@ -207,13 +207,15 @@ class Run:
             seconds=self.position.seconds,
             scores=self.position.scores,
         )
-        save_model(path, net, card)
+        save_model(path, net, card, half=self.recipe.half)
         self.tell("saved", path=str(path), **self.position.scores)
 
     def weight_files(self) -> dict[str, Path]:
         """What the stages write at their ends, by name."""
         names = [stage.save_as for stage in self.recipe.stages if stage.save_as]
-        return {name: self.out / f"{name}-x{self.recipe.scale}.safetensors" for name in names}
+        scales = self.recipe.scales
+        ending = f"-x{scales[0]}" if len(scales) == 1 else ""
+        return {name: self.out / f"{name}{ending}.safetensors" for name in names}
 
     def close(self) -> None:
         """Flush the logs."""
@@ -270,7 +272,8 @@ def _split(shards: Shards, recipe: Recipe, device: torch.device) -> tuple[Scenes
 
 def _check(recipe: Recipe, processes: int) -> None:
     """What would otherwise be found out only when its stage begins."""
-    sensor(recipe.data.sensor, scale=recipe.scale)
+    for mix in recipe.data.mixture:
+        sensor(mix.sensor, scale=recipe.scales[0])
     for index, stage in enumerate(recipe.stages):
         where = f"recipe '{recipe.name}': stages.{index}"
         get_loss(stage.loss)
@@ -278,8 +281,10 @@ def _check(recipe: Recipe, processes: int) -> None:
             raise InputError(
                 f"{where}: part '{stage.part}' needs a primal-dual part, but net.iterations is 0"
             )
-        if stage.patch % recipe.scale:
+        if len(recipe.scales) == 1 and stage.patch % recipe.scales[0]:
             raise InputError(f"{where}: patch {stage.patch} is not a multiple of the scale {recipe.scale}")
+        if stage.patch < max(recipe.scales):
+            raise InputError(f"{where}: patch {stage.patch} is smaller than the scale {max(recipe.scales)}")
         if stage.batch % (recipe.accumulate * processes):
             parts = f"{processes} processes in {recipe.accumulate} parts"
             raise InputError(f"{where}: batch {stage.batch} cannot be shared out evenly to {parts}")

@@ -76,6 +76,13 @@ def charbonnier(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
     return masked_mean((error.square() + 0.01).sqrt(), valid)
 
 
+@register_loss("rmse")
+def rmse(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
+    """Mean over the images of sqrt(mean of e^2 + 0.01^2): what is reported of each image."""
+    squares = torch.where(valid, error.square(), 0.0).flatten(1).sum(dim=1)
+    return (squares / valid.flatten(1).sum(dim=1).clamp_min(1) + 1e-4).sqrt().mean()
+
+
 @register_loss("edge-l2")
 def edge_l2(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
     """Mean of (1 + 3 m) e^2 with m = 1 where the truth varies by more than 2 within 5x5 pixels."""
@@ -96,3 +103,14 @@ def affinity_loss(affinities: Tensor, truth: Tensor, valid: Tensor, offsets: tup
     both = K.magnitude()(valid.to(truth.dtype)) > 1.5  # the sum of both ends, 0 where one lies outside
     gap = (affinities.float().abs() - K(truth).abs()).abs() / 0.1
     return masked_mean(torch.where(gap < 1.0, 0.5 * gap.square(), gap - 0.5), both)
+
+
+def laplace_loss(error: Tensor, log_scale: Tensor, valid: Tensor) -> Tensor:
+    """-log of Laplace's density, |e| / b + log b: least where b is the mean of |e|.
+
+    Args:
+        error: (B, 1, H, W), not differentiated: an estimate must not get worse to be more certain.
+        log_scale: (B, 1, H, W) log b in the unit of the error.
+        valid: (B, 1, H, W).
+    """
+    return masked_mean(error.abs() * torch.exp(-log_scale) + log_scale, valid)

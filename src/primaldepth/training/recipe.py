@@ -24,7 +24,22 @@ def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
 
 
 Range = Annotated[tuple[Positive, Positive], AfterValidator(_ordered)]
+Scale = Annotated[int, Field(ge=1, le=32)]
 FileName = Annotated[str, Field(pattern=r"^[\w+.-]+$")]
+
+
+class Mix(Settings):
+    """One of the sensors that a network learns to read.
+
+    Args:
+        sensor: of `data.sensors`.
+        share: of the steps, relative to the other sensors'.
+        noise: range of the factor on the sensor's noise, drawn log-uniformly for each patch.
+    """
+
+    sensor: str
+    share: Positive = 1.0
+    noise: Range = (1.0, 1.0)
 
 
 class DataRecipe(Settings):
@@ -33,6 +48,9 @@ class DataRecipe(Settings):
     Args:
         sensor: of `data.sensors`.
         noise: range of the factor on the sensor's noise, drawn log-uniformly for each patch.
+        mix: several sensors instead of one; every step has one of them.
+        holes: share of the patches whose samples have holes beyond the sensor's own.
+        balance: errors at scale s count s^-balance times, so that large scales do not outweigh the others.
         far: range of the scene's smallest disparity.
         near: range of the scene's largest disparity; a sensor of metres reads neither.
         gamma: largest |log| of the exponent on the image's intensity.
@@ -41,11 +59,17 @@ class DataRecipe(Settings):
         turn: flips and quarter turns.
         jitter: largest relative change of the spread and shift of the centre that normalise a patch:
             a patch is normalised by its scene, which the frame's samples only estimate.
+        cast: largest relative change of each colour of the image.
+        blur: largest share of the image's own blur that replaces it.
+        shift: largest number of pixels by which the image is moved against the depth, each way.
         held_out: scenes at the end of the folder that are validated on, not trained on; at most a fifth.
     """
 
     sensor: str = "middlebury-noisy-v1"
     noise: Range = (1.0, 1.0)
+    mix: tuple[Mix, ...] = ()
+    holes: Annotated[float, Field(ge=0, le=1)] = 0.0
+    balance: NotNegative = 0.0
     far: Range = (20.0, 110.0)
     near: Range = (130.0, 250.0)
     gamma: NotNegative = 0.4
@@ -53,6 +77,9 @@ class DataRecipe(Settings):
     grain: NotNegative = 0.02
     turn: bool = True
     jitter: NotNegative = 0.1
+    cast: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    blur: Annotated[float, Field(ge=0, le=1)] = 0.0
+    shift: Annotated[int, Field(ge=0)] = 0
     held_out: Annotated[int, Field(ge=0)] = 16
 
     @field_validator("near")
@@ -66,8 +93,13 @@ class DataRecipe(Settings):
     @property
     def variation(self) -> Variation:
         """For `Scenes.draw`."""
-        names = ("far", "near", "gamma", "contrast", "grain", "turn")
+        names = ("far", "near", "gamma", "contrast", "grain", "turn", "cast", "blur", "shift")
         return Variation(**{name: getattr(self, name) for name in names})
+
+    @property
+    def mixture(self) -> tuple[Mix, ...]:
+        """The sensors, at least one."""
+        return self.mix or (Mix(sensor=self.sensor, noise=self.noise),)
 
 
 class StageRecipe(Settings):
@@ -88,6 +120,7 @@ class StageRecipe(Settings):
         loss: name of the loss on the result, in pixels of disparity or centimetres.
         first: weight of the same loss on the FCN's output, in the parts joint and pdn.
         affinity: weight of the loss on the affinities.
+        likelihood: weight of the loss on the uncertainty, for a network that gives one.
         rate_pdn: factor on the rate for the primal-dual coefficients.
         ema: decay of the averaged weights that are validated and kept; 0 keeps the last ones.
         save_as: name under which the stage's weights are written at its end.
@@ -106,6 +139,7 @@ class StageRecipe(Settings):
     loss: str = "l2"
     first: NotNegative = 0.0
     affinity: NotNegative = 0.0
+    likelihood: NotNegative = 0.0
     rate_pdn: Positive = 1.0
     ema: Annotated[float, Field(ge=0, lt=1)] = 0.999
     save_as: FileName | None = None
@@ -117,11 +151,13 @@ class ValidationRecipe(Settings):
     Args:
         every: steps; 0 validates only at the end of each stage.
         protocols: of `evaluation`; those whose data is missing are left out, with a word.
+        scales: to validate at; those of the recipe if empty.
         patience: validations without improvement after which a stage ends; 0 never.
     """
 
     every: Annotated[int, Field(ge=0)] = 1000
     protocols: tuple[str, ...] = ("middlebury-2006",)
+    scales: tuple[Scale, ...] = ()
     patience: Annotated[int, Field(ge=0)] = 0
 
 
@@ -130,17 +166,18 @@ class Recipe(Settings):
 
     Args:
         name: of the run, for messages.
-        scale: pixels per sample, per side.
+        scale: pixels per sample, per side; several make one network for all of them, each step has one.
         seed: of weights, patches and noise.
         start: weights to start from, a path; None starts from nothing.
         precision: of the convolutions on a GPU; a CPU computes in fp32.
         accumulate: parts in which a batch is computed, one after the other, to save memory.
+        half: store convolution kernels as float16 in the weight files.
         on_nan: "stop" saves the batch and stops, "skip" leaves the step out and says so.
         checkpoint_every: steps; there is one at the end of each stage too.
     """
 
     name: str = Field(min_length=1)
-    scale: Literal[1, 2, 4, 8, 16]
+    scale: Scale | tuple[Scale, ...]
     seed: Annotated[int, Field(ge=0)] = 0
     net: NetworkSettings = NetworkSettings()
     data: DataRecipe = DataRecipe()
@@ -149,8 +186,21 @@ class Recipe(Settings):
     start: str | None = None
     precision: Literal["fp32", "bf16"] = "bf16"
     accumulate: Count = 1
+    half: bool = False
     on_nan: Literal["stop", "skip"] = "stop"
     checkpoint_every: Count = 1000
+
+    @field_validator("scale")
+    @classmethod
+    def _not_empty(cls, scale: int | tuple[int, ...]) -> int | tuple[int, ...]:
+        if scale == ():
+            raise ValueError("expected at least one scale")
+        return scale
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        """All scales, at least one."""
+        return self.scale if isinstance(self.scale, tuple) else (self.scale,)
 
     @field_validator("stages")
     @classmethod

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from primaldepth.networks import DepthNet
 from primaldepth.operators.pairwise import half_window
-from primaldepth.training.losses import affinity_loss, get_loss
+from primaldepth.training.losses import affinity_loss, get_loss, laplace_loss
 from primaldepth.training.recipe import StageRecipe
 
 MOMENTUM = 0.9
@@ -38,16 +38,18 @@ class StageLoss(nn.Module):
 
         with torch.autocast(truth.device.type, torch.bfloat16, enabled=self.bf16):
             if stage.part == "fcn":
-                first, affinities = self.net.first(*maps)
-                depth = first
+                found = self.net.features(*maps)
+                depth = found.first
             else:
                 estimate = self.net(*maps)
-                depth, first, affinities = estimate.depth, estimate.first, estimate.affinities
+                depth, found = estimate.depth, estimate.features
         total = penalty(depth)
         if stage.part != "fcn" and stage.first:
-            total = total + stage.first * penalty(first)
+            total = total + stage.first * penalty(found.first)
         if stage.affinity:
-            total = total + stage.affinity * affinity_loss(affinities, truth, valid, self.offsets)
+            total = total + stage.affinity * affinity_loss(found.affinities, truth, valid, self.offsets)
+        if stage.likelihood and found.log_sigma is not None:
+            total = total + stage.likelihood * laplace_loss(depth.detach() - truth, found.log_sigma, valid)
         return total
 
 

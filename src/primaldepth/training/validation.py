@@ -1,5 +1,6 @@
 """Looking at a network while it learns: on frozen protocols, and on scenes held out from training."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from primaldepth.data.sensors import sensor
 from primaldepth.evaluation.protocols import Protocol, get_protocol
 from primaldepth.methods.network import Network
 from primaldepth.networks import DepthNet
+from primaldepth.networks.joint import guide_channels
 from primaldepth.training.recipe import Recipe
 
 HELD_OUT = "held-out"
@@ -58,16 +60,19 @@ class Validator:
         self.missing: list[str] = []
         self.looks: list[Look] = []
         self._precision = torch.bfloat16 if recipe.precision == "bf16" else torch.float32
+        scales = recipe.validation.scales or recipe.scales
         for name in recipe.validation.protocols:
-            protocol = _allowed(name, recipe.scale)
+            protocols = [_allowed(name, scale) for scale in scales]
             try:
-                protocol.root(data)
+                protocols[0].root(data)
             except PrimalDepthError as error:
                 self.missing.append(str(error))
                 continue
-            self.looks += _protocol_looks(protocol, recipe.scale, data, device)
+            for protocol, scale in zip(protocols, scales, strict=True):
+                self.looks += _protocol_looks(protocol, scale, data, device, _label(name, scales, scale))
         if held_out is not None:
-            self.looks += _held_out_looks(held_out, recipe)
+            for scale in scales:
+                self.looks += _held_out_looks(held_out, recipe, scale, _label(HELD_OUT, scales, scale))
 
     def see(self, net: DepthNet) -> Iterator[Seen]:
         """The network's result on every frame."""
@@ -92,9 +97,14 @@ def summary(seen: list[Seen]) -> dict[str, float]:
 
 
 def selection_score(scores: dict[str, float]) -> float | None:
-    """The number that checkpoints are chosen by: the mean over the protocols, else the held-out scenes."""
-    real = [value for group, value in scores.items() if group != HELD_OUT]
-    return sum(real) / len(real) if real else scores.get(HELD_OUT)
+    """What checkpoints are chosen by: the geometric mean over all protocols, else over held-out scenes."""
+    real = [value for group, value in scores.items() if not group.startswith(HELD_OUT)]
+    chosen = real or list(scores.values())
+    return math.exp(sum(map(math.log, chosen)) / len(chosen)) if chosen and min(chosen) > 0 else None
+
+
+def _label(name: str, scales: tuple[int, ...], scale: int) -> str:
+    return name if len(scales) == 1 else f"{name} x{scale}"
 
 
 def _allowed(name: str, scale: int) -> Protocol:
@@ -109,28 +119,31 @@ def _allowed(name: str, scale: int) -> Protocol:
     return protocol
 
 
-def _protocol_looks(protocol: Protocol, scale: int, data: Path | None, device: torch.device) -> list[Look]:
+def _protocol_looks(
+    protocol: Protocol, scale: int, data: Path | None, device: torch.device, group: str
+) -> list[Look]:
     cases = [protocol.load(data, scene, scale) for scene in protocol.scenes]
     return [
-        Look(protocol.name, case.scene, case.frame.to(device), case.truth.to(device), case.known.to(device))
+        Look(group, case.scene, case.frame.to(device), case.truth.to(device), case.known.to(device))
         for case in cases
     ]
 
 
-def _held_out_looks(scenes: Scenes, recipe: Recipe) -> list[Look]:
-    """Whole scenes, degraded by the recipe's sensor with fixed seeds."""
-    camera = sensor(recipe.data.sensor, scale=recipe.scale)
-    size = min(int(side) for side in scenes.depth.shape[1:]) // recipe.scale * recipe.scale
+def _held_out_looks(scenes: Scenes, recipe: Recipe, scale: int, group: str) -> list[Look]:
+    """Whole scenes, degraded by the recipe's first sensor with fixed seeds."""
+    camera = sensor(recipe.data.mixture[0].sensor, scale=scale)
+    size = min(int(side) for side in scenes.depth.shape[1:]) // scale * scale
+    colours = guide_channels(recipe.net)
     still = Variation(recipe.data.far, recipe.data.near, 0.0, 0.0, 0.0, False)
     looks = []
     for index in range(len(scenes)):
         one = Scenes(scenes.depth[index : index + 1], scenes.image[index : index + 1])
         random = generator("held-out", index)
-        patch = one.draw(1, size, random, still, "disparity" if camera.kind == "disparity" else "z")
+        patch = one.draw(1, size, random, still, "disparity" if camera.kind == "disparity" else "z", colours)
         samples = camera(patch.depth, patch.valid, generator=random)
         if not bool(samples.valid.any()):
             continue  # nothing to see
         sigma = noise_map(samples.sigma, samples.depth, samples.valid)
         frame = Frame(samples.depth, samples.valid, patch.guide, samples.confidence, sigma)
-        looks.append(Look(HELD_OUT, f"scene {index}", frame, patch.depth, patch.valid))
+        looks.append(Look(group, f"scene {index}", frame, patch.depth, patch.valid))
     return looks

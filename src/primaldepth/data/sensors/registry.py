@@ -4,13 +4,14 @@ from typing import Any
 
 from primaldepth.core.errors import InputError
 from primaldepth.data.sensors.base import Sensor
+from primaldepth.data.sensors.gaussian import Gaussian
 from primaldepth.data.sensors.lidar import Lidar
 from primaldepth.data.sensors.middlebury import MiddleburyNoisy
 from primaldepth.data.sensors.structured_light import StructuredLight
 from primaldepth.data.sensors.tof import TimeOfFlight
 
 _SENSORS: dict[str, type[Sensor]] = {
-    each.name: each for each in (MiddleburyNoisy, TimeOfFlight, StructuredLight, Lidar)
+    each.name: each for each in (MiddleburyNoisy, Gaussian, TimeOfFlight, StructuredLight, Lidar)
 }
 
 

@@ -67,11 +67,13 @@ def guide_support(case: Case, pixel: Pixel, method: str) -> Support:
 def network_support(case: Case, pixel: Pixel, net: DepthNet) -> Support:
     """By a network's affinities and, if it has a solver, its learned scales."""
     size, window = case.frame.high_size, net.settings.window
-    outer = Window(pixel[0], pixel[0] + 1, pixel[1], pixel[1] + 1).grown(net.fcn.radius + window, size)
+    here = Window(pixel[0], pixel[0] + 1, pixel[1], pixel[1] + 1)
+    outer = here.grown(net.fcn.radius + window, size, net.stride)
     inner = (pixel[0] - outer.top, pixel[1] - outer.left)
-    maps = NetworkInputs.of(case.frame).window(outer, case.frame.guide)
+    maps = NetworkInputs.of(case.frame).window(outer, case.frame.guide, net.colours)
     with torch.no_grad():
-        first, affinities = net.first(*maps)
+        found = net.features(*maps)
+        first, affinities = found.first, found.affinities
         distance = affinities.abs()
         solver = net.pdn
         weight = None if solver is None else solver.support(affinities, maps[3])

@@ -1,0 +1,132 @@
+"""The noise of a depth map from the map alone: the floor that the residuals of small planes stand on."""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import avg_pool2d
+
+POWERS = (-1.0, 0.0, 1.0, 2.0)  # disparities; constant; relative; triangulation
+_FREEDOM = 6  # nine samples less the three numbers of a plane
+_STEP = 0.1  # of log variance: 5 % of sigma
+_BINS = 300
+_MAX_WINDOWS = 2**14
+_MIN_WINDOWS = 16  # fewer cannot tell a floor from an edge
+_ROUNDING = 1e-7  # of the depth: what float32 can resolve
+_STRAY = 1e-6  # density of residuals below the floor
+
+
+def local_mean(depth: Tensor, valid: Tensor, size: int = 5) -> Tensor:
+    """Mean over the valid samples of a size x size window; 0 where there is none."""
+    mask = valid.to(depth.dtype)
+    pad = size // 2
+    total = avg_pool2d(torch.where(valid, depth, 0.0), size, 1, pad)
+    weight = avg_pool2d(mask, size, 1, pad)
+    return torch.where(weight > 0, total / weight.clamp_min(1e-12), 0.0)
+
+
+def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
+    """Sigma(d) = a d^p of each image: the power p in -1, 0, 1, 2 and the scale a that explain it best.
+
+    Every window of 3x3 valid samples gives the variance s^2 of its residuals from a plane. On a surface
+    6 s^2 / sigma^2 is chi-squared with 6 degrees of freedom; on edges and curves it is that times a factor
+    >= 1, log-uniform. Both p and a maximise the likelihood of that mixture. d is the mean of a 5x5
+    window; residuals below the step of the stored numbers count as the step's own, step / sqrt 12.
+    """
+    maps = [_of_image(depth[i : i + 1], valid[i : i + 1]) for i in range(depth.shape[0])]
+    return torch.cat(maps)
+
+
+def _of_image(depth: Tensor, valid: Tensor) -> Tensor:
+    """(1, 1, h, w) -> the same."""
+    variance, mean, step = _plane_residuals(depth[0, 0], valid[0, 0])
+    if variance.numel() < _MIN_WINDOWS:
+        return _second_difference_sigma(depth, valid).expand_as(depth).contiguous()
+    middle = mean.abs().median().clamp_min(1e-30)
+    floor = torch.maximum(step**2 / 12.0, (_ROUNDING * middle) ** 2)
+    scale, power = _fit(torch.maximum(variance, floor).log(), _relative(mean, middle).log())
+    typical = max(math.exp(0.5 * scale), float(step) / 12**0.5)
+    near = _relative(local_mean(depth, valid), middle.to(depth))
+    return typical * near**power if variance.max() > floor else torch.full_like(depth, float(floor.sqrt()))
+
+
+def _relative(depth: Tensor, middle: Tensor) -> Tensor:
+    return (depth.abs() / middle).clamp(0.05, 20.0)
+
+
+def _plane_residuals(image: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(s^2, mean depth) of the windows without holes, at most 2^14 of them, and the smallest step; float64."""
+    if min(image.shape) < 3:
+        none = torch.zeros(0, dtype=torch.float64)
+        return none, none, torch.zeros((), dtype=torch.float64)
+    stride = max(1, math.ceil(math.sqrt(image.numel() / _MAX_WINDOWS)))
+    inside = mask.unfold(0, 3, stride).unfold(1, 3, stride).flatten(2).all(dim=2)
+    values = image.unfold(0, 3, stride).unfold(1, 3, stride)[inside].flatten(1).double().cpu()
+    mean = values.mean(dim=1)
+    centred = values - mean[:, None]
+    along = torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64)
+    slopes = torch.stack([along.repeat_interleave(3), along.repeat(3)], dim=1) / 6**0.5
+    residual = centred - (centred @ slopes) @ slopes.T
+    return residual.square().sum(dim=1) / _FREEDOM, mean, _smallest_step(values)
+
+
+def _smallest_step(values: Tensor) -> Tensor:
+    """Between two stored numbers: that of integers in millimetres or grey levels, next to 0 for floats."""
+    distinct = values.flatten().unique()
+    return distinct.diff().min() if distinct.numel() > 1 else values.new_zeros(())
+
+
+def _fit(log_variance: Tensor, log_depth: Tensor) -> tuple[float, float]:
+    """(log a^2, p) of the largest likelihood."""
+    fits = []
+    for power in POWERS:
+        likelihood, scale = _best_scale(log_variance - 2.0 * power * log_depth)
+        fits.append((likelihood, scale, power))
+    _, scale, power = max(fits)
+    return scale, power
+
+
+def _best_scale(logs: Tensor) -> tuple[float, float]:
+    """(mean log likelihood, log a^2) over a grid of scales; a histogram stands for the windows."""
+    lowest = float(logs.quantile(0.002)) - 1.0
+    top = lowest + _BINS * _STEP
+    share = torch.histc(logs.clamp(lowest, top), _BINS, lowest, top) / logs.numel()
+    centre = lowest + _STEP * (torch.arange(_BINS, dtype=torch.float64) + 0.5)
+    grid = torch.arange(lowest, float(logs.quantile(0.98)) + _STEP, _STEP, dtype=torch.float64)
+    seen = share > 0
+    likelihood = _likelihood(centre[seen, None] - grid, share[seen, None], float(logs.max()) - grid)
+    best = int(likelihood.argmax())
+    return float(likelihood[best]), float(grid[best])
+
+
+def _likelihood(t: Tensor, share: Tensor, span: Tensor) -> Tensor:
+    """Mean log of p f + (1 - p) g for every scale, the share p of surfaces by ten steps of EM.
+
+    f is the density of t = log s^2 / a^2 on surfaces, g that on edges: f smeared over (0, span).
+    """
+    half, span = 0.5 * _FREEDOM, span.clamp_min(1.0)
+    ratio = t.clamp_max(50.0).exp()
+    surface = torch.exp(half * math.log(half) - math.lgamma(half) + half * (t - ratio))
+    edge = (_below(ratio) - _below(ratio * torch.exp(-span))) / span + _STRAY
+    p = torch.full_like(span, 0.5)
+    for _ in range(10):
+        p = (share * (p * surface / (p * surface + (1.0 - p) * edge))).sum(dim=0)
+    return (share * torch.log(p * surface + (1.0 - p) * edge)).sum(dim=0)
+
+
+def _below(ratio: Tensor) -> Tensor:
+    """P(s^2 / sigma^2 < ratio) on a surface."""
+    half = torch.full_like(ratio, 0.5 * _FREEDOM)
+    return torch.special.gammainc(half, half * ratio)
+
+
+def _second_difference_sigma(depth: Tensor, valid: Tensor) -> Tensor:
+    """1.4826 median |d(x-1) - 2 d(x) + d(x+1)| / sqrt 6, for maps too small for windows; 0 without triples."""
+    parts = []
+    for dim in (2, 3):
+        n = max(depth.shape[dim] - 2, 0)
+        left, middle, right = (depth.narrow(dim, min(i, depth.shape[dim] - n), n) for i in range(3))
+        inside = torch.stack([valid.narrow(dim, min(i, depth.shape[dim] - n), n) for i in range(3)]).all(dim=0)
+        parts.append((left - 2.0 * middle + right)[inside].abs())
+    found = torch.cat(parts)
+    return 1.4826 / 6**0.5 * found.median() if found.numel() else depth.new_zeros(())

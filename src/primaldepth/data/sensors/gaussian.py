@@ -1,0 +1,41 @@
+"""Equal noise everywhere: what is left of a sensor nothing else is known of."""
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from primaldepth.data.degradations import fill_occlusions, reduced
+from primaldepth.data.draws import normal
+from primaldepth.data.sensors.base import NotNegative, Samples, Sensor, blocks, known
+from primaldepth.io import Kind
+
+
+class Gaussian(Sensor):
+    """Disparity: antialiased bicubic reduction and noise of one standard deviation, not rounded.
+
+    A sample is valid if every pixel below it is.
+    """
+
+    name: ClassVar[str] = "gaussian-v1"
+    kind: ClassVar[Kind] = "disparity"
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {"sigma": (0.1, 20.0)}
+
+    sigma: NotNegative = 5.0
+
+    def __call__(
+        self,
+        depth: Tensor,
+        valid: Tensor | None = None,
+        *,
+        generator: torch.Generator,
+        gain: Tensor | None = None,
+    ) -> Samples:
+        """Samples of (B, 1, H, W) disparities; holes are filled from behind before the reduction."""
+        seen = known(depth, valid, self.scale)
+        filled = fill_occlusions(depth, seen)
+        low = reduced(torch.where(torch.isfinite(filled), filled, 0.0), self.scale)
+        samples = low + self.sigma * normal(low, generator, gain)
+        measured = (blocks(seen.to(depth.dtype), self.scale).amin(dim=1, keepdim=True) > 0) & (samples > 0)
+        sigma = torch.full_like(samples, self.sigma)
+        return Samples(torch.where(measured, samples, 0.0), measured, sigma if gain is None else sigma * gain)

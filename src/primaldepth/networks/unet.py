@@ -1,0 +1,82 @@
+"""A backbone on several scales: space to depth, residual blocks on each scale, depth to space."""
+
+import itertools
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad, pixel_shuffle, pixel_unshuffle
+
+FIRST = 2  # pixels per side that become channels before the first convolution
+
+
+class Block(nn.Module):
+    """x + conv(relu(conv(relu(x)))); starts as the identity."""
+
+    def __init__(self, maps: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(maps, maps, 3, padding=1)
+        self.second = nn.Conv2d(maps, maps, 3, padding=1)
+        nn.init.kaiming_normal_(self.first.weight, nonlinearity="relu")
+        nn.init.zeros_(self.second.weight)
+        for layer in (self.first, self.second):
+            nn.init.zeros_(layer.bias) if layer.bias is not None else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, maps, H, W) -> the same size."""
+        found: Tensor = x + self.second(torch.relu(self.first(torch.relu(x))))
+        return found
+
+
+class UNet(nn.Module):
+    """Level k works on 1 / 2^(k + 1) of the resolution with `widths[k]` maps; skips are added.
+
+    The last layer starts at zero: an untrained network gives zero maps.
+
+    Args:
+        inputs: channels of the input.
+        outputs: channels of the output.
+        widths: feature maps of each level, fine to coarse.
+        blocks: residual blocks of each level, on the way down and again on the way up.
+    """
+
+    def __init__(self, inputs: int, outputs: int, widths: Sequence[int], blocks: Sequence[int]) -> None:
+        super().__init__()
+        if not widths or len(widths) != len(blocks):
+            raise ValueError(f"widths = {widths} and blocks = {blocks}, expected one of each per level")
+        self.stride = FIRST * 2 ** (len(widths) - 1)
+        self.radius = _reach(blocks)
+        self.enter = nn.Conv2d(inputs * FIRST**2, widths[0], 3, padding=1)
+        self.fine = nn.ModuleList(_blocks(*level) for level in zip(widths[:-1], blocks[:-1], strict=True))
+        self.down = nn.ModuleList(nn.Conv2d(a, b, 2, stride=2) for a, b in itertools.pairwise(widths))
+        self.middle = _blocks(widths[-1], 2 * blocks[-1])
+        self.up = nn.ModuleList(nn.ConvTranspose2d(b, a, 2, stride=2) for a, b in itertools.pairwise(widths))
+        self.merged = nn.ModuleList(_blocks(*level) for level in zip(widths[:-1], blocks[:-1], strict=True))
+        self.leave = nn.Conv2d(widths[0], outputs * FIRST**2, 3, padding=1)
+        nn.init.zeros_(self.leave.weight)
+        if self.leave.bias is not None:
+            nn.init.zeros_(self.leave.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, inputs, H, W) -> (B, outputs, H, W); the border is repeated up to a multiple of the stride."""
+        height, width = x.shape[2], x.shape[3]
+        x = pad(x, (0, -width % self.stride, 0, -height % self.stride), mode="replicate")
+        x = self.enter(pixel_unshuffle(x, FIRST))
+        skips = []
+        for blocks, down in zip(self.fine, self.down, strict=True):
+            skips.append(blocks(x))
+            x = down(skips[-1])
+        x = self.middle(x)
+        for k in reversed(range(len(skips))):
+            x = self.merged[k](skips[k] + self.up[k](x))
+        found = pixel_shuffle(self.leave(torch.relu(x)), FIRST)
+        return found[:, :, :height, :width]
+
+
+def _blocks(maps: int, count: int) -> nn.Sequential:
+    return nn.Sequential(*(Block(maps) for _ in range(count)))
+
+
+def _reach(blocks: Sequence[int]) -> int:
+    """Pixels around one that it can depend on: of each level one per 3x3 layer, and one to change it."""
+    return 2 * FIRST + sum((4 * count + 1) * (FIRST << level) for level, count in enumerate(blocks))
