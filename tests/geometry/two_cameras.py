@@ -32,14 +32,16 @@ class Hit:
     box: np.ndarray
 
 
-def trace(origin, rays, box=True):
-    """Wall and box by formula; origin and rays in the guide's frame."""
+def trace(origin, rays, box=True, shrink=0.0):
+    """Wall and box by formula; origin and rays in the guide's frame; the box is smaller by `shrink`."""
     normal, offset = WALL
     wall = (offset - origin @ normal) / (rays @ normal)
     if not box:
         return Hit(wall, np.zeros(wall.shape, bool))
     with np.errstate(divide="ignore"):
-        near, far = ((corner - origin) / rays for corner in BOX)
+        near, far = (
+            (corner + inward - origin) / rays for corner, inward in zip(BOX, (shrink, -shrink), strict=True)
+        )
     enter, leave = np.minimum(near, far).max(-1), np.maximum(near, far).min(-1)
     hit = (enter <= leave) & (enter > 0) & (enter < wall)
     return Hit(np.where(hit, enter, wall), hit)
@@ -57,15 +59,14 @@ def view(camera, rig_to_guide=None, box=True):
 def tof_pixels(points, rig=RIG):
     """(x, y) in the ToF image of points in the guide's frame."""
     local = (points - np.asarray(rig.translation)) @ np.asarray(rig.rotation)
-    camera = rig.source
-    x, y = (local[..., k] / local[..., 2] * f for k, f in ((0, camera.fx), (1, camera.fy)))
-    return x + camera.cx, y + camera.cy
+    pixels = rig.source.project(local)
+    return pixels[..., 0], pixels[..., 1]
 
 
-def seen_by_tof(points, box=True, rig=RIG):
+def seen_by_tof(points, box=True, rig=RIG, shrink=0.0):
     """True where nothing stands between the ToF camera and a point, and the point lies in its image."""
     origin = np.asarray(rig.translation)
-    free = trace(origin, points - origin, box).distance > 1 - 1e-6
+    free = trace(origin, points - origin, box, shrink).distance > 1 - 1e-6
     x, y = tof_pixels(points, rig)
     return free & (x > 0) & (x < rig.source.width) & (y > 0) & (y < rig.source.height)
 

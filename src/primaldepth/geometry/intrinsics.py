@@ -132,9 +132,9 @@ class Intrinsics:
             front &= np.hypot(plane[..., 0], plane[..., 1]) <= self.distortion.limit
             bent = self.distortion.distort(torch.from_numpy(plane[..., 0]), torch.from_numpy(plane[..., 1]))
             plane = torch.stack(bent, dim=-1).numpy()
-        pixels = plane * [self.fx, self.fy] + [self.cx, self.cy]
-        seen: NDArray[np.float64] = np.where(front[..., None], pixels, np.nan)
-        return seen
+        pixels = np.asarray(plane * [self.fx, self.fy] + [self.cx, self.cy], np.float64)
+        pixels[~front] = np.nan
+        return pixels
 
 
 def _places(size: int, ends: bool) -> NDArray[np.float64]:

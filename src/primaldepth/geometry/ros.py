@@ -1,0 +1,92 @@
+"""Calibrations in ROS: camera_info messages, and the files of camera_calibration, as YAML or JSON.
+
+How the depth camera stands to the guide's is not part of them; it is a transform of the guide's optical frame
+(parent) and the depth camera's (child): X_guide = R X_depth + t.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.geometry.calibration_values import PathLike, count, item, number, numbers, part, read_object
+from primaldepth.geometry.cameras import Cameras, Intrinsics
+from primaldepth.geometry.distortion import Distortion
+from primaldepth.geometry.motion import as_tuples
+
+
+def read_ros(guide: PathLike, depth: PathLike | None = None, transform: PathLike | None = None) -> Cameras:
+    """The guide's camera, and with `depth` and `transform` the depth camera beside it.
+
+    Args:
+        guide: camera_info of the image.
+        depth: camera_info of the depth map.
+        transform: translation (x, y, z in metres) and rotation (quaternion x, y, z, w), as a Transform or
+            TransformStamped message.
+    """
+    if (depth is None) != (transform is None):
+        raise InputError("ros: a depth camera needs its transform to the guide's, and the other way round")
+    camera = read_camera_info(guide)
+    if depth is None or transform is None:
+        return Cameras(camera)
+    values = read_object(transform)
+    keys = part(values, ("transform",), str(transform)) if "transform" in values else values
+    shift = part(keys, ("translation",), str(transform))
+    turn = part(keys, ("rotation",), str(transform))
+    t = [number(shift, (axis,), f"{transform}: translation") for axis in "xyz"]
+    q = [number(turn, (axis,), f"{transform}: rotation") for axis in "xyzw"]
+    length = math.sqrt(sum(each * each for each in q))
+    if abs(length - 1.0) > 1e-3:
+        raise FileFormatError(
+            f"{transform}: rotation {q} has length {length:.4f}, expected a unit quaternion"
+        )
+    return Cameras(camera, read_camera_info(depth), as_tuples(rotation(q)), as_tuples(t))
+
+
+def rotation(quaternion: ArrayLike) -> NDArray[np.float64]:
+    """(3, 3) of the quaternion x, y, z, w: v + 2 w (q x v) + 2 q x (q x v) of each unit vector v."""
+    values = np.asarray(quaternion, np.float64)
+    x, y, z, w = values / np.linalg.norm(values)
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    turned: NDArray[np.float64] = np.eye(3) + 2.0 * w * cross + 2.0 * cross @ cross
+    return turned
+
+
+def read_camera_info(path: PathLike) -> Intrinsics:
+    """One camera; P and R, which describe the rectified image, are not used."""
+    values, where = read_object(path), str(path)
+    width = count(values, ("width", "image_width"), where)
+    height = count(values, ("height", "image_height"), where)
+    matrix = np.reshape(_matrix(values, ("k", "K", "camera_matrix"), where, 9), (3, 3))
+    coefficients = _matrix(values, ("d", "D", "distortion_coefficients"), where)
+    model = str(item(values, ("distortion_model",), where))
+    try:
+        lens = _lens(model, coefficients)
+        return Intrinsics.from_matrix(matrix, width, height, pixel_centres="integer", distortion=lens)
+    except InputError as error:
+        raise FileFormatError(f"{where}: {error}") from error
+
+
+def _matrix(
+    values: Mapping[str, Any], names: tuple[str, ...], where: str, length: int | None = None
+) -> list[float]:
+    """Plain numbers in a message, {rows, cols, data} in a file."""
+    if isinstance(item(values, names, where), dict):
+        return numbers(part(values, names, where), ("data",), f"{where}: {names[-1]}", length)
+    return numbers(values, names, where, length)
+
+
+def _lens(model: str, coefficients: list[float]) -> Distortion | None:
+    if not any(coefficients):
+        return None
+    if model in ("equidistant", "fisheye"):
+        return Distortion("fisheye", tuple(coefficients))
+    if model in ("plumb_bob", "rational_polynomial"):
+        return Distortion.opencv(coefficients)
+    raise InputError(
+        f"distortion_model '{model}', expected plumb_bob, rational_polynomial or equidistant, "
+        "or coefficients that are all 0"
+    )
