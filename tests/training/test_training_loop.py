@@ -21,7 +21,7 @@ from primaldepth.training.batches import draw_batch
 from primaldepth.training.checkpoint import read_checkpoint
 from primaldepth.training.losses import get_loss, masked_mean, register_loss
 from primaldepth.training.validation import selection_score
-from primaldepth.training.work import TrainingError
+from primaldepth.training.work import TOGETHER, TrainingError
 
 RUINED = {**FCN, "rate": 3.0, "warmup": 0, "schedule": "constant", "ema": 0.0}
 PROTOCOLS = {"every": 0, "protocols": ("middlebury-2006",)}
@@ -74,7 +74,8 @@ class TestLearning:
         wanted = recipe({**FCN, "steps": 2, "rate": 1e-12}, data={"held_out": 0})  # it does not learn
         run(wanted, shards, tmp_path / "run")
         scenes = Scenes.load(Shards(shards))
-        batches = [draw_batch(scenes, wanted, 4, 16, (0, step, 0)) for step in range(2)]
+        drawn = draw_batch(scenes, wanted, TOGETHER * 4, 16, (0, 0, 0))
+        batches = [drawn.part(slice(4 * step, 4 * step + 4)) for step in range(2)]
         expected = [get_loss("l2")((b.maps[0] - b.truth) * b.unit, b.valid, b.truth) for b in batches]
         assert log(tmp_path / "run") == [(2, pytest.approx(float(sum(expected)) / 2, rel=1e-4))]
 

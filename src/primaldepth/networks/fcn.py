@@ -2,11 +2,10 @@
 
 import itertools
 
-import torch
 from torch import Tensor, nn
-from torch.nn.functional import conv2d, pad
+from torch.nn.functional import conv2d
 
-ALIGNED = 8  # channels: tensor cores read whole groups of them
+from primaldepth.networks.fused import ConvReLU, aligned, aligned_input
 
 
 class FCN(nn.Module):
@@ -46,23 +45,12 @@ class FCN(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(B, inputs, H, W) -> residual (B, 1, H, W) and affinities (B, pairs, H, W)."""
-        out = self._fused(x) if x.is_cuda and not torch.is_grad_enabled() else self.head(self.features(x))
+        out = self._fused(x) if x.is_cuda else self.head(self.features(x))
         return out[:, :1], out[:, 1 : self.head.out_channels]
 
     def _fused(self, x: Tensor) -> Tensor:
-        """Convolution, bias and ReLU in one call each: activations cross memory once, not three times."""
-        dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else x.dtype
-        layers = [layer for layer in self.features if isinstance(layer, nn.Conv2d)]
-        x = pad(x.to(dtype), (0, 0, 0, 0, 0, -x.shape[1] % ALIGNED)).to(memory_format=torch.channels_last)
-        for layer in layers:
-            weight, bias = _aligned(layer, dtype)
-            x = torch.cudnn_convolution_relu(x, weight, bias, (1, 1), (1, 1), (1, 1), 1)
-        return conv2d(x, *_aligned(self.head, dtype), padding=1)
-
-
-def _aligned(layer: nn.Conv2d, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Weight and bias with zero channels added up to a multiple of ALIGNED."""
-    outputs, inputs = (-n % ALIGNED for n in (layer.out_channels, layer.in_channels))
-    weight = pad(layer.weight.to(dtype), (0, 0, 0, 0, 0, inputs, 0, outputs))
-    bias = layer.weight.new_zeros(layer.out_channels) if layer.bias is None else layer.bias
-    return weight.contiguous(memory_format=torch.channels_last), pad(bias.to(dtype), (0, outputs))
+        x = aligned_input(x)
+        for layer in self.features:
+            if isinstance(layer, nn.Conv2d):
+                x = ConvReLU.apply(x, *aligned(layer, x.dtype))  # type: ignore[no-untyped-call]
+        return conv2d(x, *aligned(self.head, x.dtype), padding=1)

@@ -66,7 +66,8 @@ def make_optimiser(net: DepthNet, stage: StageRecipe) -> torch.optim.Optimizer:
     groups = [group for group in groups if group["params"]]
     if stage.optimiser == "sgd":
         return torch.optim.SGD(groups, lr=stage.rate, momentum=MOMENTUM)
-    return torch.optim.AdamW(groups, lr=stage.rate, betas=(0.9, 0.99))
+    fused = next(net.parameters()).is_cuda
+    return torch.optim.AdamW(groups, lr=stage.rate, betas=(0.9, 0.99), fused=fused)
 
 
 def restore_optimiser(optimiser: torch.optim.Optimizer, state: dict[str, Any]) -> None:

@@ -28,6 +28,9 @@ from primaldepth.training.stage import (
 )
 from primaldepth.training.validation import Validator, selection_score, summary
 
+TOGETHER = 4
+"""Steps whose batches are drawn in one go: a GPU waits less for many small operations."""
+
 
 class TrainingError(PrimalDepthError):
     """The run cannot go on."""
@@ -80,6 +83,7 @@ class Work:
         self._steps, self._seconds = run.position.unlogged, 0.0
         self._first_bad = torch.full((), -1, device=run.fabric.device)
         self._clock = time.perf_counter()
+        self._drawn: tuple[int, list[Batch]] | None = None
 
     def step(self, step: int) -> None:
         """One step of the optimiser."""
@@ -114,10 +118,17 @@ class Work:
             yield batch.part(share)
 
     def _whole_batches(self, step: int) -> Iterator[Batch]:
-        recipe, stage = self.run.recipe, self.stage
-        for micro in range(recipe.accumulate):
-            place = (self.index, step, micro)
-            yield draw_batch(self.run.scenes, recipe, stage.batch // recipe.accumulate, stage.patch, place)
+        """The batches of a step, one for each part of it; those of a few steps are drawn together."""
+        group, place = divmod(step, TOGETHER)
+        if self._drawn is None or self._drawn[0] != group:
+            recipe, stage = self.run.recipe, self.stage
+            count = TOGETHER * (stage.batch // recipe.accumulate)
+            places = [(self.index, group, micro) for micro in range(recipe.accumulate)]
+            batches = [draw_batch(self.run.scenes, recipe, count, stage.patch, at) for at in places]
+            self._drawn = (group, batches)
+        for batch in self._drawn[1]:
+            own = len(batch.truth) // TOGETHER
+            yield batch.part(slice(place * own, (place + 1) * own))
 
     def _usable(self, evidence: Tensor, step: int) -> bool:
         """Whether the step may be taken, which a number that is not finite speaks against.

@@ -1,0 +1,48 @@
+"""Convolution, bias and ReLU in one call on CUDA, forward and backward: activations cross memory once."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import pad
+
+ALIGNED = 8  # channels: tensor cores read whole groups of them
+ONE = (1, 1)
+
+
+class ConvReLU(torch.autograd.Function):
+    """max(0, w * x + b) with 3x3 kernels that keep the size."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """(B, C, H, W), (D, C, 3, 3), (D,) -> (B, D, H, W)."""
+        y = torch.cudnn_convolution_relu(x, weight, bias, ONE, ONE, ONE, 1)
+        ctx.save_for_backward(x, weight, y)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        """Of x, weight and bias."""
+        x, weight, y = ctx.saved_tensors
+        grad = torch.ops.aten.threshold_backward(grad, y, 0.0)
+        wanted = list(ctx.needs_input_grad)
+        found: tuple[Tensor | None, ...] = torch.ops.aten.convolution_backward(
+            grad, x, weight, [weight.shape[0]], ONE, ONE, ONE, False, (0, 0), 1, wanted
+        )
+        return found
+
+
+def aligned_input(x: Tensor) -> Tensor:
+    """In the type of autocast, channels last, with zero channels up to a multiple of ALIGNED."""
+    dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else x.dtype
+    return pad(x.to(dtype), (0, 0, 0, 0, 0, -x.shape[1] % ALIGNED)).to(memory_format=torch.channels_last)
+
+
+def aligned(layer: nn.Conv2d, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Weight and bias with zero channels added up to a multiple of ALIGNED."""
+    outputs, inputs = (-n % ALIGNED for n in (layer.out_channels, layer.in_channels))
+    weight = pad(layer.weight.to(dtype), (0, 0, 0, 0, 0, inputs, 0, outputs))
+    bias = layer.weight.new_zeros(layer.out_channels) if layer.bias is None else layer.bias
+    return weight.contiguous(memory_format=torch.channels_last), pad(bias.to(dtype), (0, outputs))
