@@ -15,6 +15,7 @@ from primaldepth.core.frame import Frame, Prediction
 from primaldepth.data.noise import METRIC_SENSORS, SENSORS, noise_map
 from primaldepth.geometry.cameras import Cameras, read_cameras
 from primaldepth.geometry.conversions import z_from_radial
+from primaldepth.geometry.guide_view import to_guide_view
 from primaldepth.io import DepthMap, Kind, Unit, read_confidence, read_depth, read_guide
 from primaldepth.io.units import from_stored
 from primaldepth.methods import create
@@ -28,12 +29,13 @@ DEFAULT_METHOD = "nlh-l2"
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a method needs, with what is known of the files it came from."""
+    """What a method needs, with what is known of the files it came from, and what was assumed."""
 
     frame: Frame
     unit: Unit | None
     kind: Kind
     cameras: Cameras | None
+    note: str | None = None
 
 
 def upsample(
@@ -67,7 +69,8 @@ def upsample(
         noise: "auto", a standard deviation, a map of them, or a sensor's name such as "middlebury"; numbers
             are in the unit of `depth`.
         confidence: (h, w) in [0, 1], or a file.
-        cameras: or their file; needed for radial depth.
+        cameras: or their file; needed for radial depth. With a depth camera of its own, the depth (in metres,
+            or in `unit`) is registered into the guide's view first.
         device: "auto" takes a CUDA device where there is one.
         options: parameters of the method in place of its defaults.
         progress: called now and then while the method iterates.
@@ -101,16 +104,25 @@ def load_inputs(
         check_noise(noise)
     known = read_cameras(cameras) if isinstance(cameras, str | os.PathLike) else cameras
     values, valid, found_unit, found_kind = _load_depth(depth, unit, kind)
-    if found_kind == "radial":
-        values = _radial_to_z(values, valid, known)
-        found_kind = "z"
     trust = None if confidence is None else _load_confidence(confidence, values)
     from_file = found_unit if isinstance(depth, str | os.PathLike) else None
     if isinstance(noise, str) and from_file is not None:
         _check_sensor(noise, found_kind, str(depth))
-    sigma = noise_map(_noise(noise, from_file, values), values, valid)
-    frame = Frame(values, valid, _load_guide(guide), trust, sigma)
-    return Inputs(frame, found_unit, found_kind, known)
+    level = _noise(noise, from_file, values)
+    image, note = _load_guide(guide), None
+    if known is not None and known.depth is not None:
+        metres = 1.0 if from_file or found_unit is None else float(from_stored(np.ones(()), found_unit))
+        maps = tuple(each for each in (trust, level) if isinstance(each, Tensor))
+        size = int(image.shape[2]), int(image.shape[3])
+        view = to_guide_view(values, valid, known, size, found_kind, maps=maps, metres=metres)
+        values, valid, note, found_kind = view.samples.depth, view.samples.valid, view.note, "z"
+        trust = None if trust is None else view.samples.maps[0]
+        level = view.samples.maps[-1] if isinstance(level, Tensor) else level
+    elif found_kind == "radial":
+        values = _radial_to_z(values, valid, known)
+        valid, found_kind = valid & torch.isfinite(values), "z"
+    sigma = noise_map(level, values, valid)
+    return Inputs(Frame(values, valid, image, trust, sigma), found_unit, found_kind, known, note)
 
 
 def _check_sensor(noise: str, kind: str, depth: str) -> None:

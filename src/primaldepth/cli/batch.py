@@ -24,6 +24,7 @@ class Job:
     preview: Path | None = None
     cloud: Path | None = None
     measured: Path | None = None
+    mesh: Path | None = None
 
     @property
     def inputs(self) -> list[Path]:
@@ -38,6 +39,7 @@ class Job:
             ("--preview", self.preview),
             ("--cloud", self.cloud),
             ("--measured", self.measured),
+            ("--mesh", self.mesh),
         )
         return [(option, path) for option, path in pairs if path is not None]
 
@@ -53,6 +55,7 @@ class Targets:
     preview: Path | None = None
     cloud: Path | None = None
     measured: Path | None = None
+    mesh: Path | None = None
 
 
 def list_jobs(targets: Targets) -> tuple[list[Job], bool]:
@@ -68,7 +71,7 @@ def list_jobs(targets: Targets) -> tuple[list[Job], bool]:
 
 
 def _pair(t: Targets) -> Job:
-    return Job(Path(t.depth), Path(t.guide), t.out, t.confidence, t.preview, t.cloud, t.measured)
+    return Job(Path(t.depth), Path(t.guide), t.out, t.confidence, t.preview, t.cloud, t.measured, t.mesh)
 
 
 def _batch(t: Targets) -> list[Job]:
@@ -78,7 +81,7 @@ def _batch(t: Targets) -> list[Job]:
     if t.confidence is not None:
         trusts = _partners(str(t.confidence), "confidence maps", len(depths))
     folders = (("--out", t.out), ("--preview", t.preview), ("--cloud", t.cloud), ("--measured", t.measured))
-    for option, folder in folders:
+    for option, folder in (*folders, ("--mesh", t.mesh)):
         if folder is not None:
             _check_folder(option, folder, len(depths))
     return [
@@ -90,6 +93,7 @@ def _batch(t: Targets) -> list[Job]:
             t.preview and t.preview / f"{depth.stem}.png",
             t.cloud and t.cloud / f"{depth.stem}.ply",
             t.measured and t.measured / f"{depth.stem}.png",
+            t.mesh and t.mesh / f"{depth.stem}.glb",
         )
         for depth, guide, trust in zip(depths, guides, trusts, strict=True)
     ]

@@ -11,6 +11,7 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "--preview": (".png",),
     "--cloud": (".ply", ".glb"),
     "--measured": (".png",),
+    "--mesh": (".glb", ".ply"),
 }
 
 

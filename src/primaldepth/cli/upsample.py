@@ -20,16 +20,18 @@ from primaldepth.cli.batch import Job, Targets, list_jobs
 from primaldepth.cli.output import fail, note, progress_bar, show_json
 from primaldepth.cli.summary import sentence, summary
 from primaldepth.cli.writing import (
-    check_cloud,
     check_fits,
+    check_metric,
     result_for,
     write_cloud_file,
     write_measured,
+    write_mesh_file,
     write_preview_file,
 )
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Method, Prediction
 from primaldepth.geometry.cameras import Cameras, read_cameras
+from primaldepth.geometry.meshing import MAX_JUMP, check_jump
 from primaldepth.io import Kind, Unit, write_depth
 from primaldepth.methods import create
 from primaldepth.variational import Progress
@@ -47,6 +49,7 @@ class Request:
     cameras: Cameras | None
     device: torch.device
     fill: bool
+    jump: float
 
 
 def upsample(
@@ -66,7 +69,10 @@ def upsample(
         None, "--confidence", metavar="FILE", help="Confidence map of DEPTH's size; a folder for a batch."
     ),
     cameras: Path | None = typer.Option(
-        None, "--cameras", metavar="JSON", help="The guide's camera, for --cloud and --kind radial."
+        None,
+        "--cameras",
+        metavar="JSON",
+        help="The guide's camera; with a depth camera beside it, DEPTH is registered into the guide's view.",
     ),
     noise: str = typer.Option(
         "auto",
@@ -83,6 +89,12 @@ def upsample(
     ),
     measured: Path | None = typer.Option(
         None, "--measured", metavar="PNG", help="8-bit mask: 255 measured, 0 filled in; a folder for a batch."
+    ),
+    mesh: Path | None = typer.Option(
+        None, "--mesh", metavar="GLB|PLY", help="Triangle mesh in metres; a folder (of GLB) for a batch."
+    ),
+    mesh_jump: float = typer.Option(
+        MAX_JUMP, "--mesh-jump", metavar="R", help="Cut the mesh where neighbours differ by more than R z."
     ),
     holes: str = typer.Option(
         "fill", "--holes", metavar="fill|keep", help="keep: what was not measured stays a hole."
@@ -109,9 +121,10 @@ def upsample(
         cameras=None if cameras is None else read_cameras(cameras),
         device=pick_device(device),
         fill=holes == "fill",
+        jump=check_jump(mesh_jump),
     )
     create(method, request.options)  # a wrong name or option is told before any file is read
-    _run(Targets(depth, guide, out, confidence, preview, cloud, measured), request, as_json)
+    _run(Targets(depth, guide, out, confidence, preview, cloud, measured, mesh), request, as_json)
 
 
 def _options(pairs: list[str]) -> dict[str, str]:
@@ -166,12 +179,13 @@ def _run_one(job: Job, request: Request, method: Method) -> dict[str, Any]:
         cameras=request.cameras,
     )
     check_fits(job.out, inputs)
-    if job.cloud is not None:
-        check_cloud(job.cloud, inputs)
+    check_metric(job, inputs)
+    if inputs.note is not None:
+        note(f"{job.depth}: {inputs.note}")
     start = time.perf_counter()
     prediction = _predict(method, inputs, request.device)
     seconds = time.perf_counter() - start
-    report = _write(job, inputs, prediction, request.fill) | {"seconds": round(seconds, 3)}
+    report = _write(job, inputs, prediction, request) | {"seconds": round(seconds, 3)}
     note(sentence(report))
     return report
 
@@ -192,13 +206,18 @@ def _predict(method: Method, inputs: Inputs, device: torch.device) -> Prediction
         ) from error
 
 
-def _write(job: Job, inputs: Inputs, prediction: Prediction, fill: bool) -> dict[str, Any]:
-    result = result_for(job.out, prediction, inputs, fill=fill)
+def _write(job: Job, inputs: Inputs, prediction: Prediction, request: Request) -> dict[str, Any]:
+    result = result_for(job.out, prediction, inputs, fill=request.fill)
     write_depth(job.out, result)
     if job.measured is not None:
         write_measured(job.measured, prediction)
     if job.preview is not None:
         write_preview_file(job.preview, inputs, prediction)
-    if job.cloud is not None and not write_cloud_file(job.cloud, inputs, prediction):
-        note(f"{job.cloud}: no --cameras given, so a camera with a 60 degree wide view was assumed")
+    if job.cloud is not None:
+        write_cloud_file(job.cloud, inputs, prediction)
+    if job.mesh is not None:
+        write_mesh_file(job.mesh, inputs, prediction, request.jump)
+    for path in (job.cloud, job.mesh):
+        if path is not None and inputs.cameras is None:
+            note(f"{path}: no --cameras given, so a camera with a 60 degree wide view was assumed")
     return summary(job, inputs, prediction, result)

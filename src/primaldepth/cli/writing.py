@@ -8,12 +8,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from primaldepth.api import Inputs, as_depth_map
+from primaldepth.cli.batch import Job
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Prediction
 from primaldepth.geometry.backproject import point_cloud
 from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.geometry.meshing import depth_mesh
 from primaldepth.io import DepthMap, Unit, output_unit, write_bytes
 from primaldepth.io.formats import png, writer_for
+from primaldepth.io.mesh import write_mesh
 from primaldepth.io.pointcloud import write_cloud
 from primaldepth.io.preview import overview, write_preview
 from primaldepth.io.storage import stored_pixels
@@ -92,21 +95,31 @@ def write_preview_file(
     write_preview(path, picture)
 
 
-def check_cloud(path: Path, inputs: Inputs) -> None:
-    """Raise unless the input is metric."""
-    if inputs.kind == "disparity":
-        raise InputError(f"--cloud {path}: a point cloud needs metric depth, but the input is disparity")
+def check_metric(job: Job, inputs: Inputs) -> None:
+    """Raise unless the input is metric, where a point cloud or a mesh is asked for."""
+    for option, path, what in (("--cloud", job.cloud, "point cloud"), ("--mesh", job.mesh, "mesh")):
+        if path is not None and inputs.kind == "disparity":
+            raise InputError(f"{option} {path}: a {what} needs metric depth, but the input is disparity")
 
 
-def write_cloud_file(path: Path, inputs: Inputs, prediction: Prediction) -> bool:
-    """Metric point cloud; returns False if the camera had to be guessed (60 degrees wide)."""
+def _guide_camera(inputs: Inputs) -> Intrinsics:
+    """The guide's camera, or one that is 60 degrees wide."""
     height, width = inputs.frame.high_size
-    known = inputs.cameras is not None
-    camera = (
-        inputs.cameras.guide.scaled_to(width, height) if inputs.cameras else Intrinsics.guess(width, height)
-    )
+    known = inputs.cameras
+    return Intrinsics.guess(width, height) if known is None else known.guide.scaled_to(width, height)
+
+
+def write_cloud_file(path: Path, inputs: Inputs, prediction: Prediction) -> None:
+    """Metric point cloud; without cameras one that is 60 degrees wide is assumed."""
     depth = _first(prediction.depth)
     valid = _first_mask(prediction.valid) & (depth > 0)
-    measured = _first_mask(prediction.measured)
-    write_cloud(path, point_cloud(depth, valid, camera, colors=guide_rgb(inputs), measured=measured))
-    return known
+    measured, colors = _first_mask(prediction.measured), guide_rgb(inputs)
+    write_cloud(path, point_cloud(depth, valid, _guide_camera(inputs), colors=colors, measured=measured))
+
+
+def write_mesh_file(path: Path, inputs: Inputs, prediction: Prediction, jump: float) -> None:
+    """Metric mesh, cut where neighbouring depths differ by more than `jump` of the nearer one."""
+    depth = _first(prediction.depth)
+    valid = _first_mask(prediction.valid) & (depth > 0)
+    mesh = depth_mesh(depth, valid, _guide_camera(inputs), colors=guide_rgb(inputs), max_jump=jump)
+    write_mesh(path, mesh)

@@ -78,8 +78,9 @@ def _note(samples: Registered, rig: Rig, kind: MetricKind) -> str:
     high, wide = samples.cell
     return (
         f"registered from the depth camera ({_named(rig.source)}) into the guide's view "
-        f"({_named(rig.target)}): {columns}x{rows} cells of {wide:.3g}x{high:.3g} pixels, {share:.1f} % with a sample that the guide "
-        f"sees; assumed: {kind} in metres, X_guide = R X_depth + t with |t| = {_length(rig):.4g}"
+        f"({_named(rig.target)}): {columns}x{rows} cells of {wide:.3g}x{high:.3g} pixels, "
+        f"{share:.1f} % with a sample that the guide sees; "
+        f"assumed: {kind} in metres, X_guide = R X_depth + t with |t| = {_length(rig):.4g}"
     )
 
 

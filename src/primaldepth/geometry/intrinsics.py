@@ -120,7 +120,7 @@ class Intrinsics:
         rays[..., 0] = (x - self.cx) / self.fx
         rays[..., 1] = ((y - self.cy) / self.fy)[:, None]
         if self.distortion is not None:
-            rays[..., :2] = _undistorted(self, ends)
+            rays[..., :2] = _undistorted(self, self.distortion, ends)
         return rays
 
     def project(self, points: ArrayLike) -> NDArray[np.float64]:
@@ -132,24 +132,20 @@ class Intrinsics:
             front &= np.hypot(plane[..., 0], plane[..., 1]) <= self.distortion.limit
             bent = self.distortion.distort(torch.from_numpy(plane[..., 0]), torch.from_numpy(plane[..., 1]))
             plane = torch.stack(bent, dim=-1).numpy()
-        pixels = np.asarray(plane * [self.fx, self.fy] + [self.cx, self.cy], np.float64)
-        pixels[~front] = np.nan
-        return pixels
+        plane = plane * [self.fx, self.fy] + [self.cx, self.cy]
+        return np.asarray(np.where(front[..., None], plane, np.nan), np.float64)
 
 
 def _places(size: int, ends: bool) -> NDArray[np.float64]:
-    centres = np.arange(size) + 0.5
-    return np.concatenate([[0.0], centres, [float(size)]]) if ends else centres
+    centres = np.arange(size, dtype=np.float64) + 0.5
+    return np.pad(centres, 1, constant_values=(0.0, size)) if ends else centres
 
 
 @lru_cache(maxsize=16)
-def _undistorted(camera: Intrinsics, ends: bool) -> NDArray[np.float64]:
+def _undistorted(camera: Intrinsics, lens: Distortion, ends: bool) -> NDArray[np.float64]:
     """(H, W, 2), kept because every frame of a camera asks for the same."""
     x = torch.from_numpy((_places(camera.width, ends) - camera.cx) / camera.fx)
     y = torch.from_numpy((_places(camera.height, ends) - camera.cy) / camera.fy)
-    lens = camera.distortion
-    if lens is None:
-        raise InputError("intrinsics: no distortion to undo")
     plane = x.expand(len(y), -1), y[:, None].expand(-1, len(x))
     rays: NDArray[np.float64] = torch.stack(lens.undistort(*plane), dim=-1).numpy()
     rays.setflags(write=False)

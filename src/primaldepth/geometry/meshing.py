@@ -33,8 +33,7 @@ def depth_mesh(
         max_jump: relative; a surface seen by pixels of a thousandth of the focal length may be steeper than
             the tangent max_jump 1000 before it is cut.
     """
-    if not (np.isfinite(max_jump) and max_jump > 0):
-        raise InputError(f"max_jump: {max_jump}, expected a finite number > 0")
+    check_jump(max_jump)
     check_maps(depth, valid)
     check_size(depth, intrinsics)
     kept = valid & np.isfinite(intrinsics.rays()).all(-1)
@@ -44,6 +43,13 @@ def depth_mesh(
     cloud = point_cloud(depth, used.reshape(depth.shape), intrinsics, colors=colors)
     renumbered = np.cumsum(used) - 1
     return Mesh(PointCloud(cloud.points, cloud.colors), renumbered[triangles].astype(np.uint32))
+
+
+def check_jump(max_jump: float) -> float:
+    """Raise unless it is a finite number > 0."""
+    if not (np.isfinite(max_jump) and max_jump > 0):
+        raise InputError(f"mesh jump: {max_jump}, expected a finite number > 0, such as {MAX_JUMP}")
+    return max_jump
 
 
 def _triangles(z: NDArray[np.float64], max_jump: float) -> NDArray[np.int64]:
