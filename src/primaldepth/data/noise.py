@@ -1,12 +1,15 @@
 """How noisy a sensor is: by name, by number, or estimated from the frame."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
-from primaldepth.data.noise_estimate import estimate_sigma, local_mean
+from primaldepth.data.device_noise import DEVICES
+from primaldepth.data.noise_estimate import estimate_sigma as estimate_sigma
+from primaldepth.data.noise_estimate import local_mean as local_mean
 
 MIDDLEBURY_NOISE = 651.0
 STRUCTURED_LIGHT_BASELINE_FOCAL = 0.075 * 580.0  # metres times pixels
@@ -45,11 +48,17 @@ def lidar_sigma(depth: Tensor, valid: Tensor) -> Tensor:
     return LIDAR_NOISE * local_mean(depth, valid).clamp_min(1e-6)
 
 
+def device_sigma(name: str, depth: Tensor, valid: Tensor) -> Tensor:
+    """Sigma of the depth camera `name`, z the local mean in metres; at least 0.1 mm."""
+    return DEVICES[name].sigma(local_mean(depth, valid).clamp_min(0.1)).clamp_min(1e-4)
+
+
 SENSORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"middlebury": middlebury_sigma}
 METRIC_SENSORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "tof": tof_sigma,
     "structured-light": structured_light_sigma,
     "lidar": lidar_sigma,
+    **{name: partial(device_sigma, name) for name in DEVICES},
 }
 
 

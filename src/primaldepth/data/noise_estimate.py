@@ -55,7 +55,7 @@ def _relative(depth: Tensor, middle: Tensor) -> Tensor:
 
 
 def _plane_residuals(image: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(s^2, mean depth) of the windows without holes, at most 2^14 of them, and the smallest step; float64."""
+    """(s^2, mean depth) of the windows without holes, at most 2^14 of them, and the smallest step."""
     if min(image.shape) < 3:
         none = torch.zeros(0, dtype=torch.float64)
         return none, none, torch.zeros((), dtype=torch.float64)
@@ -71,9 +71,10 @@ def _plane_residuals(image: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tenso
 
 
 def _smallest_step(values: Tensor) -> Tensor:
-    """Between two stored numbers: that of integers in millimetres or grey levels, next to 0 for floats."""
-    distinct = values.flatten().unique()
-    return distinct.diff().min() if distinct.numel() > 1 else values.new_zeros(())
+    """Between two stored numbers: a millimetre or a grey level, next to 0 for floats or few numbers."""
+    gaps = values.flatten().sort().values.diff()
+    gaps = gaps[gaps > 0]
+    return gaps.min() if gaps.numel() >= _MIN_WINDOWS else values.new_zeros(())
 
 
 def _fit(log_variance: Tensor, log_depth: Tensor) -> tuple[float, float]:
@@ -117,16 +118,19 @@ def _likelihood(t: Tensor, share: Tensor, span: Tensor) -> Tensor:
 def _below(ratio: Tensor) -> Tensor:
     """P(s^2 / sigma^2 < ratio) on a surface."""
     half = torch.full_like(ratio, 0.5 * _FREEDOM)
-    return torch.special.gammainc(half, half * ratio)
+    found: Tensor = torch.special.gammainc(half, half * ratio)
+    return found
 
 
 def _second_difference_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """1.4826 median |d(x-1) - 2 d(x) + d(x+1)| / sqrt 6, for maps too small for windows; 0 without triples."""
+    """1.4826 median |d(x-1) - 2 d(x) + d(x+1)| / sqrt 6, for maps too small for windows; 0 if none."""
     parts = []
     for dim in (2, 3):
         n = max(depth.shape[dim] - 2, 0)
         left, middle, right = (depth.narrow(dim, min(i, depth.shape[dim] - n), n) for i in range(3))
-        inside = torch.stack([valid.narrow(dim, min(i, depth.shape[dim] - n), n) for i in range(3)]).all(dim=0)
+        inside = torch.stack([valid.narrow(dim, min(i, depth.shape[dim] - n), n) for i in range(3)]).all(
+            dim=0
+        )
         parts.append((left - 2.0 * middle + right)[inside].abs())
     found = torch.cat(parts)
     return 1.4826 / 6**0.5 * found.median() if found.numel() else depth.new_zeros(())
