@@ -17,7 +17,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import Field
@@ -58,7 +58,7 @@ _Numbers = Annotated[list[_Number], Field(min_length=3, max_length=3)]
 
 
 class _LensKeys(Settings):
-    model: Model | Literal["none"]
+    model: str
     coefficients: tuple[_Number, ...] = ()
 
 
@@ -127,7 +127,7 @@ def _camera(values: dict[str, Any], where: str, centres: PixelCentres) -> Intrin
 def _lens(values: dict[str, Any], where: str) -> Distortion | None:
     keys = _LensKeys.parse(values, where)
     if keys.model != "none":
-        return Distortion(keys.model, keys.coefficients)
+        return Distortion(cast("Model", keys.model), keys.coefficients)
     if any(keys.coefficients):
         raise InputError(f"{where}: model 'none' with coefficients {list(keys.coefficients)}; name the model")
     return None
