@@ -201,10 +201,11 @@ def _radial_to_z(values: Tensor, valid: Tensor, cameras: Cameras | None) -> Tens
 
 def _load_guide(guide: ArrayLike | PathLike) -> Tensor:
     if isinstance(guide, str | os.PathLike):
-        guide = read_guide(guide)
-    image = _tensor("guide", guide)
+        image = torch.from_numpy(read_guide(guide))  # its channels lie apart, so nothing below copies it
+    else:
+        image = _tensor("guide", guide)
     if image.dtype in (torch.uint8, torch.uint16):
-        image = image.float() / float(torch.iinfo(image.dtype).max)
+        image = image.float().div_(torch.iinfo(image.dtype).max)
     if image.ndim == 3:
         if image.shape[2] not in (1, 3, 4):
             raise InputError(f"guide: shape {tuple(image.shape)}, expected (H, W), (H, W, 3) or (B, C, H, W)")

@@ -5,11 +5,11 @@ from typing import Any
 
 from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
+from primaldepth.cli.writing import Result
 from primaldepth.core.frame import Prediction
-from primaldepth.io import DepthMap
 
 
-def summary(job: Job, inputs: Inputs, prediction: Prediction, result: DepthMap) -> dict[str, Any]:
+def summary(job: Job, inputs: Inputs, prediction: Prediction, result: Result) -> dict[str, Any]:
     """Plain values for JSON; a number that is not finite becomes null."""
     frame = inputs.frame
     sigma = None if frame.sigma is None else float(frame.sigma[frame.valid].median())

@@ -32,7 +32,8 @@ from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Method, Prediction
 from primaldepth.geometry.cameras import Cameras, read_cameras
 from primaldepth.geometry.meshing import MAX_JUMP, check_jump
-from primaldepth.io import Kind, Unit, write_depth
+from primaldepth.io import Kind, Unit
+from primaldepth.io.depth import write_values
 from primaldepth.methods import create
 from primaldepth.variational import Progress
 
@@ -208,7 +209,7 @@ def _predict(method: Method, inputs: Inputs, device: torch.device) -> Prediction
 
 def _write(job: Job, inputs: Inputs, prediction: Prediction, request: Request) -> dict[str, Any]:
     result = result_for(job.out, prediction, inputs, fill=request.fill)
-    write_depth(job.out, result)
+    write_values(job.out, result.values, result.valid, result.unit)
     if job.measured is not None:
         write_measured(job.measured, prediction)
     if job.preview is not None:

@@ -1,13 +1,14 @@
 """The results of a prediction as files: depth, preview, point cloud, mask of what was measured."""
 
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from primaldepth.api import Inputs, as_depth_map
+from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Prediction
@@ -19,6 +20,7 @@ from primaldepth.io.formats import png, writer_for
 from primaldepth.io.mesh import write_mesh
 from primaldepth.io.pointcloud import write_cloud
 from primaldepth.io.preview import overview, write_preview
+from primaldepth.io.row_blocks import row_blocks
 from primaldepth.io.storage import stored_pixels
 from primaldepth.io.units import whole_stored
 
@@ -27,8 +29,8 @@ _MILLIMETRES: tuple[Unit, ...] = ("mm", "5000")
 
 def guide_rgb(inputs: Inputs) -> NDArray[np.uint8]:
     """(H, W, 3) of the first guide."""
-    image = inputs.frame.guide[0].permute(1, 2, 0).cpu().numpy()
-    return np.repeat(np.rint(image * 255).astype(np.uint8), 3 // image.shape[2], axis=2)
+    planes = [np.rint(plane * 255).astype(np.uint8) for plane in inputs.frame.guide[0].cpu().numpy()]
+    return np.stack(planes * (3 // len(planes)), axis=-1)
 
 
 def _first(values: Tensor) -> NDArray[np.float64]:
@@ -53,24 +55,39 @@ def check_fits(path: Path, inputs: Inputs) -> None:
     )
 
 
-def result_for(path: Path, prediction: Prediction, inputs: Inputs, *, fill: bool) -> DepthMap:
-    """The depth map to write to `path`.
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What is written as depth: (H, W) values, where they count, and the unit of the file."""
 
-    An estimate that is not positive, or that an integer format would round to its invalid 0, is a hole.
+    values: NDArray[np.floating[Any]]
+    valid: NDArray[np.bool_]
+    unit: Unit
+
+
+def result_for(path: Path, prediction: Prediction, inputs: Inputs, *, fill: bool) -> Result:
+    """The first depth map of the prediction, as it is to be written to `path`.
+
+    An estimate that is not finite and positive, or that an integer format would round to its invalid 0,
+    is a hole; with `fill` False so is what was not measured.
     """
     unit = result_unit(path, inputs)
-    result = replace(as_depth_map(prediction, inputs, fill=fill), unit=unit)
-    if any(name.startswith("float") for name in writer_for(path).dtypes):
-        return result
-    keep = result.valid & (whole_stored(result.values, unit) >= 1)
-    return DepthMap.from_array(result.values, keep, unit=unit, kind=result.kind)
+    rounds = not any(name.startswith("float") for name in writer_for(path).dtypes)
+    values = prediction.depth[0, 0].cpu().numpy()
+    valid = np.array(_first_mask(prediction.valid))
+    if not fill:
+        valid &= _first_mask(prediction.measured)
+    for rows in row_blocks(*values.shape):
+        block = values[rows].astype(np.float64)
+        positive = whole_stored(block, unit) >= 1 if rounds else block > 0
+        valid[rows] &= np.isfinite(block) & positive
+    return Result(values, valid, unit)
 
 
 def write_measured(path: Path, prediction: Prediction) -> None:
     """8-bit PNG: 255 where a valid sample covers the pixel, 0 where the depth was filled in."""
     mask = _first_mask(prediction.measured)
     if png.CODEC.encode is not None:
-        write_bytes(path, png.CODEC.encode(np.where(mask, 255, 0).astype(np.uint8), mask))
+        write_bytes(path, png.CODEC.encode(mask * np.uint8(255), mask))
 
 
 def write_preview_file(

@@ -20,6 +20,11 @@ def _map_like(name: str, value: Tensor, shape: torch.Size, dtype: torch.dtype) -
     _require(value.dtype == dtype, f"{name}: dtype {value.dtype}, expected {dtype}")
 
 
+def _finite(image: Tensor) -> bool:
+    """Whether every value is finite: the extremes tell, while `isfinite` makes several copies of a guide."""
+    return image.numel() == 0 or bool(torch.isfinite(torch.stack(torch.aminmax(image))).all())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """One batch of low-resolution depth maps and the sharp images beside them.
@@ -63,7 +68,7 @@ class Frame:
         self._check_values()
 
     def _check_values(self) -> None:
-        _require(bool(torch.isfinite(self.guide).all()), "guide: contains NaN or infinite values")
+        _require(_finite(self.guide), "guide: contains NaN or infinite values")
         _require(bool(self.valid.flatten(1).any(dim=1).all()), "depth: no valid pixel in the map")
         _require(bool(torch.isfinite(self.depth[self.valid]).all()), "depth: NaN or infinite at valid pixels")
         if self.sigma is not None:

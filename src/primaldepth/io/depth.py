@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -85,13 +86,26 @@ def write_depth(path: str | os.PathLike[str], depth: DepthMap) -> None:
     Integer formats round to the nearest step. A value the format cannot hold is an error: too large, too
     small to differ from the invalid 0, or a unit the format cannot mean.
     """
+    write_values(path, depth.values, depth.valid, depth.unit)
+
+
+def write_values(
+    path: str | os.PathLike[str], values: NDArray[np.floating[Any]], valid: NDArray[np.bool_], unit: Unit
+) -> None:
+    """`write_depth` of values that need not become float64 first, which a large result has no room for.
+
+    Args:
+        values: (H, W) metres, or pixels of disparity; finite and positive where valid, not read elsewhere.
+        valid: (H, W).
+        unit: of the numbers in the file.
+    """
     where = Path(path)
     codec = writer_for(where)
-    if not depth.valid.any():
+    if not valid.any():
         raise InputError(f"{where}: nothing to write, the depth has no valid pixel")
-    pixels = stored_pixels(where, codec, depth.values, depth.valid, depth.unit)
+    pixels = stored_pixels(where, codec, values, valid, unit)
     if codec.encode is not None:
-        write_bytes(where, codec.encode(pixels, depth.valid))
+        write_bytes(where, codec.encode(pixels, valid))
 
 
 def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:

@@ -12,7 +12,7 @@ from primaldepth.io.formats.base import Pixels
 
 
 def read_guide(path: str | os.PathLike[str]) -> NDArray[np.float32]:
-    """(H, W, C) in [0, 1] with C = 1 or 3.
+    """(H, W, C) in [0, 1] with C = 1 or 3, each channel contiguous in memory.
 
     8- and 16-bit integers are scaled by their full range, floats are taken as they are. Alpha is dropped, a
     palette expanded, the EXIF orientation applied.
@@ -20,7 +20,7 @@ def read_guide(path: str | os.PathLike[str]) -> NDArray[np.float32]:
     where = Path(path)
     pixels = _channels(where, read_raster(where, "guide").pixels)
     if pixels.dtype in (np.uint8, np.uint16):
-        return pixels.astype(np.float32) / np.float32(np.iinfo(pixels.dtype).max)
+        return _planes(pixels, np.iinfo(pixels.dtype).max)
     if pixels.dtype.kind != "f":
         raise FileFormatError(
             f"{where}: numbers of type {pixels.dtype}; save the guide as uint8, uint16 or floats in [0, 1]"
@@ -38,6 +38,15 @@ def _channels(path: Path, pixels: Pixels) -> Pixels:
     return pixels
 
 
+def _planes(pixels: Pixels, full: float) -> NDArray[np.float32]:
+    """Pixels / full, one channel after the other: made once, in the order tensors have."""
+    height, width, channels = pixels.shape
+    planes = np.empty((channels, height, width), np.float32)
+    for channel, plane in enumerate(planes):
+        np.divide(pixels[..., channel], full, out=plane, dtype=np.float32)
+    return np.moveaxis(planes, 0, -1)
+
+
 def _checked(path: Path, pixels: Pixels) -> NDArray[np.float32]:
     if not np.isfinite(pixels).all():
         raise FileFormatError(
@@ -48,4 +57,4 @@ def _checked(path: Path, pixels: Pixels) -> NDArray[np.float32]:
         raise FileFormatError(
             f"{path}: values from {low:.4g} to {high:.4g}; a guide lies in [0, 1], scale or tone-map it"
         )
-    return pixels.astype(np.float32)
+    return _planes(pixels, 1.0)

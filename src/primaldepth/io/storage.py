@@ -1,91 +1,133 @@
 """From metres to the numbers a format stores: exact where it can be, an error where it cannot."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.core.errors import InputError
 from primaldepth.io.formats.base import Codec, Pixels
+from primaldepth.io.row_blocks import row_blocks
 from primaldepth.io.units import INTEGER_UNITS, Unit, from_stored, to_stored, whole_stored
 
 
+@dataclass(frozen=True, slots=True)
+class _Plane:
+    """What is to be stored, and in which unit."""
+
+    values: NDArray[np.floating[Any]]
+    valid: NDArray[np.bool_]
+    unit: Unit
+
+    def blocks(self) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_]]]:
+        """A few rows at a time, which rows they are and their mask: float64, 0 where not valid."""
+        for rows in row_blocks(*self.values.shape):
+            mask = self.valid[rows]
+            yield rows, np.where(mask, self.values[rows], 0.0).astype(np.float64, copy=False), mask
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """What is known of the valid values rounded to whole stored numbers."""
+
+    exact: bool
+    low: float
+    high: float
+
+
 def stored_pixels(
-    path: Path, codec: Codec, values: NDArray[np.float64], valid: NDArray[np.bool_], unit: Unit
+    path: Path, codec: Codec, values: NDArray[np.floating[Any]], valid: NDArray[np.bool_], unit: Unit
 ) -> Pixels:
     """(H, W) numbers of the narrowest type of `codec` that keeps `values`.
 
     Formats of integers alone round. The others keep integers for the units meant for them (mm, 5000, 256)
     where every value is whole, so that the default unit on reading stays right, and use floats otherwise.
+
+    Args:
+        values: (H, W) metres, or pixels of disparity; finite and positive where valid, not read elsewhere.
+        valid: (H, W).
     """
+    plane = _Plane(values, valid, unit)
     floats = [name for name in codec.dtypes if name.startswith("float")]
-    whole = whole_stored(values, unit)
+    whole = _whole(plane)
     if not floats:
-        return _integers(path, codec, whole, valid, unit)
-    exact = bool((from_stored(whole, unit) == values)[valid].all())
-    if exact and unit in INTEGER_UNITS:
-        fitting = _fitting(codec, whole, valid)
-        if fitting:
-            return np.where(valid, whole, 0).astype(fitting)
-    stored = to_stored(values, unit)
+        return _integers(plane, _integer_type(path, codec, whole, unit))
+    fitting = _fitting(codec, whole) if whole.exact else None
+    if fitting and unit in INTEGER_UNITS:
+        return _integers(plane, fitting)
     for name in floats:
-        if _kept(stored, values, valid, unit, name):
-            return _floats(path, codec, stored, valid, name)
-    fitting = _fitting(codec, whole, valid) if exact else None  # large 32-bit integers in a float32 format
-    return (
-        np.where(valid, whole, 0).astype(fitting)
-        if fitting
-        else _floats(path, codec, stored, valid, floats[-1])
-    )
+        if _kept(plane, name):
+            return _floats(path, codec, plane, name)
+    # large 32-bit integers in a float32 format
+    return _integers(plane, fitting) if fitting else _floats(path, codec, plane, floats[-1])
 
 
-def _fitting(codec: Codec, whole: NDArray[np.float64], valid: NDArray[np.bool_]) -> str | None:
+def _whole(plane: _Plane) -> _Whole:
+    exact, low, high = True, np.inf, 0.0
+    for _, values, mask in plane.blocks():
+        whole = whole_stored(values, plane.unit)[mask]
+        exact = exact and bool((from_stored(whole, plane.unit) == values[mask]).all())
+        low, high = float(whole.min(initial=low)), float(whole.max(initial=high))
+    return _Whole(exact, low, high)
+
+
+def _fitting(codec: Codec, whole: _Whole) -> str | None:
     """The narrowest integer type that holds every valid number."""
     for name in codec.dtypes:
-        if name.startswith("uint") and whole[valid].max() <= np.iinfo(name).max:
+        if name.startswith("uint") and whole.high <= np.iinfo(name).max:
             return name
     return None
 
 
-def _kept(
-    stored: NDArray[np.float64], values: NDArray[np.float64], valid: NDArray[np.bool_], unit: Unit, name: str
-) -> bool:
-    with np.errstate(over="ignore", under="ignore"):
-        back = from_stored(stored.astype(name).astype(np.float64), unit)
-    return bool((back == values)[valid].all())
+def _kept(plane: _Plane, name: str) -> bool:
+    """Whether reading numbers of this type back gives the very same values."""
+    for _, values, mask in plane.blocks():
+        with np.errstate(over="ignore", under="ignore"):
+            stored = to_stored(values, plane.unit).astype(name).astype(np.float64)
+            if not (from_stored(stored, plane.unit) == values)[mask].all():
+                return False
+    return True
 
 
-def _integers(
-    path: Path, codec: Codec, whole: NDArray[np.float64], valid: NDArray[np.bool_], unit: Unit
-) -> Pixels:
+def _integer_type(path: Path, codec: Codec, whole: _Whole, unit: Unit) -> str:
+    """The type of a format of integers alone."""
     if unit == "m":
         raise InputError(
             f"{path}: {codec.name} stores integers and cannot hold metres; use mm, 5000 or 256, or write .exr"
         )
-    fitting = _fitting(codec, whole, valid)
+    fitting = _fitting(codec, whole)
     top = np.iinfo(codec.dtypes[-1]).max
     if fitting is None:
         raise InputError(
-            f"{path}: {whole[valid].max():.6g} does not fit {codec.name} in unit '{unit}' (at most {top}); "
+            f"{path}: {whole.high:.6g} does not fit {codec.name} in unit '{unit}' (at most {top}); "
             "use a coarser unit or write .exr, .tiff or .npy"
         )
-    if whole[valid].min() < 1:
+    if whole.low < 1:
         raise InputError(
             f"{path}: a valid value would round to 0, which {codec.name} reads as invalid, in unit '{unit}'; "
             "use a finer unit or write .exr, .tiff or .npy"
         )
-    wide = codec.dtypes[-1] if unit in INTEGER_UNITS else fitting  # 8 bits are for disparity alone
-    return np.where(valid, whole, 0).astype(wide)
+    return codec.dtypes[-1] if unit in INTEGER_UNITS else fitting  # 8 bits are for disparity alone
 
 
-def _floats(
-    path: Path, codec: Codec, stored: NDArray[np.float64], valid: NDArray[np.bool_], name: str
-) -> Pixels:
-    with np.errstate(over="ignore", under="ignore"):
-        pixels = np.where(valid, stored, codec.missing).astype(name)
-    inside = pixels[valid]
-    if not (np.isfinite(inside) & (inside > 0)).all():
-        raise InputError(
-            f"{path}: a value does not fit {name} in {codec.name}; use another unit or write .npy"
-        )
+def _integers(plane: _Plane, name: str) -> Pixels:
+    pixels = np.empty(plane.values.shape, name)
+    for rows, values, _ in plane.blocks():
+        pixels[rows] = whole_stored(values, plane.unit)
+    return pixels
+
+
+def _floats(path: Path, codec: Codec, plane: _Plane, name: str) -> Pixels:
+    pixels = np.empty(plane.values.shape, name)
+    for rows, values, mask in plane.blocks():
+        with np.errstate(over="ignore", under="ignore"):
+            pixels[rows] = np.where(mask, to_stored(values, plane.unit), codec.missing)
+        inside = pixels[rows][mask]
+        if not (np.isfinite(inside) & (inside > 0)).all():
+            raise InputError(
+                f"{path}: a value does not fit {name} in {codec.name}; use another unit or write .npy"
+            )
     return pixels

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.resampling import nearest_index, resample
 
 
 def fill_holes(values: Tensor, valid: Tensor) -> Tensor:
@@ -27,4 +27,8 @@ def fill_holes(values: Tensor, valid: Tensor) -> Tensor:
 
 def measured_mask(frame: Frame) -> Tensor:
     """(B, 1, H, W): True where the sample whose cell covers the pixel is valid."""
-    return resample(frame.valid.to(frame.depth.dtype), frame.high_size, "nearest") > 0.5
+    rows, columns = (
+        torch.from_numpy(nearest_index(low, high)).to(frame.valid.device)
+        for low, high in zip(frame.low_size, frame.high_size, strict=True)
+    )
+    return frame.valid.index_select(2, rows).index_select(3, columns)

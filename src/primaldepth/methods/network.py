@@ -23,7 +23,9 @@ from primaldepth.operators.pairwise import half_window
 from primaldepth.operators.resampling import Resample
 
 MAPS_HELD, PAIRWISE_HELD = 18, 36  # bytes per pixel and map at the peak, measured, with room to spare
-BYTES_OF_RESULT = 16  # per pixel of the frame: depth, two masks, and what writing them takes
+# Per pixel of the frame: depth 4, masks 3, stored numbers 4, the file 5. The allocator may keep what tiles
+# took until after the file is written, so both have to fit together.
+BYTES_OF_RESULT = 16
 
 
 @dataclass(frozen=True, slots=True)

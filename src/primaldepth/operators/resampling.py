@@ -57,10 +57,14 @@ def _area_matrix(n_in: int, n_out: int) -> Array:
     return np.asarray(overlap / overlap.sum(axis=1, keepdims=True))
 
 
+def nearest_index(n_in: int, n_out: int) -> NDArray[np.int64]:
+    """(n_out,) the input pixel whose cell holds the centre of each output pixel."""
+    return np.minimum(((np.arange(n_out) + 0.5) * (n_in / n_out)).astype(np.int64), n_in - 1)
+
+
 def _nearest_matrix(n_in: int, n_out: int) -> Array:
-    index = np.minimum(((np.arange(n_out) + 0.5) * (n_in / n_out)).astype(np.int64), n_in - 1)
     matrix = np.zeros((n_out, n_in))
-    matrix[np.arange(n_out), index] = 1.0
+    matrix[np.arange(n_out), nearest_index(n_in, n_out)] = 1.0
     return matrix
 
 

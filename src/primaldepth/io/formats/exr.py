@@ -5,6 +5,7 @@ to the OpenEXR package in a process of its own: on damaged files its decoders ca
 Depth is the channel Z, else one called depth (or in a layer of that name), else Y, else the only one.
 """
 
+import io
 import struct
 import zlib
 
@@ -174,12 +175,21 @@ def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
         ("screenWindowWidth", "float", struct.pack("<f", 1.0)),
     )
     head = MAGIC + struct.pack("<I", 2) + b"".join(_attribute(*each) for each in attributes) + b"\0"
-    raw = pixels.astype(pixels.dtype.newbyteorder("<"))
-    starts = range(0, height, 16)
-    packed = [_pack(raw[y : y + 16].tobytes()) for y in starts]
-    chunks = [struct.pack("<ii", y, len(body)) + body for y, body in zip(starts, packed, strict=True)]
-    offsets = len(head) + 8 * len(chunks) + np.cumsum([0, *map(len, chunks)])[:-1]
-    return head + offsets.astype("<u8").tobytes() + b"".join(chunks)
+    return _with_chunks(head, pixels.astype(pixels.dtype.newbyteorder("<"), copy=False))
+
+
+def _with_chunks(head: bytes, pixels: Pixels) -> bytes:
+    """The header, the table of where each chunk of 16 rows begins, and the chunks."""
+    stream, offsets = io.BytesIO(), []
+    starts = range(0, len(pixels), 16)
+    stream.write(head + bytes(8 * len(starts)))
+    for y in starts:
+        offsets.append(stream.tell())
+        body = _pack(pixels[y : y + 16].tobytes())
+        stream.write(struct.pack("<ii", y, len(body)) + body)
+    stream.seek(len(head))
+    stream.write(struct.pack(f"<{len(offsets)}Q", *offsets))
+    return stream.getvalue()
 
 
 CODEC = Codec(

@@ -4,6 +4,7 @@ Version 5 (and 6, 7) is read here, without trusting a single length in it. Versi
 A file with one variable needs no name; among several one must be called depth, disparity or the like.
 """
 
+import io
 import math
 import struct
 import zlib
@@ -24,6 +25,7 @@ from primaldepth.io.formats.base import (
     listing,
     native,
 )
+from primaldepth.io.row_blocks import row_blocks
 
 _HEADER = 128
 _COMPRESSED, _MATRIX, _INT8, _INT32, _UINT32 = 15, 14, 1, 5, 6
@@ -195,10 +197,18 @@ def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
         _tagged(_UINT32, struct.pack("<II", mat_class, 0)),
         _tagged(_INT32, struct.pack("<2i", *pixels.shape)),
         _tagged(_INT8, b"depth"),
-        _tagged(mat_type, pixels.astype("<" + code).tobytes(order="F")),
+        struct.pack("<II", mat_type, pixels.nbytes),
     )
+    head, filling = b"".join(parts), bytes(-pixels.nbytes % 8)
     text = b"MATLAB 5.0 MAT-file, written by primaldepth".ljust(116)
-    return text + bytes(8) + struct.pack("<H", 0x0100) + b"IM" + _tagged(_MATRIX, b"".join(parts))
+    stream = io.BytesIO()
+    stream.write(text + bytes(8) + struct.pack("<H", 0x0100) + b"IM")
+    stream.write(struct.pack("<II", _MATRIX, len(head) + pixels.nbytes + len(filling)) + head)
+    columns = pixels.astype("<" + code, copy=False).T
+    for block in row_blocks(*columns.shape):
+        stream.write(columns[block].tobytes())
+    stream.write(filling)
+    return stream.getvalue()
 
 
 def _recognises(head: bytes) -> bool:

@@ -48,7 +48,8 @@ def _scale(source: Source, text: bytes) -> float:
 
 def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
     height, width = pixels.shape
-    return f"Pf\n{width} {height}\n-1.0\n".encode() + pixels[::-1].astype("<f4").tobytes()
+    header = f"Pf\n{width} {height}\n-1.0\n".encode()
+    return b"".join([header, *pixels[::-1].astype("<f4", copy=False)])
 
 
 CODEC = Codec(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.io.formats.base import Codec, Pixels, Raster, Source, library_errors
+from primaldepth.io.row_blocks import row_blocks
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -96,7 +97,7 @@ def _read(source: Source) -> Raster:
         _check_grey(source, header)
     with library_errors(source, "PNG"):
         _check_stream(source, [body for name, body in chunks if name == b"IDAT"], header.raw_bytes())
-        pixels = _decode(b"".join([_MAGIC, *(_chunk(name, body) for name, body in chunks)]), header)
+        pixels = _decode(_file([(name, [body]) for name, body in chunks]), header)
     return Raster(pixels, default_unit="disparity" if pixels.dtype == np.uint8 else "mm")
 
 
@@ -129,8 +130,10 @@ def _decode_wide(data: bytes, colour: int) -> Pixels:
         both = np.array(_open(data, "RGBA", mode="RGBA")).astype(np.uint16)
         return _upright(data, (both[..., 0] << 8) | both[..., 1])
     name = "RGB" if colour == 2 else "RGBA"
-    high, low = (np.array(_open(data, f"{name};16{end}")).astype(np.uint16) for end in "BL")
-    return _upright(data, ((high << 8) | low)[..., :3])
+    pixels = np.array(_open(data, f"{name};16B")).astype(np.uint16)
+    pixels <<= 8
+    pixels |= np.array(_open(data, f"{name};16L"))
+    return _upright(data, pixels[..., :3])
 
 
 def _open(data: bytes, packing: str | None = None, mode: str | None = None) -> "Image.Image":
@@ -156,20 +159,35 @@ def _upright(data: bytes, pixels: Pixels) -> Pixels:
     return upright(pixels, exif_orientation(PngImagePlugin.PngImageFile(io.BytesIO(data))))
 
 
-def _chunk(name: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+def _file(chunks: list[tuple[bytes, list[bytes]]]) -> bytes:
+    """All chunks, each a name and the parts of its body; the parts are joined once."""
+    pieces = [_MAGIC]
+    for name, parts in chunks:
+        checksum = zlib.crc32(name)
+        for part in parts:
+            checksum = zlib.crc32(part, checksum)
+        pieces += [struct.pack(">I", sum(map(len, parts))), name, *parts, struct.pack(">I", checksum)]
+    return b"".join(pieces)
 
 
 def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
     height, width = pixels.shape
-    rows = pixels.astype(">u2" if pixels.dtype.itemsize == 2 else "u1").view("u1").reshape(height, -1)
-    differences = np.zeros((height, rows.shape[1] + 1), np.uint8)
-    differences[:, 0] = 2  # the "up" filter: each row minus the one above
-    differences[:, 1:] = rows
-    differences[1:, 1:] -= rows[:-1]
     header = struct.pack(">IIBBBBB", width, height, 8 * pixels.dtype.itemsize, 0, 0, 0, 0)
-    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(differences.tobytes(), 6)), (b"IEND", b""))
-    return _MAGIC + b"".join(_chunk(name, body) for name, body in parts)
+    return _file([(b"IHDR", [header]), (b"IDAT", _deflated(pixels)), (b"IEND", [])])
+
+
+def _deflated(pixels: Pixels) -> list[bytes]:
+    """The rows through the "up" filter, 2: each minus the one above."""
+    deflate, parts = zlib.compressobj(6), []
+    above = np.zeros((1, pixels.shape[1] * pixels.dtype.itemsize), np.uint8)
+    for rows in row_blocks(*pixels.shape):
+        block = pixels[rows].astype(">u2" if pixels.dtype.itemsize == 2 else "u1")
+        samples = block.view("u1").reshape(len(block), -1)
+        filtered = np.full((len(block), samples.shape[1] + 1), 2, np.uint8)
+        filtered[:, 1:] = np.diff(samples, axis=0, prepend=above)
+        parts.append(deflate.compress(filtered.tobytes()))
+        above = samples[-1:]
+    return [*parts, deflate.flush()]
 
 
 CODEC = Codec(
