@@ -149,7 +149,6 @@ def test_a_write_that_fails_late_leaves_nothing(
 
 USAGE = {
     "no depth": (["upsample"], "Missing argument 'DEPTH'"),
-    "no guide": (["upsample", "depth.png"], "Missing argument 'GUIDE'"),
     "no out": (["upsample", "depth.png", "guide.png"], "Missing option '--out'"),
     "unknown option": (["upsample", *BASE, "--methd", "x"], "No such option: --methd"),
     "unquoted glob": (["upsample", "a.png", "b.png", "c.png", "-o", "new"], "extra argument"),

@@ -29,6 +29,10 @@ def _copy(source: Path, target: Path) -> None:
     target.write_bytes(source.read_bytes())
 
 
+def visible(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+
+
 @pytest.mark.parametrize(
     ("depths", "guides"),
     [
@@ -41,7 +45,7 @@ def _copy(source: Path, target: Path) -> None:
 def test_goes_on_after_a_failure_and_exits_1(cli: Cli, recording: Path, depths: str, guides: str) -> None:
     outcome = cli("upsample", depths, guides, "-o", "out", *FAST, "--json")
     assert outcome.code == 1
-    assert [path.name for path in sorted((recording / "out").iterdir())] == ["a.png", "c.png"]
+    assert visible(recording / "out") == ["a.png", "c.png"]
     assert [Path(report["depth"]).name for report in outcome.json] == ["a.png", "b.png", "c.png"]
     assert ["error" in report for report in outcome.json] == [False, True, False]
     assert outcome.lines[1] == f"primaldepth: {outcome.json[1]['error']}"
@@ -63,9 +67,7 @@ def test_all_good_is_exit_0_and_a_list(cli: Cli, recording: Path) -> None:
     assert outcome.code == 0
     assert len(outcome.json) == 3
     for folder, extension in (("out.v2", "png"), ("previews", "png"), ("clouds", "ply"), ("masks", "png")):
-        assert [path.name for path in sorted(Path(folder).iterdir())] == [
-            f"{name}.{extension}" for name in "abc"
-        ]
+        assert visible(Path(folder)) == [f"{name}.{extension}" for name in "abc"]
     assert read_depth("out.v2/c.png").valid.all()
 
 
@@ -115,4 +117,4 @@ def test_an_error_of_this_program_is_not_hidden(
 def test_the_batch_keeps_the_input_s_format(cli: Cli, recording: Path, extension: str) -> None:
     assert cli("upsample", "depth.png", "guide.png", "-o", f"in/x{extension}", *FAST).code == 0
     assert cli("upsample", "in", "guide.png", "-o", "out", *FAST).code == 0
-    assert [path.name for path in Path("out").iterdir()] == [f"x{extension}"]
+    assert visible(Path("out")) == [f"x{extension}"]

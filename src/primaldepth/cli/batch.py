@@ -1,13 +1,18 @@
-"""Which files a call of `upsample` means: one pair, or the sorted pairs of folders and globs."""
+"""Which files a call of `upsample` means: one pair, sorted pairs of folders and globs, or a recording."""
 
 import glob
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from primaldepth.cli.output import note
 from primaldepth.cli.places import EXTENSIONS, check_extension, check_place
 from primaldepth.core.errors import InputError
+from primaldepth.io import Unit
 from primaldepth.io.formats import CODECS
+from primaldepth.io.sequences import Recording, Shot, is_recording, not_a_recording, read_recording
+from primaldepth.io.sequences.video import EXTENSIONS as VIDEOS
+from primaldepth.io.sequences.video import with_depths
 
 _READABLE = frozenset(extension for codec in CODECS for extension in codec.extensions)
 _WRITABLE = EXTENSIONS["--out"]
@@ -15,7 +20,12 @@ _WRITABLE = EXTENSIONS["--out"]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One pair and where its results go."""
+    """One pair and where its results go.
+
+    Args:
+        shot: of a recording, which then gives depth, guide and confidence.
+        unit: of the recording's depth files.
+    """
 
     depth: Path
     guide: Path
@@ -25,10 +35,14 @@ class Job:
     cloud: Path | None = None
     measured: Path | None = None
     mesh: Path | None = None
+    shot: Shot | None = None
+    unit: Unit | None = None
 
     @property
     def inputs(self) -> list[Path]:
         """Files that are read."""
+        if self.shot is not None:
+            return list(self.shot.files)
         return [path for path in (self.depth, self.guide, self.confidence) if path is not None]
 
     @property
@@ -49,7 +63,7 @@ class Targets:
     """The arguments that name files, as typed."""
 
     depth: str
-    guide: str
+    guide: str | None
     out: Path
     confidence: Path | None = None
     preview: Path | None = None
@@ -60,8 +74,12 @@ class Targets:
 
 def list_jobs(targets: Targets) -> tuple[list[Job], bool]:
     """The pairs to run, and whether they are a batch; every place to write to is checked."""
-    batch = _is_many(targets.depth)
-    jobs = _batch(targets) if batch else [_pair(targets)]
+    recording = _recording(targets)
+    batch = recording is not None or _is_many(targets.depth)
+    if recording is not None:
+        jobs = _shots(targets, recording)
+    else:
+        jobs = _batch(targets) if batch else [_pair(targets)]
     for job in jobs:
         for option, path in job.outputs:
             check_extension(option, path)
@@ -70,33 +88,81 @@ def list_jobs(targets: Targets) -> tuple[list[Job], bool]:
     return jobs, batch
 
 
+def _recording(t: Targets) -> Recording | None:
+    """What DEPTH is without GUIDE, or depth files with a video; None for plain files."""
+    if t.guide is None:
+        if not is_recording(Path(t.depth)):
+            raise InputError(f"Missing argument 'GUIDE': {not_a_recording(Path(t.depth))}")
+        if t.confidence is not None:
+            raise InputError(f"--confidence: a recording brings its own; leave it out for {t.depth}")
+        return read_recording(Path(t.depth))
+    film = Path(t.guide)
+    if film.suffix.lower() not in VIDEOS or not film.is_file():
+        return None
+    depths = _matches(t.depth) if _is_many(t.depth) else [Path(t.depth)]
+    return with_depths(depths, film, _trusts(t, len(depths)))
+
+
+def _shots(t: Targets, recording: Recording) -> list[Job]:
+    """A job for each shot."""
+    for text in (f"{recording.layout}, {len(recording)} shots", *recording.notes):
+        note(f"{recording.root}: {text}")
+    _check_folders(t, len(recording))
+    jobs = []
+    for shot in recording:
+        own = shot.files[:2] if len(shot.files) > 1 else (recording.root / shot.name, recording.root)
+        jobs.append(_job(t, shot.name, *own, shot=shot, unit=recording.unit))
+    return jobs
+
+
 def _pair(t: Targets) -> Job:
-    return Job(Path(t.depth), Path(t.guide), t.out, t.confidence, t.preview, t.cloud, t.measured, t.mesh)
+    return Job(Path(t.depth), Path(str(t.guide)), t.out, t.confidence, t.preview, t.cloud, t.measured, t.mesh)
 
 
 def _batch(t: Targets) -> list[Job]:
     depths = _matches(t.depth)
-    guides = _partners(t.guide, "guides", len(depths))
-    trusts: Sequence[Path | None] = [None] * len(depths)
-    if t.confidence is not None:
-        trusts = _partners(str(t.confidence), "confidence maps", len(depths))
+    guides = _partners(str(t.guide), "guides", len(depths))
+    trusts = _trusts(t, len(depths))
+    _check_folders(t, len(depths))
+    return [
+        _job(t, depth.stem, depth, guide, trust)
+        for depth, guide, trust in zip(depths, guides, trusts, strict=True)
+    ]
+
+
+def _job(
+    t: Targets,
+    name: str,
+    depth: Path,
+    guide: Path,
+    confidence: Path | None = None,
+    *,
+    shot: Shot | None = None,
+    unit: Unit | None = None,
+) -> Job:
+    return Job(
+        depth,
+        guide,
+        t.out / f"{name}{_output_suffix(depth)}",
+        confidence,
+        t.preview and t.preview / f"{name}.png",
+        t.cloud and t.cloud / f"{name}.ply",
+        t.measured and t.measured / f"{name}.png",
+        t.mesh and t.mesh / f"{name}.glb",
+        shot,
+        unit,
+    )
+
+
+def _trusts(t: Targets, count: int) -> Sequence[Path | None]:
+    return [None] * count if t.confidence is None else _partners(str(t.confidence), "confidence maps", count)
+
+
+def _check_folders(t: Targets, count: int) -> None:
     folders = (("--out", t.out), ("--preview", t.preview), ("--cloud", t.cloud), ("--measured", t.measured))
     for option, folder in (*folders, ("--mesh", t.mesh)):
         if folder is not None:
-            _check_folder(option, folder, len(depths))
-    return [
-        Job(
-            depth,
-            guide,
-            t.out / f"{depth.stem}{_output_suffix(depth)}",
-            trust,
-            t.preview and t.preview / f"{depth.stem}.png",
-            t.cloud and t.cloud / f"{depth.stem}.ply",
-            t.measured and t.measured / f"{depth.stem}.png",
-            t.mesh and t.mesh / f"{depth.stem}.glb",
-        )
-        for depth, guide, trust in zip(depths, guides, trusts, strict=True)
-    ]
+            _check_folder(option, folder, count)
 
 
 def _is_many(name: str) -> bool:

@@ -3,14 +3,23 @@
 import math
 from typing import Any
 
+from torch import Tensor
+
 from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.cli.writing import Result
 from primaldepth.core.frame import Prediction
+from primaldepth.evaluation.metrics import sensor_errors
 
 
-def summary(job: Job, inputs: Inputs, prediction: Prediction, result: Result) -> dict[str, Any]:
-    """Plain values for JSON; a number that is not finite becomes null."""
+def summary(
+    job: Job, inputs: Inputs, prediction: Prediction, result: Result, noise: str = "auto"
+) -> dict[str, Any]:
+    """Plain values for JSON; a number that is not finite becomes null.
+
+    Args:
+        noise: as asked for: auto, a number or a sensor's name.
+    """
     frame = inputs.frame
     sigma = None if frame.sigma is None else float(frame.sigma[frame.valid].median())
     return {
@@ -23,10 +32,25 @@ def summary(job: Job, inputs: Inputs, prediction: Prediction, result: Result) ->
         "output_size": list(frame.high_size[::-1]),
         "noise_sigma": sigma,
         "noise_unit": "px" if inputs.kind == "disparity" else "m",
+        "noise_source": noise,
+        **_residual(inputs, prediction),
         "measured_fraction": float(prediction.measured.float().mean()),
         "empty_fraction": 1.0 - float(result.valid.mean()),
         "info": {key: _plain(value) for key, value in prediction.info.items()},
     }
+
+
+def _residual(inputs: Inputs, prediction: Prediction) -> dict[str, float | None]:
+    """RMS of the result, reduced to the samples' grid, less the samples: in their unit and in sigmas."""
+    frame = inputs.frame
+    errors = sensor_errors(prediction.depth.to(frame.depth), frame)
+    sigma = None if frame.sigma is None else frame.sigma[frame.valid].double()
+    relative = None if sigma is None or not bool((sigma > 0).all()) else _rms(errors / sigma)
+    return {"residual_rms": _plain(_rms(errors)), "residual_sigmas": _plain(relative)}
+
+
+def _rms(values: Tensor) -> float:
+    return float(values.square().mean().sqrt())
 
 
 def _plain(value: Any) -> Any:
@@ -39,7 +63,9 @@ def sentence(report: dict[str, Any]) -> str:
     parts = [
         f"{report['out']}: {low[0]}x{low[1]} to {high[0]}x{high[1]} in {report['seconds']:.1f} s",
         f"unit {report['unit']}",
+        f"kind {report['kind']}",
         *_noise_text(report),
+        *_residual_text(report),
         f"{100 * report['measured_fraction']:.1f} % measured",
     ]
     if report["empty_fraction"] > 0:
@@ -48,7 +74,24 @@ def sentence(report: dict[str, Any]) -> str:
 
 
 def _noise_text(report: dict[str, Any]) -> list[str]:
-    sigma = report["noise_sigma"]
-    if sigma is None:
+    sigma, source = report["noise_sigma"], report["noise_source"]
+    return [] if sigma is None else [f"noise {_length(sigma, report)} ({_source_text(source)})"]
+
+
+def _source_text(source: str) -> str:
+    if source == "auto":
+        return "estimated"
+    return "given" if source.replace(".", "", 1).isdecimal() else source
+
+
+def _residual_text(report: dict[str, Any]) -> list[str]:
+    rms, sigmas = report["residual_rms"], report["residual_sigmas"]
+    if rms is None:
         return []
-    return [f"noise {sigma:.3g} px" if report["kind"] == "disparity" else f"noise {1000 * sigma:.3g} mm"]
+    return [
+        f"departs {_length(rms, report)} RMS from the samples" + (f" ({sigmas:.2g} sigma)" if sigmas else "")
+    ]
+
+
+def _length(value: float, report: dict[str, Any]) -> str:
+    return f"{value:.3g} px" if report["kind"] == "disparity" else f"{1000 * value:.3g} mm"

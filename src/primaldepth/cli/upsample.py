@@ -13,10 +13,12 @@ from primaldepth.api import (
     Inputs,
     check_meaning,
     check_noise,
-    load_inputs,
     pick_device,
 )
 from primaldepth.cli.batch import Job, Targets, list_jobs
+from primaldepth.cli.clock import Clock
+from primaldepth.cli.journal import Journal, remove_leftovers
+from primaldepth.cli.loading import read_job
 from primaldepth.cli.output import fail, note, progress_bar, show_json
 from primaldepth.cli.summary import sentence, summary
 from primaldepth.cli.writing import (
@@ -30,6 +32,7 @@ from primaldepth.cli.writing import (
 )
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Method, Prediction
+from primaldepth.evaluation.cache import method_identity
 from primaldepth.geometry.cameras import Cameras, read_cameras
 from primaldepth.geometry.meshing import MAX_JUMP, check_jump
 from primaldepth.io import Kind, Unit
@@ -55,7 +58,9 @@ class Request:
 
 def upsample(
     depth: str = typer.Argument(metavar="DEPTH", help="Depth file, or a folder or quoted glob of them."),
-    guide: str = typer.Argument(metavar="GUIDE", help="Image file, or a folder or quoted glob of them."),
+    guide: str | None = typer.Argument(
+        None, metavar="[GUIDE]", help="Image, folder or quoted glob of them, or video; none for a recording."
+    ),
     out: Path = typer.Option(..., "--out", "-o", metavar="OUT", help="Output file; a folder for a batch."),
     method: str = typer.Option(
         DEFAULT_METHOD, "--method", metavar="NAME", help="See `primaldepth methods`.", show_default=True
@@ -106,6 +111,9 @@ def upsample(
     option: list[str] = typer.Option(
         [], "--set", metavar="KEY=VALUE", help="Setting of the method; repeat for several."
     ),
+    overwrite: bool = typer.Option(
+        False, "--overwrite", help="In a batch, also do again what an earlier run has finished."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print a JSON report: an object, a list for a batch."),
 ) -> None:
     """Make a depth map of the guide's size. Folders and globs make a batch, paired in sorted order."""
@@ -125,7 +133,7 @@ def upsample(
         jump=check_jump(mesh_jump),
     )
     create(method, request.options)  # a wrong name or option is told before any file is read
-    _run(Targets(depth, guide, out, confidence, preview, cloud, measured, mesh), request, as_json)
+    _run(Targets(depth, guide, out, confidence, preview, cloud, measured, mesh), request, as_json, overwrite)
 
 
 def _options(pairs: list[str]) -> dict[str, str]:
@@ -135,10 +143,10 @@ def _options(pairs: list[str]) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def _run(targets: Targets, request: Request, as_json: bool) -> None:
+def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool) -> None:
     """Run the pairs, print the report, and say which of a batch failed."""
     jobs, batch = list_jobs(targets)
-    reports = _run_all(jobs, request, batch)
+    reports = _run_all(jobs, request, _open_journal(targets.out, jobs, request) if batch else None, overwrite)
     if as_json:
         show_json(reports if batch else reports[0])
     failed = [report["depth"] for report in reports if "error" in report]
@@ -147,38 +155,64 @@ def _run(targets: Targets, request: Request, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _run_all(jobs: list[Job], request: Request, batch: bool) -> list[dict[str, Any]]:
-    """Run every pair; in a batch a failure is reported and the others go on."""
+def _open_journal(folder: Path, jobs: list[Job], request: Request) -> Journal:
+    remove_leftovers(jobs)
+    identity = method_identity(create(request.method, request.options))
+    return Journal(folder, f"{request} {identity}")
+
+
+def _run_all(
+    jobs: list[Job], request: Request, journal: Journal | None, overwrite: bool
+) -> list[dict[str, Any]]:
+    """Run every pair; in a batch what is finished is kept, a failure is reported, and the others go on."""
+    kept = {} if journal is None or overwrite else _kept(jobs, journal)
+    clock = Clock(len(jobs) - len(kept))
     reports: list[dict[str, Any]] = []
-    with progress_bar(request.method, len(jobs)) as update:
+    with progress_bar(request.method, clock.total) as update:
 
         def watch(state: Progress) -> None:
-            update(f"{request.method} {state.iteration}", len(reports))
+            update(f"{request.method} {state.iteration}", clock.done)
 
         method = create(request.method, request.options, progress=watch)
         for job in jobs:
-            try:
-                reports.append(_run_one(job, request, method))
-            except (PrimalDepthError, OSError) as error:
-                if not batch:
-                    raise
-                message = str(error) if str(job.depth) in str(error) else f"{job.depth}: {error}"
-                fail(message)
-                reports.append({"depth": str(job.depth), "error": message})
-            update(None, len(reports))
+            if job in kept:
+                reports.append(kept[job])
+                continue
+            reports.append(_attempt(job, request, method, journal, clock))
+            update(None, clock.done)
     return reports
 
 
+def _kept(jobs: list[Job], journal: Journal) -> dict[Job, dict[str, Any]]:
+    found = {job: journal.finished(job) for job in jobs}
+    kept = {job: {**report, "kept": True} for job, report in found.items() if report is not None}
+    if kept:
+        note(f"{len(kept)} of {len(jobs)} are finished already and kept; --overwrite does them again")
+    return kept
+
+
+def _attempt(
+    job: Job, request: Request, method: Method, journal: Journal | None, clock: Clock
+) -> dict[str, Any]:
+    """The report of one pair; in a batch an error becomes one too."""
+    try:
+        report = _run_one(job, request, method)
+    except (PrimalDepthError, OSError) as error:
+        if journal is None:
+            raise
+        clock.tick()
+        message = str(error) if str(job.depth) in str(error) else f"{job.depth}: {error}"
+        fail(message)
+        return {"depth": str(job.depth), "error": message}
+    clock.tick()
+    note(sentence(report) + ("" if journal is None else f"; {clock}"))
+    if journal is not None:
+        journal.add(job, report)
+    return report
+
+
 def _run_one(job: Job, request: Request, method: Method) -> dict[str, Any]:
-    inputs = load_inputs(
-        job.depth,
-        job.guide,
-        unit=request.unit,
-        kind=request.kind,
-        noise=request.noise,
-        confidence=job.confidence,
-        cameras=request.cameras,
-    )
+    inputs = read_job(job, unit=request.unit, kind=request.kind, noise=request.noise, cameras=request.cameras)
     check_fits(job.out, inputs)
     check_metric(job, inputs)
     if inputs.note is not None:
@@ -186,9 +220,7 @@ def _run_one(job: Job, request: Request, method: Method) -> dict[str, Any]:
     start = time.perf_counter()
     prediction = _predict(method, inputs, request.device)
     seconds = time.perf_counter() - start
-    report = _write(job, inputs, prediction, request) | {"seconds": round(seconds, 3)}
-    note(sentence(report))
-    return report
+    return _write(job, inputs, prediction, request) | {"seconds": round(seconds, 3)}
 
 
 def _predict(method: Method, inputs: Inputs, device: torch.device) -> Prediction:
@@ -221,4 +253,4 @@ def _write(job: Job, inputs: Inputs, prediction: Prediction, request: Request) -
     for path in (job.cloud, job.mesh):
         if path is not None and inputs.cameras is None:
             note(f"{path}: no --cameras given, so a camera with a 60 degree wide view was assumed")
-    return summary(job, inputs, prediction, result)
+    return summary(job, inputs, prediction, result, request.noise)

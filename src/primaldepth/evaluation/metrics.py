@@ -99,17 +99,25 @@ def boundary_f1(depth: Tensor, truth: Tensor, known: Tensor, step: float, tolera
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
+def sensor_errors(depth: Tensor, frame: Frame) -> Tensor:
+    """A d - f at the valid samples f, in the unit of the depth, in double precision.
+
+    A is the sensor without noise: antialiased bicubic reduction to the samples' grid, or nothing where
+    that is the guide's.
+    """
+    again = depth if frame.low_size == frame.high_size else resample(depth, frame.low_size, "bicubic")
+    return _errors(again, frame.depth, frame.valid)
+
+
 def sensor_residual(depth: Tensor, frame: Frame) -> float:
     """sqrt(mean ((A d - f) / sigma)^2) over the valid samples f, in standard deviations of their noise.
 
-    A is the sensor without noise: antialiased bicubic reduction to the samples' grid, or nothing where
-    that is the guide's. About 1 says that the depth explains the samples up to their noise; a depth
-    that keeps the noise has less, one that has left the samples has more.
+    A is the sensor, see `sensor_errors`. About 1 says that the depth explains the samples up to their noise;
+    a depth that keeps the noise has less, one that has left the samples has more.
     """
     if frame.sigma is None or not bool((frame.sigma[frame.valid] > 0).all()):
         raise ValueError("the residual needs a standard deviation > 0 for every valid sample")
-    again = depth if frame.low_size == frame.high_size else resample(depth, frame.low_size, "bicubic")
-    residual = _errors(again, frame.depth, frame.valid) / _at(frame.sigma, frame.valid)
+    residual = sensor_errors(depth, frame) / _at(frame.sigma, frame.valid)
     return float(residual.square().mean().sqrt())
 
 

@@ -1,0 +1,102 @@
+"""What a batch has finished, so that the same command goes on where it was stopped."""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from primaldepth.cli.batch import Job
+from primaldepth.version import __version__
+
+NAME = ".primaldepth-journal.jsonl"
+_TEMPORARY = re.compile(r"^\.(.+)\.(\d+)-[0-9a-f]{8}(\.\w+)$")  # as io.atomic names them
+
+
+class Journal:
+    """One line of JSON for each finished result, in a hidden file of the output folder.
+
+    A result counts as finished if a line has its key (settings, input files with size and time, output
+    files) and every output still has the size it was written with. A line that is cut off counts for nothing.
+
+    Args:
+        folder: of the results.
+        settings: everything the results depend on beside their inputs.
+    """
+
+    def __init__(self, folder: Path, settings: str) -> None:
+        self._path = folder / NAME
+        self._settings = settings
+        self._lines = _read(self._path)
+
+    def finished(self, job: Job) -> dict[str, Any] | None:
+        """The report of a result that is complete."""
+        line = self._lines.get(self._key(job))
+        if line is None or line["sizes"] != _sizes(job):
+            return None
+        report: dict[str, Any] = line["report"]
+        return report
+
+    def add(self, job: Job, report: dict[str, Any]) -> None:
+        """Call when all outputs of the job are in place."""
+        line = {"key": self._key(job), "sizes": _sizes(job), "report": report}
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+            file.write(f"\n{json.dumps(line)}\n".encode())  # the line before may have been cut off
+
+    def _key(self, job: Job) -> str:
+        stats = [(str(path.absolute()), *_stat(path)) for path in job.inputs]
+        outputs = [(option, str(path.absolute())) for option, path in job.outputs]
+        text = json.dumps([__version__, self._settings, str(job.depth), stats, outputs])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    """Lines by key; what is no line of ours is skipped."""
+    try:
+        texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        with suppress(ValueError, KeyError, TypeError):
+            line = json.loads(text)
+            found[line["key"]] = {"sizes": line["sizes"], "report": dict(line["report"])}
+    return found
+
+
+def _stat(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def _sizes(job: Job) -> dict[str, int]:
+    return {option: _stat(path)[0] if path.is_file() else -1 for option, path in job.outputs}
+
+
+def remove_leftovers(jobs: Sequence[Job]) -> None:
+    """Delete half-written files that a killed run has left beside our outputs."""
+    ours = {path.resolve() for job in jobs for _, path in job.outputs}
+    names = {(place.parent, place.stem[:80], place.suffix) for place in ours}
+    for folder in {place.parent for place in ours if place.parent.is_dir()}:
+        for path in folder.iterdir():
+            match = _TEMPORARY.match(path.name)
+            if match and (folder, match[1], match[3]) in names and not _alive(int(match[2])):
+                with suppress(OSError):
+                    path.unlink()
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True  # it is another user's
+    return True

@@ -1,0 +1,46 @@
+"""Recordings people have: each layout is one file with `recognise` and `read`, told by its content."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from primaldepth.core.errors import FileFormatError
+from primaldepth.io.sequences import record3d, rosbag, stray_scanner, tum
+from primaldepth.io.sequences.base import Content, Pinhole, Recording, Shot
+
+__all__ = ["Content", "Pinhole", "Recording", "Shot", "is_recording", "not_a_recording", "read_recording"]
+
+_LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Recording]], ...] = tuple(
+    (each.recognise, each.read) for each in (tum, stray_scanner, record3d, rosbag)
+)
+_EXPECTED = (
+    "depth.txt and rgb.txt (TUM RGB-D); depth/ and camera_matrix.csv (StrayScanner); "
+    "depth/*.exr, rgb/ and metadata.json (Record3D); .bag, .db3 or .mcap (ROS)"
+)
+
+
+def is_recording(path: Path) -> bool:
+    """Whether `read_recording` knows what it is."""
+    return any(recognise(path) for recognise, _ in _LAYOUTS)
+
+
+def read_recording(path: Path) -> Recording:
+    """The shots of a recording; nothing but lists and headers is read yet."""
+    for recognise, read in _LAYOUTS:
+        if recognise(path):
+            return read(path)
+    raise FileFormatError(not_a_recording(path))
+
+
+def not_a_recording(path: Path) -> str:
+    """What was found there, and what a recording looks like."""
+    return f"{path}: not a recording; found {_found(path)}; expected {_EXPECTED}"
+
+
+def _found(path: Path) -> str:
+    if not path.exists():
+        return "nothing there"
+    if not path.is_dir():
+        return f"a file called {path.name}"
+    names = sorted(f"{each.name}/" if each.is_dir() else each.name for each in path.iterdir())
+    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return shown or "an empty folder"

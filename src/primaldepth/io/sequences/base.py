@@ -1,0 +1,123 @@
+"""What every recording gives: shots with depth, guide, confidence and camera, each read when it is needed."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.core.errors import InputError, MissingDependencyError
+from primaldepth.io.units import Unit
+
+Picture = Path | NDArray[np.uint8]
+Map = Path | NDArray[np.float32]
+
+
+class Pinhole(NamedTuple):
+    """fx, fy, cx, cy of a camera in pixels of a width x height image; pixel centres at half-integers."""
+
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """One shot, read.
+
+    Args:
+        depth: file in the recording's unit, or (h, w) metres.
+        guide: file, or (H, W, 3) or (H, W).
+        confidence: file of the depth's size, or None.
+        camera: of the guide, or None if the recording does not say.
+    """
+
+    depth: Map
+    guide: Picture
+    confidence: Path | None = None
+    camera: Pinhole | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One depth map and its image.
+
+    Args:
+        name: of the results, unique in the recording.
+        read: gives the content.
+        files: that decide the content, to tell whether they have changed.
+    """
+
+    name: str
+    read: Callable[[], Content]
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A folder or file of shots in the order they were taken.
+
+    Args:
+        layout: what it was recognised as.
+        unit: of the depth files; None where depth comes in metres.
+        notes: what was left out or chosen, for the user to read.
+    """
+
+    layout: str
+    root: Path
+    shots: Sequence[Shot]
+    unit: Unit | None = None
+    notes: Sequence[str] = field(default=())
+
+    def __iter__(self) -> Iterator[Shot]:
+        return iter(self.shots)
+
+    def __len__(self) -> int:
+        return len(self.shots)
+
+
+def numbered(folder: Path, *extensions: str) -> list[Path]:
+    """Files with one of these extensions; 2.png before 10.png."""
+    found = (
+        [path for path in folder.iterdir() if path.suffix.lower() in extensions] if folder.is_dir() else []
+    )
+    return sorted(found, key=lambda path: (int(path.stem) if path.stem.isdecimal() else -1, path.name))
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """(width, height) from the file's header."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as picture:
+            return picture.size
+    except (OSError, UnidentifiedImageError) as error:
+        raise InputError(f"{path}: not a readable image ({error}); copy or export it again") from error
+
+
+def optional(package: str, extra: str, path: Path) -> Any:
+    """An optional package, or an error that says how to get it."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        name = package.split(".")[0]
+        raise MissingDependencyError(
+            f"{path}: reading it needs the package '{name}'; run: pip install 'primaldepth[{extra}]'"
+        ) from error
+
+
+def nearest_in_time(times: Sequence[float], others: Sequence[float], within: float) -> list[int | None]:
+    """For each time the index of the nearest of `others` (sorted, not empty), None if none is near enough."""
+    there = np.asarray(others)
+    right = np.clip(np.searchsorted(there, times), 1, max(len(there) - 1, 1))
+    found: list[int | None] = []
+    for time, index in zip(times, right.tolist(), strict=True):
+        best = min((i for i in (index - 1, index) if i < len(there)), key=lambda i: abs(there[i] - time))
+        found.append(best if abs(there[best] - time) <= within else None)
+    return found

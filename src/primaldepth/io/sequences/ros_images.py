@@ -1,0 +1,84 @@
+"""sensor_msgs/Image and CompressedImage as arrays."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.core.errors import FileFormatError
+
+_DEPTHS: dict[str, tuple[str, float]] = {
+    "16UC1": ("u2", 0.001),
+    "mono16": ("u2", 0.001),
+    "32FC1": ("f4", 1.0),
+}
+_CHANNELS: dict[str, tuple[int, tuple[int, ...]]] = {
+    "rgb8": (3, (0, 1, 2)),
+    "bgr8": (3, (2, 1, 0)),
+    "rgba8": (4, (0, 1, 2)),
+    "bgra8": (4, (2, 1, 0)),
+    "mono8": (1, (0, 0, 0)),
+    "8UC1": (1, (0, 0, 0)),
+    "8UC3": (3, (2, 1, 0)),
+}
+_COMPRESSED_DEPTH_HEADER = 12  # bytes before the PNG of compressed_depth_image_transport
+
+
+def is_depth(message: Any) -> bool:
+    """Whether an image message holds depth."""
+    if hasattr(message, "encoding"):
+        return message.encoding in _DEPTHS
+    return "compressedDepth" in message.format or message.format.startswith("16UC1")
+
+
+def depth_metres(message: Any, path: Path) -> NDArray[np.float32]:
+    """(h, w) in metres; 0 and NaN where nothing was measured."""
+    if not hasattr(message, "encoding"):
+        return _compressed_depth(message, path)
+    kind, scale = _DEPTHS[message.encoding]
+    return _rows(message, np.dtype(kind), 1, path)[..., 0].astype(np.float32) * np.float32(scale)
+
+
+def color_pixels(message: Any, path: Path) -> NDArray[np.uint8]:
+    """(H, W, 3) in RGB."""
+    if not hasattr(message, "encoding"):
+        return _decoded(bytes(message.data), path, "RGB").astype(np.uint8)
+    if message.encoding not in _CHANNELS:
+        raise FileFormatError(
+            f"{path}: images of encoding '{message.encoding}'; convert them to one of {', '.join(_CHANNELS)}"
+        )
+    count, order = _CHANNELS[message.encoding]
+    return np.ascontiguousarray(_rows(message, np.dtype("u1"), count, path)[..., order])
+
+
+def _rows(message: Any, kind: np.dtype[Any], channels: int, path: Path) -> NDArray[Any]:
+    """(H, W, channels) of a raw image, whose rows may be padded."""
+    kind = kind.newbyteorder(">" if message.is_bigendian else "<")
+    used = message.width * channels * kind.itemsize
+    data = np.frombuffer(bytes(message.data), np.uint8)
+    if message.step < used or data.size < message.height * message.step:
+        raise FileFormatError(
+            f"{path}: an image message of {data.size} bytes is too short; the bag is damaged"
+        )
+    rows = data[: message.height * message.step].reshape(message.height, message.step)[:, :used]
+    return np.ascontiguousarray(rows).view(kind).reshape(message.height, message.width, channels)
+
+
+def _compressed_depth(message: Any, path: Path) -> NDArray[np.float32]:
+    data = bytes(message.data)
+    if message.format.startswith("32FC1"):
+        raise FileFormatError(f"{path}: compressed depth of 32FC1 is not read; record 16UC1 or raw images")
+    skip = 0 if data[:4] == b"\x89PNG" else _COMPRESSED_DEPTH_HEADER
+    return _decoded(data[skip:], path, None).astype(np.float32) * np.float32(0.001)
+
+
+def _decoded(data: bytes, path: Path, mode: str | None) -> NDArray[Any]:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(data)) as picture:
+            return np.asarray(picture.convert(mode) if mode else picture)
+    except (OSError, UnidentifiedImageError) as error:
+        raise FileFormatError(f"{path}: a compressed image cannot be decoded ({error})") from error

@@ -1,0 +1,124 @@
+"""ROS 1 and 2 bags: depth and colour topics, paired by time; needs the extra `bags`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from primaldepth.core.errors import FileFormatError
+from primaldepth.io.sequences.base import Content, Pinhole, Recording, Shot, nearest_in_time, optional
+from primaldepth.io.sequences.ros_images import color_pixels, depth_metres, is_depth
+
+_FILES = (".bag", ".db3", ".mcap")
+_IMAGE_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
+_INFO_TYPE = "sensor_msgs/msg/CameraInfo"
+MAX_DIFFERENCE = 0.05  # seconds between depth and image: drivers stamp them up to a frame apart
+
+
+def recognise(root: Path) -> bool:
+    """A bag file, or a folder as ROS 2 writes it."""
+    if root.is_dir():
+        described = root / "metadata.yaml"
+        return described.is_file() and "rosbag2_bagfile_information" in described.read_text(errors="replace")
+    return root.is_file() and root.suffix.lower() in _FILES
+
+
+@dataclass(frozen=True, slots=True)
+class _Bag:
+    """Opened anew for every access, so that shots can be read in any order."""
+
+    root: Path
+
+    def topics(self) -> dict[str, str]:
+        """Name -> type."""
+        highlevel = optional("rosbags.highlevel", "bags", self.root)
+        with _opened(highlevel, self.root) as reader:
+            return {each.topic: each.msgtype for each in reader.connections}
+
+    def times(self, topic: str) -> list[int]:
+        """Time stamps of a topic, in ns; nothing is decoded."""
+        highlevel = optional("rosbags.highlevel", "bags", self.root)
+        with _opened(highlevel, self.root) as reader:
+            chosen = [each for each in reader.connections if each.topic == topic]
+            return [time for _, time, _ in reader.messages(chosen)]
+
+    def first(self, topic: str, start: int | None = None) -> Any:
+        """The first message of a topic, or the first at or after `start`."""
+        highlevel = optional("rosbags.highlevel", "bags", self.root)
+        with _opened(highlevel, self.root) as reader:
+            chosen = [each for each in reader.connections if each.topic == topic]
+            for connection, _, raw in reader.messages(chosen, start=start):
+                return reader.deserialize(raw, connection.msgtype)
+        raise FileFormatError(f"{self.root}: no message on {topic}; the bag may be cut off")
+
+
+def _opened(highlevel: Any, root: Path) -> Any:
+    stores = optional("rosbags.typesys", "bags", root)
+    try:
+        types = stores.get_typestore(stores.Stores.ROS2_HUMBLE)
+        folder = root.parent if root.suffix.lower() in (".db3", ".mcap") else root
+        return highlevel.AnyReader([folder], default_typestore=types)
+    except highlevel.AnyReaderError as error:
+        raise FileFormatError(f"{root}: not a readable bag ({error}); record or convert it again") from error
+
+
+def read(root: Path) -> Recording:
+    """Each depth image with the colour image nearest in time."""
+    bag = _Bag(root)
+    topics = bag.topics()
+    depth, color = _choose(bag, topics)
+    times, others = bag.times(depth), bag.times(color)
+    partners = nearest_in_time([t * 1e-9 for t in times], [t * 1e-9 for t in others], MAX_DIFFERENCE)
+    pairs = [(t, others[i]) for t, i in zip(times, partners, strict=True) if i is not None]
+    if not pairs:
+        raise FileFormatError(
+            f"{root}: {len(times)} messages on {depth} and {len(others)} on {color}, none within "
+            f"{MAX_DIFFERENCE} s of each other; check the clocks of the two drivers"
+        )
+    notes = [f"depth from {depth}, images from {color}"]
+    if lost := len(times) - len(pairs):
+        notes.append(f"{lost} of {len(times)} depth images have no colour image within {MAX_DIFFERENCE} s")
+    camera = _camera(bag, topics, color)
+    shots = [_shot(bag, depth, color, pair, camera) for pair in pairs]
+    return Recording("ROS bag", root, shots, None, notes)
+
+
+def _choose(bag: _Bag, topics: dict[str, str]) -> tuple[str, str]:
+    """(depth, colour): registered depth if there is some, and the colour topic most like its name."""
+    images = sorted(topic for topic, kind in topics.items() if kind in _IMAGE_TYPES)
+    depths = [topic for topic in images if is_depth(bag.first(topic))]
+    colors = [topic for topic in images if topic not in depths]
+    if not depths or not colors:
+        found = ", ".join(f"{topic} ({kind.split('/')[-1]})" for topic, kind in sorted(topics.items()))
+        raise FileFormatError(
+            f"{bag.root}: needs a topic of depth images (16UC1 or 32FC1) and one of colour; "
+            f"found {found or 'no topic'}"
+        )
+    depth = min(depths, key=lambda name: (not _registered(name), len(name), name))
+    color = min(colors, key=lambda name: ("color" not in name and "rgb" not in name, len(name), name))
+    return depth, color
+
+
+def _registered(topic: str) -> bool:
+    return "aligned" in topic or "registered" in topic or "to_color" in topic or "to_rgb" in topic
+
+
+def _camera(bag: _Bag, topics: dict[str, str], color: str) -> Pinhole | None:
+    """CameraInfo beside the colour topic."""
+    home = color.removesuffix("/compressed").rsplit("/", 1)[0]
+    if topics.get(f"{home}/camera_info") != _INFO_TYPE:
+        return None
+    info = bag.first(f"{home}/camera_info")
+    K = np.asarray(info.K if hasattr(info, "K") else info.k, dtype=np.float64).tolist()
+    return Pinhole(K[0], K[4], K[2] + 0.5, K[5] + 0.5, int(info.width), int(info.height))
+
+
+def _shot(bag: _Bag, depth: str, color: str, times: tuple[int, int], camera: Pinhole | None) -> Shot:
+    def content() -> Content:
+        metres = depth_metres(bag.first(depth, times[0]), bag.root)
+        image = color_pixels(bag.first(color, times[1]), bag.root)
+        fits = camera is not None and image.shape[:2] == (camera.height, camera.width)
+        return Content(metres, image, None, camera if fits else None)
+
+    return Shot(str(times[0]), content, (bag.root,))

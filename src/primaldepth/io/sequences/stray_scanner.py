@@ -1,0 +1,69 @@
+"""StrayScanner: depth/*.png in mm, confidence/*.png, rgb.mp4 or rgb/*, camera_matrix.csv of the image."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from primaldepth.core.errors import FileFormatError
+from primaldepth.io.sequences.base import Content, Picture, Pinhole, Recording, Shot, image_size, numbered
+from primaldepth.io.sequences.video import Video
+
+IMAGES = (".png", ".jpg", ".jpeg")
+
+
+def recognise(root: Path) -> bool:
+    """A depth folder beside a camera matrix."""
+    return (root / "depth").is_dir() and (root / "camera_matrix.csv").is_file()
+
+
+def read(root: Path) -> Recording:
+    """Depth maps and images are paired by their order, confidence by the name."""
+    depths = numbered(root / "depth", ".png", ".npy")
+    if not depths:
+        raise FileFormatError(f"{root / 'depth'}: no .png or .npy depth map; export the recording again")
+    guides, files, notes = _guides(root, len(depths))
+    numbers = _matrix(root / "camera_matrix.csv")
+    shots = [
+        _shot(root, depth, guide, numbers, source)
+        for depth, guide, source in zip(depths, guides, files, strict=False)
+    ]
+    return Recording("StrayScanner", root, shots, "mm", notes)
+
+
+def _guides(root: Path, count: int) -> tuple[list[Callable[[], Picture]], list[Path], list[str]]:
+    """(a function that gives each image, the file each comes from, notes)."""
+    images = numbered(root / "rgb", *IMAGES)
+    if images:
+        notes = [f"{count} depth maps but {len(images)} images: the first {min(count, len(images))} are used"]
+        readers: list[Callable[[], Picture]] = [lambda path=path: path for path in images]  # type: ignore[misc]
+        return readers, images, notes if len(images) != count else []
+    films = [path for path in sorted(root.glob("rgb.*")) if path.is_file()]
+    if not films:
+        found = ", ".join(sorted(path.name for path in root.iterdir())[:12])
+        raise FileFormatError(f"{root}: neither rgb.mp4 nor images in rgb/; found {found}")
+    film = Video(films[0])
+    return [film.reader(index) for index in range(count)], [films[0]] * count, []
+
+
+def _shot(root: Path, depth: Path, guide: Callable[[], Picture], K: list[float], source: Path) -> Shot:
+    trust = root / "confidence" / f"{depth.stem}.png"
+    confidence = trust if trust.is_file() else None
+
+    def content() -> Content:
+        image = guide()
+        width, height = image_size(image) if isinstance(image, Path) else (image.shape[1], image.shape[0])
+        camera = Pinhole(K[0], K[4], K[2] + 0.5, K[5] + 0.5, width, height)
+        return Content(depth, image, confidence, camera)
+
+    return Shot(depth.stem, content, (depth, source, *([confidence] if confidence else [])))
+
+
+def _matrix(path: Path) -> list[float]:
+    """Nine numbers, row by row; the first pixel's centre is (0, 0)."""
+    words = path.read_text(encoding="utf-8", errors="replace").replace(",", " ").split()
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError as error:
+        raise FileFormatError(f"{path}: {error}; expected the nine numbers of a camera matrix") from error
+    if len(numbers) != 9:
+        raise FileFormatError(f"{path}: {len(numbers)} numbers, expected the nine of a camera matrix")
+    return numbers

@@ -1,0 +1,92 @@
+"""`upsample` on recordings: one argument, every shot, its own unit, camera and confidence."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_files import Cli
+
+import recording_files as layouts
+from primaldepth.io import read_depth
+from primaldepth.io.pointcloud import read_ply
+
+FAST = ("--method", "nearest")
+WRITERS = {
+    "tum": (layouts.write_tum, "5000", ".png"),
+    "stray": (layouts.write_stray_scanner, "mm", ".png"),
+    "record3d": (layouts.write_record3d, "m", ".exr"),
+}
+
+
+def check_results(reports: list[dict], unit: str, extension: str) -> None:
+    assert len(reports) == layouts.COUNT
+    for shot, report in enumerate(reports):
+        assert report["unit"] == unit
+        assert Path(report["out"]).suffix == extension
+        wanted = np.kron(layouts.depth_of(shot), np.ones((4, 4)))
+        np.testing.assert_allclose(read_depth(report["out"], unit=unit).values, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("write", "unit", "extension"), WRITERS.values(), ids=WRITERS)
+def test_a_recording_needs_no_guide_and_no_unit(cli: Cli, files: Path, write, unit, extension) -> None:
+    write(files / "rec")
+    outcome = cli("upsample", "rec", "-o", "out", *FAST, "--json")
+    assert outcome.code == 0, outcome.err
+    check_results(outcome.json, unit, extension)
+    assert "3 shots" in outcome.lines[0]
+
+
+@pytest.mark.parametrize("ros", [1, 2])
+def test_a_bag(cli: Cli, files: Path, ros: int) -> None:
+    pytest.importorskip("rosbags")
+    place = files / ("a.bag" if ros == 1 else "a")
+    layouts.write_bag(place, ros=ros)
+    outcome = cli("upsample", place, "-o", "out", *FAST, "--json")
+    assert outcome.code == 0, outcome.err
+    check_results(outcome.json, "mm", ".png")
+    refused = cli("upsample", place, "-o", "out", "--unit", "m", *FAST)
+    assert refused.code == 1
+    assert "says its own unit" in refused.err
+
+
+def test_depth_files_and_a_video(cli: Cli, files: Path) -> None:
+    pytest.importorskip("av")
+    for shot in range(layouts.COUNT):
+        layouts.save_depth(files / "d" / f"{shot}.png", shot)
+    layouts.write_film(files / "film.mp4")
+    outcome = cli("upsample", "d", "film.mp4", "-o", "out", *FAST, "--json")
+    assert outcome.code == 0, outcome.err
+    check_results(outcome.json, "mm", ".png")
+
+
+def test_clouds_take_the_camera_of_the_recording(cli: Cli, files: Path) -> None:
+    layouts.write_stray_scanner(files / "rec")
+    outcome = cli("upsample", "rec", "-o", "out", "--cloud", "clouds", *FAST)
+    assert outcome.code == 0, outcome.err
+    assert "60 degree" not in outcome.err
+    point = read_ply("clouds/000000.ply").points[0]
+    np.testing.assert_allclose(point[0], point[2] * (0.5 - 16) / 30, rtol=1e-5)
+
+
+def test_one_broken_shot_does_not_stop_the_others(cli: Cli, files: Path) -> None:
+    layouts.write_stray_scanner(files / "rec")
+    (files / "rec" / "depth" / "000001.png").write_bytes(b"")
+    outcome = cli("upsample", "rec", "-o", "out", *FAST)
+    assert outcome.code == 1
+    assert outcome.lines[-1] == f"primaldepth: 1 of 3 failed: {Path('rec/depth/000001.png')}"
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("folder", "an empty folder"), ("depth.png", "a file called depth.png")]
+)
+def test_without_guide_only_recordings_will_do(cli: Cli, files: Path, name: str, found: str) -> None:
+    outcome = cli("upsample", name, "-o", "out", *FAST)
+    assert (outcome.code, len(outcome.lines)) == (2, 1)
+    assert f"Missing argument 'GUIDE': {name}: not a recording; found {found}; expected" in outcome.err
+
+
+def test_a_recording_brings_its_own_confidence(cli: Cli, files: Path) -> None:
+    layouts.write_tum(files / "rec")
+    outcome = cli("upsample", "rec", "-o", "out", "--confidence", "confidence.png", *FAST)
+    assert outcome.code == 2
+    assert "brings its own" in outcome.err

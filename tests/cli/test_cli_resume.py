@@ -1,0 +1,151 @@
+"""A batch that was stopped goes on: what is finished is kept, and nothing else is."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_files import Cli, depth_values
+
+from primaldepth.cli.clock import Clock
+from primaldepth.cli.journal import NAME
+from primaldepth.io import DepthMap, write_depth
+
+FAST = ("--method", "bilinear")
+COUNT = 12
+COMMAND = "import sys; from primaldepth.cli.main import run; sys.exit(run())"
+
+
+@pytest.fixture
+def many(files: Path) -> Path:
+    for index in range(COUNT):
+        write_depth(f"many/{index:02d}.png", DepthMap.from_array(depth_values() + 0.01 * index, unit="mm"))
+    return files
+
+
+def contents(folder: str) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.name != NAME}
+
+
+def finished(outcome) -> int:
+    return sum("kept" not in report for report in outcome.json)
+
+
+def test_the_same_command_keeps_what_is_finished(cli: Cli, many: Path) -> None:
+    call = ("upsample", "many", "guide.png", "-o", "out", *FAST, "--json")
+    first, second = cli(*call), cli(*call)
+    assert finished(first) == COUNT
+    assert finished(second) == 0
+    assert f"{COUNT} of {COUNT} are finished already and kept" in second.lines[0]
+    assert [report["out"] for report in second.json] == [report["out"] for report in first.json]
+    assert finished(cli(*call, "--overwrite")) == COUNT
+
+
+CHANGES = {
+    "method": ("--method", "nearest"),
+    "noise": (*FAST, "--noise", "5"),
+    "unit": (*FAST, "--unit", "5000"),
+    "holes": (*FAST, "--holes", "keep"),
+    "preview": (*FAST, "--preview", "look"),
+}
+
+
+@pytest.mark.parametrize("options", CHANGES.values(), ids=CHANGES)
+def test_other_settings_are_done_anew(cli: Cli, many: Path, options: tuple[str, ...]) -> None:
+    cli("upsample", "many", "guide.png", "-o", "out", *FAST)
+    assert finished(cli("upsample", "many", "guide.png", "-o", "out", *options, "--json")) == COUNT
+
+
+def test_changed_files_are_done_anew(cli: Cli, many: Path) -> None:
+    call = ("upsample", "many", "guide.png", "-o", "out", *FAST, "--json")
+    cli(*call)
+    write_depth("many/03.png", DepthMap.from_array(depth_values() + 1, unit="mm"))
+    Path("out/05.png").unlink()
+    Path("out/07.png").write_bytes(b"cut off")
+    before = contents("out")["03.png"]
+    assert finished(cli(*call)) == 3
+    after = contents("out")
+    assert after["03.png"] != before
+    assert set(after) == {f"{index:02d}.png" for index in range(COUNT)}
+
+
+def test_a_failure_is_tried_again(cli: Cli, many: Path) -> None:
+    call = ("upsample", "many", "guide.png", "-o", "out", *FAST, "--json")
+    good = Path("many/04.png").read_bytes()
+    Path("many/04.png").write_bytes(good[:50])
+    assert cli(*call).code == 1
+    again = cli(*call)
+    assert (again.code, finished(again)) == (1, 1)
+    Path("many/04.png").write_bytes(good)
+    assert (cli(*call).code, len(contents("out"))) == (0, COUNT)
+
+
+def test_a_journal_that_was_cut_off_costs_one_result(cli: Cli, many: Path) -> None:
+    call = ("upsample", "many", "guide.png", "-o", "out", *FAST, "--json")
+    cli(*call)
+    journal = Path("out") / NAME
+    journal.write_bytes(journal.read_bytes()[:-40])
+    assert finished(cli(*call)) == 1
+    assert finished(cli(*call)) == 0
+
+
+def test_leftovers_of_dead_processes_are_removed(cli: Cli, many: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    Path("out").mkdir()
+    stale, other = Path(f"out/.03.{dead.pid}-0123abcd.png"), Path(f"out/.theirs.{dead.pid}-0123abcd.png")
+    running = Path(f"out/.04.{os.getpid()}-0123abcd.png")
+    for path in (stale, other, running):
+        path.touch()
+    cli("upsample", "many", "guide.png", "-o", "out", *FAST)
+    assert [path.exists() for path in (stale, other, running)] == [False, True, True]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_batch_killed_at_random_moments_ends_like_one_that_was_not(cli: Cli, many: Path) -> None:
+    """Each run is killed a little later after its first results than the one before."""
+    method = ("--method", "nlh-l2", "--set", "iterations=60", "--set", "coarse_iterations=20")
+    extras = ("--preview", "look", "--cloud", "clouds")
+    assert cli("upsample", "many", "guide.png", "-o", "whole", *method).code == 0
+    call = ("upsample", "many", "guide.png", "-o", "out", *method, *extras)
+    pauses = np.random.default_rng(7).uniform(0.0, 0.25, 3)
+    for pause in pauses:
+        _killed(call, float(pause))
+    done = len([name for name in contents("out") if not name.startswith(".")])
+    assert 0 < done < COUNT
+    last = cli(*call, "--json")
+    assert last.code == 0, last.err
+    assert 0 < finished(last) < COUNT
+    assert contents("out") == contents("whole")
+    assert len(contents("look")) == len(contents("clouds")) == COUNT
+
+
+def _killed(call: tuple[str, ...], pause: float) -> None:
+    """SIGKILL `pause` seconds after a new result has appeared."""
+    before = set(os.listdir("out")) if Path("out").is_dir() else set()
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *call], env=environment, stderr=subprocess.DEVNULL
+    )
+    limit = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < limit:
+        if Path("out").is_dir() and any(not name.startswith(".") for name in set(os.listdir("out")) - before):
+            break
+        time.sleep(0.005)
+    time.sleep(pause)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def test_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([10.0, 16.0, 16.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    clock = Clock(5)
+    clock.tick()
+    clock.tick()
+    assert clock.left() == pytest.approx(9.0)
+    assert str(clock) == "2 of 5, 0:00:09 left"

@@ -1,0 +1,210 @@
+"""Recordings as people have them: told by their content, paired, with unit, camera and confidence."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import recording_files as layouts
+from primaldepth.core.errors import FileFormatError, MissingDependencyError
+from primaldepth.io import read_depth
+from primaldepth.io.sequences import Pinhole, is_recording, read_recording
+from primaldepth.io.sequences.base import nearest_in_time, numbered
+from primaldepth.io.sequences.video import Video, with_depths
+
+CAMERA = Pinhole(30.0, 30.0, 16.0, 12.0, 32, 24)
+
+
+def metres(content, unit):
+    if isinstance(content.depth, Path):
+        return read_depth(content.depth, unit=unit).values
+    return content.depth
+
+
+def check_depths(recording):
+    assert len(recording) == layouts.COUNT
+    assert len({shot.name for shot in recording}) == layouts.COUNT
+    for index, shot in enumerate(recording):
+        np.testing.assert_allclose(metres(shot.read(), recording.unit), layouts.depth_of(index), rtol=1e-6)
+
+
+def test_tum_pairs_by_time_and_says_what_is_left_out(tmp_path):
+    layouts.write_tum(tmp_path)
+    recording = read_recording(tmp_path)
+    assert (recording.layout, recording.unit) == ("TUM RGB-D", "5000")
+    check_depths(recording)
+    assert [shot.files[1].name for shot in recording] == [f"{100.005 + i / 30:.6f}.png" for i in range(3)]
+    assert recording.notes == ["1 of 4 depth maps have no image within 0.02 s"]
+
+
+def test_stray_scanner_brings_confidence_and_camera(tmp_path):
+    layouts.write_stray_scanner(tmp_path)
+    recording = read_recording(tmp_path)
+    assert (recording.layout, recording.unit) == ("StrayScanner", "mm")
+    check_depths(recording)
+    content = recording.shots[1].read()
+    assert content.confidence == tmp_path / "confidence" / "000001.png"
+    assert content.guide == tmp_path / "rgb" / "000001.jpg"
+    assert content.camera == CAMERA
+
+
+@pytest.mark.parametrize("inside", ["", "EXR_RGBD"])
+def test_record3d_scales_the_camera_to_the_image(tmp_path, inside):
+    layouts.write_record3d(tmp_path / inside)
+    recording = read_recording(tmp_path)
+    assert (recording.layout, recording.unit) == ("Record3D", "m")
+    check_depths(recording)
+    assert recording.shots[2].read().camera == CAMERA
+
+
+def test_record3d_prefers_the_camera_of_each_frame(tmp_path):
+    layouts.write_record3d(tmp_path)
+    (tmp_path / "metadata.json").write_text(
+        '{"w": 32, "h": 24, "perFrameIntrinsicCoeffs": [[30, 30, 15.5, 11.5], [40, 41, 15.5, 11.5]]}'
+    )
+    cameras = [shot.read().camera for shot in read_recording(tmp_path)]
+    assert cameras[:2] == [CAMERA, CAMERA._replace(fx=40.0, fy=41.0)]
+    assert cameras[2] is None
+
+
+@pytest.mark.parametrize("ros", [1, 2])
+def test_bags_choose_registered_depth_and_the_colour_s_camera(tmp_path, ros):
+    pytest.importorskip("rosbags")
+    place = tmp_path / ("a.bag" if ros == 1 else "a")
+    layouts.write_bag(place, ros=ros)
+    recording = read_recording(place)
+    assert (recording.layout, recording.unit) == ("ROS bag", None)
+    assert recording.notes == [
+        "depth from /camera/aligned_depth_to_color/image_raw, images from /camera/color/image_raw"
+    ]
+    check_depths(recording)
+    content = recording.shots[2].read()
+    np.testing.assert_array_equal(content.guide, layouts.image_of(2))
+    assert content.camera == CAMERA
+
+
+def test_a_bag_without_depth_lists_its_topics(tmp_path, monkeypatch):
+    pytest.importorskip("rosbags")
+    layouts.write_bag(tmp_path / "a")
+    monkeypatch.setattr("primaldepth.io.sequences.rosbag.is_depth", lambda message: False)
+    with pytest.raises(
+        FileFormatError, match=r"needs a topic of depth.*found /camera/aligned_depth.*\(Image\)"
+    ):
+        read_recording(tmp_path / "a")
+
+
+def test_frames_of_a_video_in_any_order(tmp_path):
+    pytest.importorskip("av")
+    layouts.write_film(tmp_path / "film.mp4")
+    video = Video(tmp_path / "film.mp4")
+    for index in (0, 2, 1):
+        difference = video.frame(index).astype(float) - layouts.image_of(index)
+        assert abs(difference.mean()) < 2.0
+    with pytest.raises(FileFormatError, match="ends after 3 frames, but frame 4 is needed"):
+        video.frame(3)
+
+
+def test_stray_scanner_with_a_film(tmp_path):
+    pytest.importorskip("av")
+    layouts.write_stray_scanner(tmp_path, film=True)
+    content = read_recording(tmp_path).shots[1].read()
+    assert isinstance(content.guide, np.ndarray)
+    assert content.guide.shape == (24, 32, 3)
+    assert content.camera == CAMERA
+
+
+def test_text_is_no_video(tmp_path):
+    pytest.importorskip("av")
+    (tmp_path / "film.mp4").write_text("not a film")
+    with pytest.raises(FileFormatError, match="not a readable video"):
+        Video(tmp_path / "film.mp4").frame(0)
+
+
+def without(monkeypatch, name):
+    """As if the package were not installed."""
+    real = importlib.import_module
+
+    def imported(module, *args):
+        if module.split(".")[0] == name:
+            raise ImportError(module)
+        return real(module, *args)
+
+    monkeypatch.setattr("primaldepth.io.sequences.base.import_module", imported)
+
+
+def test_a_video_without_its_package_says_what_to_install(tmp_path, monkeypatch):
+    without(monkeypatch, "av")
+    recording = with_depths([tmp_path / "a.png"], tmp_path / "film.mp4", [None])
+    with pytest.raises(
+        MissingDependencyError, match=r"film.mp4: .* 'av'; run: pip install 'primaldepth\[video\]'"
+    ):
+        recording.shots[0].read()
+
+
+def test_a_bag_without_its_package_says_what_to_install(tmp_path, monkeypatch):
+    without(monkeypatch, "rosbags")
+    (tmp_path / "a.bag").write_bytes(b"#ROSBAG V2.0\n")
+    with pytest.raises(MissingDependencyError, match=r"'rosbags'; run: pip install 'primaldepth\[bags\]'"):
+        read_recording(tmp_path / "a.bag")
+
+
+def test_what_is_no_recording_is_listed(tmp_path):
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "photos").mkdir()
+    assert not is_recording(tmp_path)
+    with pytest.raises(FileFormatError, match=r"found notes.txt, photos/; expected depth.txt and rgb.txt"):
+        read_recording(tmp_path)
+    with pytest.raises(FileFormatError, match="found nothing there"):
+        read_recording(tmp_path / "gone")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("rgb.txt", "soon rgb/1.png", "line 1 is not 'timestamp file'"),
+        ("rgb.txt", "# nothing", "lists no file"),
+        ("rgb.txt", "5.0 rgb/1.png", "none within 0.02 s"),
+    ],
+)
+def test_damaged_lists_are_told(tmp_path, name, text, message):
+    layouts.write_tum(tmp_path)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(FileFormatError, match=message):
+        read_recording(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"K": [1, 2], "w": 32}', '{"K": 3}'])
+def test_damaged_metadata_is_told(tmp_path, text):
+    layouts.write_record3d(tmp_path)
+    (tmp_path / "metadata.json").write_text(text)
+    with pytest.raises(FileFormatError, match="metadata"):
+        read_recording(tmp_path).shots[0].read()
+
+
+@pytest.mark.parametrize("text", ["1 2 3", "a b c d e f g h i"])
+def test_a_damaged_camera_matrix_is_told(tmp_path, text):
+    layouts.write_stray_scanner(tmp_path)
+    (tmp_path / "camera_matrix.csv").write_text(text)
+    with pytest.raises(FileFormatError, match=r"camera_matrix\.csv"):
+        read_recording(tmp_path)
+
+
+def test_a_scan_without_images_says_what_is_there(tmp_path):
+    layouts.write_stray_scanner(tmp_path)
+    for path in (tmp_path / "rgb").iterdir():
+        path.unlink()
+    with pytest.raises(FileFormatError, match=r"neither rgb.mp4 nor images in rgb/; found camera_matrix.csv"):
+        read_recording(tmp_path)
+
+
+def test_numbers_are_sorted_as_numbers(tmp_path):
+    for name in ("10.png", "2.png", "1.txt", "0.png"):
+        (tmp_path / name).touch()
+    assert [path.name for path in numbered(tmp_path, ".png")] == ["0.png", "2.png", "10.png"]
+
+
+def test_nearest_in_time():
+    assert nearest_in_time([0.0, 0.95, 1.42, 5.0], [0.01, 1.0, 1.5], 0.1) == [0, 1, 2, None]
+    assert nearest_in_time([1.0], [1.0], 0.1) == [0]
+    assert nearest_in_time([1.0, 2.0], [1.96], 0.1) == [None, 0]

@@ -1,0 +1,143 @@
+"""Tiny recordings in the layouts people have: 3 shots of 8x6 depth and a 32x24 image."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from primaldepth.io import DepthMap, write_depth
+
+COUNT = 3
+LOW, HIGH = (6, 8), (24, 32)
+
+
+def depth_of(shot: int) -> np.ndarray:
+    """(6, 8) metres, whole millimetres."""
+    return np.random.default_rng(shot).integers(1000, 1100, LOW) / 1000.0 + shot
+
+
+def image_of(shot: int) -> np.ndarray:
+    """(24, 32, 3): smooth, so that a video keeps it."""
+    ramp = np.linspace(40, 200, HIGH[1])[None, :, None] + np.linspace(0, 30, HIGH[0])[:, None, None]
+    return np.broadcast_to(ramp + 5 * shot, (*HIGH, 3)).astype(np.uint8)
+
+
+def save_image(path: Path, shot: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(image_of(shot)).save(path)
+
+
+def save_depth(path: Path, shot: int, unit: str = "mm") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_depth(path, DepthMap.from_array(depth_of(shot), unit=unit))  # type: ignore[arg-type]
+
+
+def write_tum(root: Path) -> None:
+    """Images 5 ms after the depth; the last depth map has none."""
+    depths, images = ["# timestamp filename"], ["# timestamp filename"]
+    for shot in range(COUNT):
+        time = 100.0 + shot / 30
+        save_depth(root / "depth" / f"{time:.6f}.png", shot, "5000")
+        save_image(root / "rgb" / f"{time + 0.005:.6f}.png", shot)
+        depths.append(f"{time:.6f} depth/{time:.6f}.png")
+        images.append(f"{time + 0.005:.6f} rgb/{time + 0.005:.6f}.png")
+    save_depth(root / "depth" / "200.png", 0, "5000")
+    depths.append("200.000000 depth/200.png")
+    (root / "depth.txt").write_text("\n".join(depths))
+    (root / "rgb.txt").write_text("\n".join(images))
+
+
+def write_stray_scanner(root: Path, *, film: bool = False) -> None:
+    for shot in range(COUNT):
+        save_depth(root / "depth" / f"{shot:06d}.png", shot)
+        trust = root / "confidence" / f"{shot:06d}.png"
+        trust.parent.mkdir(exist_ok=True)
+        Image.fromarray(np.full(LOW, 2, np.uint8)).save(trust)
+        if not film:
+            save_image(root / "rgb" / f"{shot:06d}.jpg", shot)
+    if film:
+        write_film(root / "rgb.mp4")
+    (root / "camera_matrix.csv").write_text("30.0, 0.0, 15.5\n0.0, 30.0, 11.5\n0.0, 0.0, 1.0\n")
+
+
+def write_record3d(root: Path) -> None:
+    for shot in range(COUNT):
+        save_depth(root / "depth" / f"{shot}.exr", shot, "m")
+        save_image(root / "rgb" / f"{shot}.jpg", shot)
+    values = {"w": 64, "h": 48, "fps": 30, "K": [60.0, 0.0, 0.0, 0.0, 60.0, 0.0, 31.5, 23.5, 1.0]}
+    (root / "metadata.json").write_text(json.dumps(values))
+
+
+def write_film(path: Path) -> None:
+    """Needs the package av."""
+    import av
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=30)
+        stream.width, stream.height, stream.pix_fmt = HIGH[1], HIGH[0], "yuv420p"
+        stream.bit_rate = 4_000_000
+        for shot in range(COUNT):
+            for packet in stream.encode(av.VideoFrame.from_ndarray(image_of(shot), format="rgb24")):
+                container.mux(packet)
+        for packet in stream.encode():
+            container.mux(packet)
+
+
+def _image_message(types, header, pixels: np.ndarray, encoding: str):
+    data = np.ascontiguousarray(pixels).view(np.uint8).ravel()
+    step = data.size // pixels.shape[0]
+    Message = types.types["sensor_msgs/msg/Image"]
+    return Message(header, pixels.shape[0], pixels.shape[1], encoding, 0, step, data)
+
+
+def write_bag(root: Path, *, ros: int = 2) -> None:
+    """Depth in mm on an aligned and on a raw topic, colour as bgr8 10 ms later, its camera; needs rosbags."""
+    from rosbags.rosbag1 import Writer as Writer1
+    from rosbags.rosbag2 import Writer as Writer2
+    from rosbags.typesys import Stores, get_typestore
+
+    types = get_typestore(Stores.ROS1_NOETIC if ros == 1 else Stores.ROS2_HUMBLE)
+    Time, Header = types.types["builtin_interfaces/msg/Time"], types.types["std_msgs/msg/Header"]
+    writer = Writer1(root) if ros == 1 else Writer2(root, version=9)
+    pack = types.serialize_ros1 if ros == 1 else types.serialize_cdr
+    with writer:
+        topics = {
+            name: writer.add_connection(name, f"sensor_msgs/msg/{kind}", typestore=types)
+            for name, kind in (
+                ("/camera/aligned_depth_to_color/image_raw", "Image"),
+                ("/camera/depth/image_raw", "Image"),
+                ("/camera/color/image_raw", "Image"),
+                ("/camera/color/camera_info", "CameraInfo"),
+            )
+        }
+
+        def write(name: str, time: int, message) -> None:
+            writer.write(topics[name], time, pack(message, message.__msgtype__))
+
+        for shot in range(COUNT):
+            time = 1_000_000_000 + shot * 100_000_000
+            seq = (shot,) if ros == 1 else ()
+            header = Header(*seq, Time(1, 0), "camera")
+            stored = np.rint(depth_of(shot) * 1000).astype("<u2")
+            write(
+                "/camera/aligned_depth_to_color/image_raw",
+                time,
+                _image_message(types, header, stored, "16UC1"),
+            )
+            write("/camera/depth/image_raw", time, _image_message(types, header, stored + 500, "16UC1"))
+            later = time + 10_000_000
+            write(
+                "/camera/color/image_raw",
+                later,
+                _image_message(types, header, image_of(shot)[..., ::-1], "bgr8"),
+            )
+            write("/camera/color/camera_info", later, _camera_message(types, header))
+
+
+def _camera_message(types, header):
+    Info, Region = types.types["sensor_msgs/msg/CameraInfo"], types.types["sensor_msgs/msg/RegionOfInterest"]
+    K = np.array([30.0, 0, 15.5, 0, 30.0, 11.5, 0, 0, 1.0])
+    region = Region(0, 0, 0, 0, False)
+    return Info(header, *HIGH, "plumb_bob", np.zeros(5), K, np.eye(3).ravel(), np.zeros(12), 0, 0, region)
