@@ -33,14 +33,13 @@ def summary(
         "noise_sigma": sigma,
         "noise_unit": "px" if inputs.kind == "disparity" else "m",
         "noise_source": noise,
-        **_residual(inputs, prediction),
         "measured_fraction": float(prediction.measured.float().mean()),
         "empty_fraction": 1.0 - float(result.valid.mean()),
         "info": {key: _plain(value) for key, value in prediction.info.items()},
     }
 
 
-def _residual(inputs: Inputs, prediction: Prediction) -> dict[str, float | None]:
+def residual(inputs: Inputs, prediction: Prediction) -> dict[str, float | None]:
     """RMS of the result, reduced to the samples' grid, less the samples: in their unit and in sigmas."""
     frame = inputs.frame
     errors = sensor_errors(prediction.depth.to(frame.depth), frame)

@@ -20,7 +20,7 @@ from primaldepth.cli.clock import Clock
 from primaldepth.cli.journal import Journal, remove_leftovers
 from primaldepth.cli.loading import read_job
 from primaldepth.cli.output import fail, note, progress_bar, show_json
-from primaldepth.cli.summary import sentence, summary
+from primaldepth.cli.summary import residual, sentence, summary
 from primaldepth.cli.writing import (
     check_fits,
     check_metric,
@@ -220,7 +220,8 @@ def _run_one(job: Job, request: Request, method: Method) -> dict[str, Any]:
     start = time.perf_counter()
     prediction = _predict(method, inputs, request.device)
     seconds = time.perf_counter() - start
-    return _write(job, inputs, prediction, request) | {"seconds": round(seconds, 3)}
+    departure = residual(inputs, prediction)  # before the result is made, which takes memory too
+    return _write(job, inputs, prediction, request) | departure | {"seconds": round(seconds, 3)}
 
 
 def _predict(method: Method, inputs: Inputs, device: torch.device) -> Prediction:
