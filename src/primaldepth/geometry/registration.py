@@ -132,7 +132,7 @@ def register(
         max_slope: as in `project_samples`.
     """
     if cell is None:
-        cell = max(1, round(min(magnification(rig))))
+        cell = max(1, round(min(magnification(rig).typical)))
     if cell < 1 or cell > min(rig.target.height, rig.target.width):
         raise InputError(
             f"cell: {cell} pixels, expected 1 to the guide's {min(rig.target.height, rig.target.width)}"

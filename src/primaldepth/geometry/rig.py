@@ -109,22 +109,29 @@ def _places(size: int, like: Tensor, ends: bool) -> Tensor:
     return torch.cat([centres.new_zeros(1), centres, centres.new_full((1,), float(size))])
 
 
+@dataclass(frozen=True, slots=True)
+class Magnification:
+    """(columns, rows) of the target that a pixel of the source covers, on things far away."""
+
+    typical: tuple[float, float]
+    largest: tuple[float, float]
+
+
 @lru_cache(maxsize=64)
-def magnification(rig: Rig) -> tuple[float, float]:
-    """(columns, rows) of the target that a pixel of the source covers, at most, on things far away."""
+def magnification(rig: Rig) -> Magnification:
+    """The ratio of the focal lengths, or where a lens distorts what all pixels in both images say."""
     source, target = rig.source, rig.target
+    plain = target.fx / source.fx, target.fy / source.fy
     if source.distortion is None and target.distortion is None:
-        return target.fx / source.fx, target.fy / source.fy
-    places = target.project(source.rays(ends=True) @ np.asarray(rig.rotation).T)
-    size = np.array([target.width, target.height])
-    places[~((places >= 0) & (places <= size)).all(-1)] = np.nan
-    corners = np.stack([places[i : i - 1 or None, j : j - 1 or None] for i in (0, 1) for j in (0, 1)])
+        return Magnification(plain, plain)
+    places = target.project(source.rays() @ np.asarray(rig.rotation).T)
+    places[~((places >= 0) & (places <= [target.width, target.height])).all(-1)] = np.nan
+    corners = np.stack([places[:-1, :-1], places[:-1, 1:], places[1:, :-1], places[1:, 1:]])
     spans = np.ptp(corners, axis=0)
     spans = spans[np.isfinite(spans).all(-1)]
     if len(spans) == 0:
-        return target.fx / source.fx, target.fy / source.fy
-    columns, rows = spans.max(axis=0).tolist()
-    return columns, rows
+        return Magnification(plain, plain)
+    return Magnification(as_tuples(np.median(spans, axis=0)), as_tuples(spans.max(axis=0)))
 
 
 def z_of(depth: Tensor, camera: Intrinsics, kind: MetricKind) -> Tensor:

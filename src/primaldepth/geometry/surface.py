@@ -16,6 +16,7 @@ from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.geometry.rig import MetricKind, Rig, Tensors, axes, magnification, to_pixels, z_of
 
 _OVERLAP = 1e-3  # of a triangle's legs, so that no pixel falls between two neighbours
+_FRONT_OVERLAP = 0.1  # wider, for a front lies at another depth than the surface it continues
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,10 +44,10 @@ def draw_layers(
     for corners in _triples(grid):
         known = corners[0].known & corners[1].known & corners[2].known
         joined = _joined(*corners, max_slope)
-        _draw(_triangles(*corners, known & joined, rig), layers.surface, rig, stretch)
+        _draw(_triangles(*corners, known & joined, rig), layers.surface, rig, stretch, _OVERLAP)
         front = torch.stack([each.near for each in corners]).amax(0)
         a, b, c = (replace(each, q=front) for each in corners)
-        _draw(_triangles(a, b, c, known & ~joined, rig), layers.front, rig, stretch)
+        _draw(_triangles(a, b, c, known & ~joined, rig), layers.front, rig, stretch, _FRONT_OVERLAP)
     return layers
 
 
@@ -168,20 +169,25 @@ def _flat(values: Tensor) -> Tensor:
     return values.flatten(1)[..., None]
 
 
-def _draw(triangles: _Triangles, buffer: Tensor, rig: Rig, stretch: float) -> None:
+def _draw(triangles: _Triangles, buffer: Tensor, rig: Rig, stretch: float, overlap: float) -> None:
     """Lower the buffer to z wherever a triangle covers a pixel's centre and is nearer."""
-    wide, high = magnification(rig)
+    wide, high = magnification(rig).largest
     margin = 0 if rig.target.distortion is None else 1  # the edges of a triangle are bent
     columns, rows = math.ceil(stretch * wide) + 1, math.ceil(stretch * high) + 1
     across = torch.arange(-margin, columns + margin, device=buffer.device)
     rays = None if rig.target.distortion is None else axes(rig.target, buffer)
     for row in range(-margin, rows + margin):
-        index, z = _cover(triangles, row, across, rays, rig)
+        index, z = _cover(triangles, row, across, rays, rig, overlap)
         buffer.view(len(buffer), -1).scatter_reduce_(1, index, z, "amin")
 
 
 def _cover(
-    triangles: _Triangles, row: int, across: Tensor, rays: tuple[Tensor, Tensor] | None, rig: Rig
+    triangles: _Triangles,
+    row: int,
+    across: Tensor,
+    rays: tuple[Tensor, Tensor] | None,
+    rig: Rig,
+    overlap: float,
 ) -> tuple[Tensor, Tensor]:
     """(flat index, z) of the pixels in one row of each bounding box; z is infinite outside the triangle."""
     camera, t, m = rig.target, rig.translation, triangles.plane
@@ -196,8 +202,7 @@ def _cover(
     back = rig.turn_back((ray[0] - q * t[0], ray[1] - q * t[1], 1.0 - q * t[2]))
     x, y = (back[k] / back[2] - triangles.corner[k] for k in (0, 1))
     u, v = (part[0] * x + part[1] * y for part in triangles.inverse)
-    inside = (u >= -_OVERLAP) & (v >= -_OVERLAP) & (u + v <= 1.0 + _OVERLAP) & (q > 0) & (back[2] > 0)
-    inside = inside & exists
+    inside = (u >= -overlap) & (v >= -overlap) & (u + v <= 1.0 + overlap) & (q > 0) & (back[2] > 0) & exists
     return torch.where(inside, index, 0).flatten(1), torch.where(inside, 1.0 / q, torch.inf).flatten(1)
 
 
