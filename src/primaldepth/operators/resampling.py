@@ -68,19 +68,23 @@ def _nearest_matrix(n_in: int, n_out: int) -> Array:
     return matrix
 
 
-@lru_cache(maxsize=64)
 def resampling_matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
-    """(n_out, n_in) weights of one axis; rows sum to one."""
+    """(n_out, n_in) weights of one axis, read-only; rows sum to one."""
+    weights = _matrix(kernel, n_in, n_out).view()
+    weights.flags.writeable = False
+    return weights
+
+
+@lru_cache(maxsize=64)
+def _matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
+    """What `Resample` holds itself, without a copy: for large frames it takes hundreds of megabytes."""
     if n_in < 1 or n_out < 1:
         raise ValueError(f"sizes must be positive, got {n_in} -> {n_out}")
     if kernel == "area":
-        matrix = _area_matrix(n_in, n_out)
-    elif kernel == "nearest":
-        matrix = _nearest_matrix(n_in, n_out)
-    else:
-        matrix = _kernel_matrix(kernel, n_in, n_out)
-    matrix.flags.writeable = False
-    return matrix
+        return _area_matrix(n_in, n_out)
+    if kernel == "nearest":
+        return _nearest_matrix(n_in, n_out)
+    return _kernel_matrix(kernel, n_in, n_out)
 
 
 class Resample(LinearOperator):
@@ -96,12 +100,12 @@ class Resample(LinearOperator):
         kernel: Kernel = "bicubic",
         channels: int = 1,
     ) -> None:
-        rows = resampling_matrix(kernel, in_size[0], out_size[0])
-        columns = resampling_matrix(kernel, in_size[1], out_size[1])
+        rows = _matrix(kernel, in_size[0], out_size[0])
+        columns = _matrix(kernel, in_size[1], out_size[1])
         self._set(rows, columns, channels)
 
     def _set(self, rows: Array, columns: Array, channels: int) -> None:
-        self.rows, self.columns = torch.tensor(rows), torch.tensor(columns)
+        self.rows, self.columns = torch.from_numpy(rows), torch.from_numpy(columns)
         self.in_shape = (channels, rows.shape[1], columns.shape[1])
         self.out_shape = (channels, rows.shape[0], columns.shape[0])
         self._cast: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor]] = {}
