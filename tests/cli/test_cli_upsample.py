@@ -173,6 +173,30 @@ def test_noise_of_a_sensor(cli: Cli, files: Path) -> None:
     assert report["noise_sigma"] == pytest.approx(651 / 110, rel=0.05)
 
 
+@pytest.mark.parametrize(
+    ("noise", "said"), [("auto", "(estimated)"), ("20", "noise 20 mm (given)"), ("kinect-v1", "(kinect-v1)")]
+)
+def test_the_line_says_what_was_assumed(cli: Cli, files: Path, noise: str, said: str) -> None:
+    outcome = cli("upsample", "depth.png", "guide.png", "-o", "o.png", "--noise", noise, *FAST, "--json")
+    assert said in outcome.lines[0]
+    assert "unit mm, kind z" in outcome.lines[0]
+    assert outcome.json["noise_source"] == noise
+
+
+def test_the_line_says_how_far_the_result_departs_from_the_samples(cli: Cli, files: Path) -> None:
+    """A guide of the samples' size and `nearest` keep every sample, a plane through noise does not."""
+    Image.fromarray(image((6, 8, 3))).save("same.png")
+    kept = cli("upsample", "depth.png", "same.png", "-o", "o.npy", "--method", "nearest", "--json").json
+    assert (kept["residual_rms"], kept["residual_sigmas"]) == (0.0, 0.0)
+    options = ("--method", "nlh-l2", "--noise", "50", "--set", "lam=1e-4", "--json")
+    outcome = cli("upsample", "depth.png", "same.png", "-o", "o.npy", *options)
+    report = outcome.json
+    wanted = np.sqrt(np.mean((np.load("o.npy") - depth_values()) ** 2))
+    assert report["residual_rms"] == pytest.approx(wanted, rel=1e-4)
+    assert report["residual_sigmas"] == pytest.approx(wanted / 0.05, rel=1e-4)
+    assert f"departs {1000 * wanted:.3g} mm RMS from the samples ({wanted / 0.05:.2g} sigma)" in outcome.err
+
+
 def test_confidence_changes_the_result(cli: Cli, files: Path) -> None:
     trust = np.full((6, 8), 255, np.uint8)
     trust[:, :4] = 3

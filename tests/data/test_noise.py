@@ -4,7 +4,10 @@ import pytest
 import torch
 
 from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Frame
 from primaldepth.data.noise import MIDDLEBURY_NOISE, estimate_sigma, local_mean, middlebury_sigma, noise_map
+from primaldepth.methods import create
+from primaldepth.operators.resampling import resample
 
 SIZE = (60, 80)
 
@@ -155,6 +158,22 @@ def test_noise_of_a_scene_is_found_at_every_level_and_for_every_model(level, pow
     ratio = noise_map("auto", depth, everywhere(depth)) / sigma
     assert 0.8 < float(ratio.median()) < 1.2
     assert float((ratio - 1).abs().median()) < 0.2
+
+
+@pytest.mark.parametrize("power", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("level", [0.0025, 0.016, 0.04])
+def test_a_result_is_as_good_with_estimated_noise_as_with_the_true_one(level, power):
+    truth = room()
+    low = resample(truth, (48, 64))
+    sigma = level * float(truth.max() - truth.min()) * (low / low.median()) ** power
+    depth = (low + sigma * normal(*low.shape)).clamp_min(0.05)
+    guide = (0.1 + 0.2 * truth) * (1 + 0.02 * normal(*truth.shape, seed=5))
+    method = create("nlh-l2", {"iterations": 60, "coarse_iterations": 40})
+    error = [
+        float((method(Frame(depth, everywhere(depth), guide.clamp(0, 1), None, each)).depth - truth).std())
+        for each in (sigma, noise_map("auto", depth, everywhere(depth)))
+    ]
+    assert error[1] < 1.05 * error[0]
 
 
 @pytest.mark.parametrize("sigma", [0.0001, 0.0003, 0.001, 0.004])

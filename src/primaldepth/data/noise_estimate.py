@@ -4,7 +4,7 @@ import math
 
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool2d
+from torch.nn.functional import avg_pool2d, pad
 
 POWERS = (-1.0, 0.0, 1.0, 2.0)  # disparities; constant; relative; triangulation
 _FREEDOM = 6  # nine samples less the three numbers of a plane
@@ -13,15 +13,15 @@ _BINS = 300
 _MAX_WINDOWS = 2**14
 _MIN_WINDOWS = 16  # fewer cannot tell a floor from an edge
 _ROUNDING = 1e-7  # of the depth: what float32 can resolve
+_BLOCK = 2**18  # pixels
 _STRAY = 1e-6  # density of residuals below the floor
 
 
 def local_mean(depth: Tensor, valid: Tensor, size: int = 5) -> Tensor:
     """Mean over the valid samples of a size x size window; 0 where there is none."""
     mask = valid.to(depth.dtype)
-    pad = size // 2
-    total = avg_pool2d(torch.where(valid, depth, 0.0), size, 1, pad)
-    weight = avg_pool2d(mask, size, 1, pad)
+    total = avg_pool2d(torch.where(valid, depth, 0.0), size, 1, size // 2)
+    weight = avg_pool2d(mask, size, 1, size // 2)
     return torch.where(weight > 0, total / weight.clamp_min(1e-12), 0.0)
 
 
@@ -30,8 +30,8 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
 
     Every window of 3x3 valid samples gives the variance s^2 of its residuals from a plane. On a surface
     6 s^2 / sigma^2 is chi-squared with 6 degrees of freedom; on edges and curves it is that times a factor
-    >= 1, log-uniform. Both p and a maximise the likelihood of that mixture. d is the mean of a 5x5
-    window; residuals below the step of the stored numbers count as the step's own, step / sqrt 12.
+    >= 1, log-uniform. Both p and a maximise the likelihood of that mixture. d is a local
+    median; residuals below the step of the stored numbers count as the step's own, step / sqrt 12.
     """
     maps = [_of_image(depth[i : i + 1], valid[i : i + 1]) for i in range(depth.shape[0])]
     return torch.cat(maps)
@@ -46,8 +46,25 @@ def _of_image(depth: Tensor, valid: Tensor) -> Tensor:
     floor = torch.maximum(step**2 / 12.0, (_ROUNDING * middle) ** 2)
     scale, power = _fit(torch.maximum(variance, floor).log(), _relative(mean, middle).log())
     typical = max(math.exp(0.5 * scale), float(step) / 12**0.5)
-    near = _relative(local_mean(depth, valid), middle.to(depth))
-    return typical * near**power if variance.max() > floor else torch.full_like(depth, float(floor.sqrt()))
+    if power == 0.0:
+        return torch.full_like(depth, typical)
+    return typical * _relative(_surface(depth, valid), middle.to(depth)) ** power
+
+
+def _surface(depth: Tensor, valid: Tensor) -> Tensor:
+    """Median of 3x3 medians of the valid samples: far less noise, and no depth between two surfaces."""
+    once = _median(torch.where(valid, depth, torch.nan))
+    return torch.nan_to_num(_median(once), nan=0.0)
+
+
+def _median(image: Tensor) -> Tensor:
+    """3x3, (1, 1, h, w); NaN counts for nothing; some rows at a time, for it takes nine copies."""
+    padded = pad(image, (1, 1, 1, 1), value=torch.nan)
+    height, width = image.shape[2:]
+    rows = max(1, _BLOCK // width)
+    blocks = [padded[:, :, top : min(top + rows, height) + 2] for top in range(0, height, rows)]
+    parts = [block.unfold(2, 3, 1).unfold(3, 3, 1).flatten(4).nanmedian(dim=4).values for block in blocks]
+    return torch.cat(parts, dim=2)
 
 
 def _relative(depth: Tensor, middle: Tensor) -> Tensor:
