@@ -14,6 +14,7 @@ from primaldepth.geometry.distortion import Distortion
 
 PixelCentres = Literal["integer", "half"]
 SHIFT: dict[PixelCentres, float] = {"integer": 0.5, "half": 0.0}
+_BLOCK = 16384  # pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +142,16 @@ def _places(size: int, ends: bool) -> NDArray[np.float64]:
     return np.pad(centres, 1, constant_values=(0.0, size)) if ends else centres
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def _undistorted(camera: Intrinsics, lens: Distortion, ends: bool) -> NDArray[np.float64]:
-    """(H, W, 2), kept because every frame of a camera asks for the same."""
+    """(H, W, 2), kept because every frame of a camera asks for the same; in blocks that fit a cache."""
     x = torch.from_numpy((_places(camera.width, ends) - camera.cx) / camera.fx)
     y = torch.from_numpy((_places(camera.height, ends) - camera.cy) / camera.fy)
-    plane = x.expand(len(y), -1), y[:, None].expand(-1, len(x))
-    rays: NDArray[np.float64] = torch.stack(lens.undistort(*plane), dim=-1).numpy()
+    rays = np.empty((len(y), len(x), 2))
+    step = max(1, _BLOCK // len(x))
+    for start in range(0, len(y), step):
+        rows = y[start : start + step, None]
+        block = lens.undistort(x.expand(len(rows), -1), rows.expand(-1, len(x)))
+        rays[start : start + step] = torch.stack(block, dim=-1).numpy()
     rays.setflags(write=False)
     return rays
