@@ -1,7 +1,7 @@
 """Standard deviations of depth cameras people own, as functions of depth; all in metres.
 
 What a maker or a paper states for a surface that faces the camera, indoors. Dark, shiny or slanted
-surfaces are worse; `approximate` marks what nobody has published as a formula.
+surfaces are worse; `approximate` marks what was not checked against its source, or has none with a formula.
 """
 
 import math
@@ -19,7 +19,7 @@ class Device:
         sigma: standard deviation of z, both in metres.
         formula: the same in words.
         source: who measured or states it.
-        approximate: a fit by eye to published figures, or a round number.
+        approximate: not checked against the source, a fit by eye to its figures, or a round number.
     """
 
     sigma: Callable[[Tensor], Tensor]
@@ -71,6 +71,7 @@ DEVICES: dict[str, Device] = {
         kinect_v2,
         "(1.5 - 0.5 z + 0.3 z^2) mm",
         "Fankhauser et al.: Kinect v2 for mobile robot navigation, ICAR 2015, surface facing the camera",
+        approximate=True,
     ),
     "azure-kinect": Device(
         azure_kinect,
@@ -88,7 +89,7 @@ DEVICES: dict[str, Device] = {
         stereo(0.095, 848, 87.0), "1.9 mm z^2", f"{_INTEL_STEREO}; 95 mm, 87 degrees, 848 px", True
     ),
     "realsense-l515": Device(
-        realsense_l515, "0.9 mm + 1.6 mm z", "Intel, L515 data sheet: 2.5 mm in 1 m, 15.5 mm in 9 m"
+        realsense_l515, "0.9 mm + 1.6 mm z", "Intel, L515 data sheet: 2.5 mm in 1 m, 15.5 mm in 9 m", True
     ),
     "ipad-lidar": Device(
         one_percent, "z / 100", "about 1 cm within a few metres; smoothed by the device", True
