@@ -169,7 +169,7 @@ class Network:
         with torch.no_grad():
             for part in tiles(size, self._tile(frame)):
                 outer = part.grown(self.net.radius, size, self.net.stride)
-                found = self._run(inputs.window(outer, frame.guide, self.net.colours))
+                found = self._run(inputs.window(outer, frame.guide, self.net.settings.colours))
                 inner = part.inside(outer)
                 part.cut(depth)[:] = inputs.scaling.restore(inner.cut(found.depth))
                 if sigma is not None and found.sigma is not None:

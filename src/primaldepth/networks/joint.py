@@ -34,15 +34,14 @@ class NetworkSettings(Settings):
     iterations: int = Field(20, ge=0)
     model: str = "nlh-l2"
 
+    @property
+    def colours(self) -> int:
+        """Channels of the guide that the network is given."""
+        return 3 if self.backbone == "unet" else 1
 
-COLOURS = 3
+
 LARGEST_WEIGHT = 4.0  # |log| of the weights of the data term
 USUAL_SIGMA = 0.05  # what an untrained network says of its error
-
-
-def guide_channels(settings: NetworkSettings) -> int:
-    """Channels of the guide that a network reads."""
-    return COLOURS if settings.backbone == "unet" else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +97,13 @@ class DepthNet(nn.Module):
         pairs = len(half_window(settings.window))
         self.fcn: FCN | UNet
         if settings.backbone == "unet":
-            guide = self.colours if settings.input == "s" else 0
+            guide = settings.colours if settings.input == "s" else 0
             self.fcn = UNet(4 + guide, 3 + pairs, settings.widths, settings.blocks)
         else:
             self.fcn = FCN(3 if settings.input == "s" else 2, pairs, settings.layers, settings.maps)
         self.pdn: PrimalDualNet | None = None
         if settings.iterations:
             self.pdn = PrimalDualNet(settings.iterations, settings.window, settings.model)
-
-    @property
-    def colours(self) -> int:
-        """Channels of the guide that the network reads."""
-        return guide_channels(self.settings)
 
     @property
     def stride(self) -> int:

@@ -13,7 +13,6 @@ from primaldepth.data.patches import Patches, Scenes
 from primaldepth.data.sensors import sensor
 from primaldepth.data.sensors.base import Sensor
 from primaldepth.methods.network import NetworkInputs, Window
-from primaldepth.networks.joint import guide_channels
 from primaldepth.networks.normalisation import Scaling
 from primaldepth.training.recipe import DataRecipe, Mix, Recipe
 
@@ -55,7 +54,7 @@ def draw_batch(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tu
     mix, scale = _choice(recipe, place)
     camera = sensor(mix.sensor, scale=scale)
     kind: Literal["disparity", "z"] = "disparity" if camera.kind == "disparity" else "z"
-    colours = guide_channels(recipe.net)
+    colours = recipe.net.colours
     size = patch // scale * scale
     patches = scenes.draw(count, size, generator, recipe.data.variation, kind, colours)
     return observed(patches, camera, recipe.data, generator, mix.noise)

@@ -45,10 +45,15 @@ def get_loss(name: str) -> Loss:
     return LOSSES[name]
 
 
-def masked_mean(values: Tensor, valid: Tensor) -> Tensor:
-    """Mean over the images of each one's mean where it is valid; 0 for one that is valid nowhere."""
+def image_means(values: Tensor, valid: Tensor) -> Tensor:
+    """(B,) mean of each image where it is valid; 0 for one that is valid nowhere."""
     total = torch.where(valid, values, 0.0).flatten(1).sum(dim=1)
-    return (total / valid.expand_as(values).flatten(1).sum(dim=1).clamp_min(1)).mean()
+    return total / valid.expand_as(values).flatten(1).sum(dim=1).clamp_min(1)
+
+
+def masked_mean(values: Tensor, valid: Tensor) -> Tensor:
+    """Mean over the images of each one's mean where it is valid."""
+    return image_means(values, valid).mean()
 
 
 @register_loss("l2")
@@ -79,8 +84,7 @@ def charbonnier(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
 @register_loss("rmse")
 def rmse(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
     """Mean over the images of sqrt(mean of e^2 + 0.01^2): what is reported of each image."""
-    squares = torch.where(valid, error.square(), 0.0).flatten(1).sum(dim=1)
-    return (squares / valid.flatten(1).sum(dim=1).clamp_min(1) + 1e-4).sqrt().mean()
+    return (image_means(error.square(), valid) + 1e-4).sqrt().mean()
 
 
 @register_loss("edge-l2")

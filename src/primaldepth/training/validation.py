@@ -17,7 +17,6 @@ from primaldepth.data.sensors import sensor
 from primaldepth.evaluation.protocols import Protocol, get_protocol
 from primaldepth.methods.network import Network
 from primaldepth.networks import DepthNet
-from primaldepth.networks.joint import guide_channels
 from primaldepth.training.recipe import Recipe
 
 HELD_OUT = "held-out"
@@ -133,7 +132,7 @@ def _held_out_looks(scenes: Scenes, recipe: Recipe, scale: int, group: str) -> l
     """Whole scenes, degraded by the recipe's first sensor with fixed seeds."""
     camera = sensor(recipe.data.mixture[0].sensor, scale=scale)
     size = min(int(side) for side in scenes.depth.shape[1:]) // scale * scale
-    colours = guide_channels(recipe.net)
+    colours = recipe.net.colours
     still = Variation(recipe.data.far, recipe.data.near, 0.0, 0.0, 0.0, False)
     looks = []
     for index in range(len(scenes)):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.settings import Settings
-from primaldepth.data.degradations import reduced_size
+from primaldepth.data.degradations import fill_occlusions, reduced_size
 from primaldepth.io import Kind
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -108,6 +108,14 @@ def known(depth: Tensor, valid: Tensor | None, scale: int) -> Tensor:
 def blocks(image: Tensor, scale: int) -> Tensor:
     """(B, 1, h scale, w scale) -> (B, scale^2, h, w): the pixels below each coarse pixel."""
     return torch.nn.functional.pixel_unshuffle(image, scale)
+
+
+def filled_and_whole(depth: Tensor, valid: Tensor | None, scale: int) -> tuple[Tensor, Tensor]:
+    """Disparities with their holes filled from behind, and the samples that stand on known pixels alone."""
+    seen = known(depth, valid, scale)
+    filled = fill_occlusions(depth, seen)
+    filled = torch.where(torch.isfinite(filled), filled, 0.0)  # an image without any known pixel
+    return filled, blocks(seen.to(depth.dtype), scale).amin(dim=1, keepdim=True) > 0
 
 
 def reduce_surface(depth: Tensor, valid: Tensor, scale: int, gap: float) -> tuple[Tensor, Tensor]:

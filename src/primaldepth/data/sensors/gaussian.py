@@ -5,9 +5,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from primaldepth.data.degradations import fill_occlusions, reduced
+from primaldepth.data.degradations import reduced
 from primaldepth.data.draws import normal
-from primaldepth.data.sensors.base import NotNegative, Samples, Sensor, blocks, known
+from primaldepth.data.sensors.base import NotNegative, Samples, Sensor, filled_and_whole
 from primaldepth.io import Kind
 
 
@@ -32,10 +32,9 @@ class Gaussian(Sensor):
         gain: Tensor | None = None,
     ) -> Samples:
         """Samples of (B, 1, H, W) disparities; holes are filled from behind before the reduction."""
-        seen = known(depth, valid, self.scale)
-        filled = fill_occlusions(depth, seen)
-        low = reduced(torch.where(torch.isfinite(filled), filled, 0.0), self.scale)
+        filled, whole = filled_and_whole(depth, valid, self.scale)
+        low = reduced(filled, self.scale)
         samples = low + self.sigma * normal(low, generator, gain)
-        measured = (blocks(seen.to(depth.dtype), self.scale).amin(dim=1, keepdim=True) > 0) & (samples > 0)
+        measured = whole & (samples > 0)
         sigma = torch.full_like(samples, self.sigma)
         return Samples(torch.where(measured, samples, 0.0), measured, sigma if gain is None else sigma * gain)

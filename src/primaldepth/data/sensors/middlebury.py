@@ -5,9 +5,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from primaldepth.data.degradations import fill_occlusions, middlebury_noisy_v1
+from primaldepth.data.degradations import middlebury_noisy_v1
 from primaldepth.data.noise import MIDDLEBURY_NOISE, local_mean
-from primaldepth.data.sensors.base import NotNegative, Samples, Sensor, blocks, known
+from primaldepth.data.sensors.base import NotNegative, Samples, Sensor, filled_and_whole
 from primaldepth.io import Kind
 
 
@@ -33,11 +33,8 @@ class MiddleburyNoisy(Sensor):
         gain: Tensor | None = None,
     ) -> Samples:
         """Samples of (B, 1, H, W) disparities; holes are filled from behind before the reduction."""
-        seen = known(depth, valid, self.scale)
-        filled = fill_occlusions(depth, seen)
-        filled = torch.where(torch.isfinite(filled), filled, 0.0)  # an image without any known pixel
+        filled, whole = filled_and_whole(depth, valid, self.scale)
         samples = middlebury_noisy_v1(filled, self.scale, generator, noise=self.noise, gain=gain)
-        measured = blocks(seen.to(depth.dtype), self.scale).amin(dim=1, keepdim=True) > 0
-        measured = measured & (samples > 0)
+        measured = whole & (samples > 0)
         sigma = self.noise / local_mean(samples, measured).clamp_min(1.0)
         return Samples(torch.where(measured, samples, 0.0), measured, sigma if gain is None else sigma * gain)

@@ -70,7 +70,7 @@ def network_support(case: Case, pixel: Pixel, net: DepthNet) -> Support:
     here = Window(pixel[0], pixel[0] + 1, pixel[1], pixel[1] + 1)
     outer = here.grown(net.fcn.radius + window, size, net.stride)
     inner = (pixel[0] - outer.top, pixel[1] - outer.left)
-    maps = NetworkInputs.of(case.frame).window(outer, case.frame.guide, net.colours)
+    maps = NetworkInputs.of(case.frame).window(outer, case.frame.guide, net.settings.colours)
     with torch.no_grad():
         found = net.features(*maps)
         first, affinities = found.first, found.affinities
