@@ -1,5 +1,7 @@
 """One noisy scene with an edge that the guide knows, for the tests of single methods."""
 
+from dataclasses import replace
+
 import torch
 
 from primaldepth.core.frame import Frame
@@ -23,6 +25,21 @@ def with_hole(frame, side=10, corner=(2, 2)):
     valid[..., rows, columns] = False
     depth[..., rows, columns] = torch.nan
     return Frame(depth, valid, frame.guide, sigma=frame.sigma)
+
+
+def with_and_without_outlier(frame, value):
+    """Twice the frame with one sample of no confidence: once it is `value`, once what it was."""
+    confidence = torch.ones_like(frame.depth)
+    confidence[..., 1, 2] = 0.0
+    outlier = torch.where(confidence > 0, frame.depth, value)
+    return [replace(frame, depth=depth, confidence=confidence) for depth in (outlier, frame.depth)]
+
+
+def last_sample_only(frame):
+    """The frame with a single valid sample, in its last corner."""
+    valid = torch.zeros_like(frame.valid)
+    valid[..., -1, -1] = True
+    return replace(frame, valid=valid)
 
 
 def rmse(depth, truth):
