@@ -39,7 +39,7 @@ bench: $(READY)
 # One scale of the paper's table from nothing: render, train in two stages, evaluate. Needs a GPU to be quick.
 # make reproduce SCALE=8 TEXTURES=/path/to/images PRIMALDEPTH_DATA=/path/to/benchmarks
 SCALE ?= 8
-SCENES ?= 1500
+SCENES ?= 3000
 RUNS ?= runs
 NET := fcn-pdn-s-x$(SCALE)
 reproduce: $(READY)
