@@ -64,8 +64,7 @@ def weights(tmp_path, monkeypatch):
     for name, changes in (("fcn-s", {"iterations": 0}), ("fcn-pdn-s", {"iterations": 2})):
         net = small_net(input="s", **changes)
         save_model(folder / f"{name}-x4", net, card_of(net, name=name, scale=4))
-    for module in ("networks.zoo", "evaluation.cache", "methods.network", "evaluation.report.plan"):
-        monkeypatch.setattr(f"primaldepth.{module}.weights_folder", lambda: folder)
+    monkeypatch.setattr("primaldepth.networks.zoo.weights_folder", lambda: folder)
 
 
 def words(report):

@@ -62,7 +62,8 @@ def test_any_ratio(info, low, high):
     assert prediction.valid.all()
     assert prediction.measured.all()
     middle = float(frame.depth.mean())
-    assert (prediction.depth - middle).abs().max() < 3 * span(frame) + 1e-4
+    noise = 6 * float(frame.sigma.max()) if info.family == "network" else 0.0  # its unit, if nothing varies
+    assert (prediction.depth - middle).abs().max() < 3 * (span(frame) + noise) + 1e-4
 
 
 @every_method

@@ -77,6 +77,76 @@ def test_a_saved_network_is_a_method(net, frame, tmp_path):
     assert (method(frame).depth - Network("net", net)(frame).depth).abs().max() < 1e-5
 
 
-def test_names_without_weights_say_so():
+def test_names_without_weights_say_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("primaldepth.networks.zoo.weights_folder", lambda: tmp_path)
     with pytest.raises(InputError, match="no trained weights exist yet"):
         create("fcn-pdn-s")
+
+
+UNET = NetworkSettings(backbone="unet", widths=(8, 16, 24), blocks=(1, 0, 1), window=3, iterations=3)
+
+
+@pytest.fixture
+def unet():
+    return shaken(DepthNet(UNET)).eval()
+
+
+def shaken(net):
+    random = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for weight in net.parameters():
+            weight.add_(0.05 * torch.randn(weight.shape, generator=random))
+    return net
+
+
+def test_an_ensemble_does_not_care_how_the_camera_is_held(unet, frame):
+    method = Network("net", unet, ensemble=True)
+    turned = Frame(*(image.rot90(1, (2, 3)).flip(2) for image in (frame.depth, frame.valid, frame.guide)))
+    here, there = method(frame), method(turned)
+    alone = Network("net", unet)(frame).depth
+    back = there.depth.flip(2).rot90(-1, (2, 3))
+    inner = (..., slice(0, 56), slice(0, 80))  # the border is repeated to a multiple of the stride
+    assert (alone - here.depth).abs().max() > 1e-3
+    assert (back - here.depth)[inner].abs().mean() < 0.2 * (alone - here.depth)[inner].abs().mean()
+    assert here.sigma.shape == here.depth.shape
+
+
+def test_an_ensemble_of_a_frame_that_fits_the_stride_is_exact(unet):
+    random = torch.Generator().manual_seed(1)
+    frame = Frame(
+        1 + torch.rand((1, 1, 8, 12), generator=random),
+        torch.ones(1, 1, 8, 12, dtype=torch.bool),
+        torch.rand((1, 3, 32, 48), generator=random),
+    )
+    method = Network("net", unet, ensemble=True)
+    flipped = Frame(frame.depth.flip(3), frame.valid, frame.guide.flip(3))
+    assert (method(flipped).depth.flip(3) - method(frame).depth).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_tiles_of_a_network_on_several_scales(unet, frame, ensemble):
+    whole, tiled = (Network("net", unet, tile=tile, ensemble=ensemble)(frame) for tile in (None, 24))
+    assert (tiled.depth - whole.depth).abs().max() < 1e-5
+    assert (tiled.sigma - whole.sigma).abs().max() < 1e-5
+
+
+def test_the_number_of_iterations_can_be_changed(net, frame, tmp_path):
+    card = ModelCard(name="mine", scale=None, settings=SMALL, created="2026-01-01T00:00:00Z")
+    with torch.no_grad():
+        net.pdn.log_coefficients.add_(torch.linspace(-1, 1, 3)[:, None])
+    save_model(tmp_path / "mine", net, card)
+    name = str(tmp_path / "mine.safetensors")
+    same, more = (create(name, {"iterations": n}) for n in (3, 5))
+    assert (same(frame).depth - create(name)(frame).depth).abs().max() < 1e-6
+    learned, found = net.pdn.coefficients.log(), more.net.pdn.coefficients.log()
+    assert torch.allclose(found[::2], learned, atol=1e-6)
+    assert torch.allclose(found[1::2], (learned[1:] + learned[:-1]) / 2, atol=1e-6)
+    assert not more(frame).depth.equal(same(frame).depth)
+
+
+def test_iterations_of_a_network_without_a_solver(frame, tmp_path):
+    bare = SMALL.model_copy(update={"iterations": 0})
+    card = ModelCard(name="mine", scale=None, settings=bare, created="2026-01-01T00:00:00Z")
+    save_model(tmp_path / "mine", DepthNet(bare), card)
+    with pytest.raises(InputError, match="iterations: the network has no primal-dual part"):
+        create(str(tmp_path / "mine.safetensors"), {"iterations": 5})

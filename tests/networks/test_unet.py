@@ -6,7 +6,7 @@ import torch
 from primaldepth.networks import DepthNet, NetworkSettings
 from primaldepth.networks.unet import UNet
 
-SMALL = {"backbone": "unet", "widths": (4, 6, 8), "blocks": (1, 0, 1), "window": 3, "iterations": 2}
+SMALL = {"backbone": "unet", "widths": (8, 16, 24), "blocks": (1, 0, 1), "window": 3, "iterations": 2}
 
 
 def shaken(net, seed=0):

@@ -11,6 +11,7 @@ from small_nets import card_of, images, small_net
 from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.networks import from_pretrained, load, save_model, zoo
 from primaldepth.networks.card import read_card
+from primaldepth.networks.zoo import SHIPPED
 
 
 @pytest.fixture
@@ -273,6 +274,24 @@ def test_an_impossible_device(shipped):
         load("fcn-s", 8, device="nowhere")
 
 
-def test_every_shipped_file_can_be_read():
-    for path in sorted(zoo.weights_folder().glob("*.safetensors")):
-        from_pretrained(path)
+def test_a_network_with_one_set_of_weights_needs_no_scale(shipped):
+    net = small_net(input="s")
+    save_model(shipped / "fcn-pdn-tof-x5", net, card_of(net, name="fcn-pdn-tof"))
+    first, second = load("fcn-pdn-tof"), load("fcn-pdn-tof", 8)
+    assert first.fcn.head.weight.equal(second.fcn.head.weight)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_shipped_network_can_be_loaded(name):
+    assert list(SHIPPED[name].present) == list(SHIPPED[name].files)
+    for scale, path in SHIPPED[name].present.items():
+        card = read_card(path.with_suffix(".json"))
+        assert card.name == SHIPPED[name].weights
+        assert card.scale == scale
+        assert card.commit
+        assert card.scores
+        assert load(name, scale).settings.input == ("s" if SHIPPED[name].uses_guide else "d")
+
+
+def test_the_weights_are_small():
+    assert sum(path.stat().st_size for path in zoo.weights_folder().glob("fcn*.safetensors")) < 20e6

@@ -151,5 +151,5 @@ class TestMixture:
         assert float(holey.mean()) < float(whole.mean()) - 0.05
 
     def test_a_unet_sees_colours(self, scenes):
-        net = {"backbone": "unet", "widths": (4, 4), "blocks": (0, 0), "window": 3, "iterations": 1}
+        net = {"backbone": "unet", "widths": (8, 8), "blocks": (0, 0), "window": 3, "iterations": 1}
         assert draw_batch(scenes, recipe(net=net), 2, 16, (0, 0, 0)).maps[3].shape == (2, 3, 16, 16)

@@ -35,6 +35,7 @@ class Job:
     cloud: Path | None = None
     measured: Path | None = None
     mesh: Path | None = None
+    sigma: Path | None = None
     shot: Shot | None = None
     unit: Unit | None = None
 
@@ -54,6 +55,7 @@ class Job:
             ("--cloud", self.cloud),
             ("--measured", self.measured),
             ("--mesh", self.mesh),
+            ("--sigma", self.sigma),
         )
         return [(option, path) for option, path in pairs if path is not None]
 
@@ -70,6 +72,7 @@ class Targets:
     cloud: Path | None = None
     measured: Path | None = None
     mesh: Path | None = None
+    sigma: Path | None = None
 
 
 def list_jobs(targets: Targets) -> tuple[list[Job], bool]:
@@ -116,7 +119,8 @@ def _shots(t: Targets, recording: Recording) -> list[Job]:
 
 
 def _pair(t: Targets) -> Job:
-    return Job(Path(t.depth), Path(str(t.guide)), t.out, t.confidence, t.preview, t.cloud, t.measured, t.mesh)
+    places = (t.out, t.confidence, t.preview, t.cloud, t.measured, t.mesh, t.sigma)
+    return Job(Path(t.depth), Path(str(t.guide)), *places)
 
 
 def _batch(t: Targets) -> list[Job]:
@@ -149,6 +153,7 @@ def _job(
         t.cloud and t.cloud / f"{name}.ply",
         t.measured and t.measured / f"{name}.png",
         t.mesh and t.mesh / f"{name}.glb",
+        t.sigma and t.sigma / f"{name}.npy",
         shot,
         unit,
     )
@@ -160,7 +165,7 @@ def _trusts(t: Targets, count: int) -> Sequence[Path | None]:
 
 def _check_folders(t: Targets, count: int) -> None:
     folders = (("--out", t.out), ("--preview", t.preview), ("--cloud", t.cloud), ("--measured", t.measured))
-    for option, folder in (*folders, ("--mesh", t.mesh)):
+    for option, folder in (*folders, ("--mesh", t.mesh), ("--sigma", t.sigma)):
         if folder is not None:
             _check_folder(option, folder, count)
 

@@ -12,6 +12,7 @@ EXTENSIONS: dict[str, tuple[str, ...]] = {
     "--cloud": (".ply", ".glb"),
     "--measured": (".png",),
     "--mesh": (".glb", ".ply"),
+    "--sigma": (".npy", ".npz", ".exr", ".pfm", ".tif", ".tiff"),  # that hold fractions
 }
 
 

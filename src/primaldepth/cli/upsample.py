@@ -29,6 +29,7 @@ from primaldepth.cli.writing import (
     write_measured,
     write_mesh_file,
     write_preview_file,
+    write_sigma,
 )
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Method, Prediction
@@ -102,11 +103,23 @@ def upsample(
     mesh_jump: float = typer.Option(
         MAX_JUMP, "--mesh-jump", metavar="R", help="Cut the mesh where neighbours differ by more than R z."
     ),
+    sigma: Path | None = typer.Option(
+        None,
+        "--sigma",
+        metavar="FILE",
+        help="Standard deviation of the result (.npy, .exr, ...) by methods that know; a folder for a batch.",
+    ),
     holes: str = typer.Option(
         "fill", "--holes", metavar="fill|keep", help="keep: what was not measured stays a hole."
     ),
     tile: int | None = typer.Option(
         None, "--tile", metavar="PX", help="Run a network in tiles of this size: less memory, same result."
+    ),
+    ensemble: bool = typer.Option(
+        False, "--ensemble", help="Mean of a network's results on eight flips and rotations: better, slower."
+    ),
+    iterations: int | None = typer.Option(
+        None, "--iterations", metavar="N", help="Primal-dual iterations in place of the method's own number."
     ),
     option: list[str] = typer.Option(
         [], "--set", metavar="KEY=VALUE", help="Setting of the method; repeat for several."
@@ -123,7 +136,7 @@ def upsample(
     check_noise(noise)
     request = Request(
         method=method,
-        options=_options([*option, *([] if tile is None else [f"tile={tile}"])]),
+        options=_options(option) | _given(tile=tile, iterations=iterations, ensemble=ensemble or None),
         unit=cast("Unit | None", unit),
         kind=cast("Kind | None", kind),
         noise=noise,
@@ -132,8 +145,11 @@ def upsample(
         fill=holes == "fill",
         jump=check_jump(mesh_jump),
     )
-    create(method, request.options)  # a wrong name or option is told before any file is read
-    _run(Targets(depth, guide, out, confidence, preview, cloud, measured, mesh), request, as_json, overwrite)
+    made = create(method, request.options)  # a wrong name or option is told before any file is read
+    if sigma is not None and not getattr(made, "gives_sigma", False):
+        raise InputError(f"--sigma: method '{method}' does not say how far it may be off; leave it out")
+    targets = Targets(depth, guide, out, confidence, preview, cloud, measured, mesh, sigma)
+    _run(targets, request, as_json, overwrite)
 
 
 def _options(pairs: list[str]) -> dict[str, str]:
@@ -141,6 +157,10 @@ def _options(pairs: list[str]) -> dict[str, str]:
         if "=" not in pair:
             raise InputError(f"--set: '{pair}' is not KEY=VALUE")
     return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _given(**options: int | bool | None) -> dict[str, str]:
+    return {name: str(value) for name, value in options.items() if value is not None}
 
 
 def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool) -> None:
@@ -243,6 +263,8 @@ def _predict(method: Method, inputs: Inputs, device: torch.device) -> Prediction
 def _write(job: Job, inputs: Inputs, prediction: Prediction, request: Request) -> dict[str, Any]:
     result = result_for(job.out, prediction, inputs, fill=request.fill)
     write_values(job.out, result.values, result.valid, result.unit)
+    if job.sigma is not None:
+        write_sigma(job.sigma, prediction, inputs)
     if job.measured is not None:
         write_measured(job.measured, prediction)
     if job.preview is not None:

@@ -16,6 +16,7 @@ from primaldepth.geometry.backproject import point_cloud
 from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.geometry.meshing import depth_mesh
 from primaldepth.io import DepthMap, Unit, output_unit, write_bytes
+from primaldepth.io.depth import write_values
 from primaldepth.io.formats import png, writer_for
 from primaldepth.io.mesh import write_mesh
 from primaldepth.io.pointcloud import write_cloud
@@ -88,6 +89,13 @@ def write_measured(path: Path, prediction: Prediction) -> None:
     mask = _first_mask(prediction.measured)
     if png.CODEC.encode is not None:
         write_bytes(path, png.CODEC.encode(mask * np.uint8(255), mask))
+
+
+def write_sigma(path: Path, prediction: Prediction, inputs: Inputs) -> None:
+    """Standard deviation of the result in metres, or pixels of disparity."""
+    if prediction.sigma is not None:
+        values = prediction.sigma[0, 0].cpu().numpy()
+        write_values(path, values, np.isfinite(values) & (values > 0), result_unit(path, inputs))
 
 
 def write_preview_file(

@@ -18,7 +18,7 @@ from primaldepth.core.settings import Settings
 from primaldepth.evaluation.protocol import file_sha256
 from primaldepth.io import write_bytes
 from primaldepth.methods.network import ShippedNetwork
-from primaldepth.networks.zoo import SHIPPED, weights_folder
+from primaldepth.networks.zoo import SHIPPED
 
 Key = Mapping[str, Any]
 # no number depends on these: they only show or learn, and rendered scenes count by their content
@@ -77,8 +77,7 @@ def method_identity(method: object) -> dict[str, Any] | None:
             return None
         identity[part.name] = named
     if isinstance(method, ShippedNetwork):
-        files = sorted(weights_folder().glob(f"{SHIPPED[method.name]}-x*.safetensors"))
-        identity["weights"] = {path.name: file_sha256(path) for path in files}
+        identity["weights"] = {path.name: file_sha256(path) for path in SHIPPED[method.name].present.values()}
     return identity
 
 

@@ -1,6 +1,7 @@
 """Networks as methods: normalise, run whole or in tiles, restore the unit."""
 
 import functools
+import itertools
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal
 import torch
 from pydantic import Field
 from torch import Tensor
+from torch.nn.functional import pad
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
@@ -18,7 +20,7 @@ from primaldepth.core.settings import Settings
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.networks import DepthNet, Estimate, from_pretrained, load
 from primaldepth.networks.normalisation import Scaling, relative_sigma
-from primaldepth.networks.zoo import SCALES, SHIPPED, weights_folder
+from primaldepth.networks.zoo import SCALES, SHIPPED
 from primaldepth.operators.pairwise import half_window
 from primaldepth.operators.resampling import Resample
 
@@ -152,6 +154,7 @@ class Network:
         memory_gib: make the tiles so small that the process stays within this.
         precision: of the convolutions, and on a GPU of the stored dual variables; arithmetic of the
             primal-dual part is float32.
+        ensemble: mean over the eight flips and rotations of the frame.
     """
 
     name: str
@@ -159,28 +162,50 @@ class Network:
     tile: int | None = None
     memory_gib: float | None = None
     precision: torch.dtype = torch.float32
+    ensemble: bool = False
 
     def __call__(self, frame: Frame) -> Prediction:
         """Estimate window by window."""
         inputs, size = NetworkInputs.of(frame), frame.high_size
         self.net.to(frame.depth.device)
         depth = frame.depth.new_empty((frame.depth.shape[0], 1, *size))
-        sigma = torch.empty_like(depth) if self.net.settings.backbone == "unet" else None
+        sigma = torch.empty_like(depth) if self.gives_sigma else None
         with torch.no_grad():
             for part in tiles(size, self._tile(frame)):
                 outer = part.grown(self.net.radius, size, self.net.stride)
                 found = self._run(inputs.window(outer, frame.guide, self.net.settings.colours))
                 inner = part.inside(outer)
-                part.cut(depth)[:] = inputs.scaling.restore(inner.cut(found.depth))
-                if sigma is not None and found.sigma is not None:
-                    part.cut(sigma)[:] = inner.cut(found.sigma) * inputs.scaling.spread
+                part.cut(depth)[:] = inputs.scaling.restore(inner.cut(found[:, :1]))
+                if sigma is not None:
+                    part.cut(sigma)[:] = inner.cut(found[:, 1:]) * inputs.scaling.spread
         everywhere = torch.ones_like(depth, dtype=torch.bool)
         return Prediction(depth, everywhere, measured_mask(frame), sigma)
 
-    def _run(self, maps: tuple[Tensor, ...]) -> Estimate:
+    @property
+    def gives_sigma(self) -> bool:
+        """Whether predictions say how far they may be off."""
+        return self.net.settings.backbone == "unet"
+
+    def _run(self, maps: tuple[Tensor, ...]) -> Tensor:
+        """Depth and, where the network gives it, sigma of a window, (B, 1 or 2, rows, columns)."""
+        maps = tuple(image.float() for image in maps)
+        if not self.ensemble:
+            return self._once(maps)
+        rows, columns = maps[0].shape[2:]
+        edge = (0, -columns % self.net.stride, 0, -rows % self.net.stride)  # as the network does it
+        *images, ratio = maps
+        padded = [pad(image, edge, mode="replicate") for image in images]
+        total = torch.zeros(())
+        for turns, flip in itertools.product(range(4), (False, True)):
+            turned = [_turned(image, turns, flip) for image in padded]
+            found = _turned_back(self._once((*turned, ratio)), turns, flip)
+            total = total.to(found) + found / 8.0
+        return total[:, :, :rows, :columns]
+
+    def _once(self, maps: tuple[Tensor, ...]) -> Tensor:
         with torch.autocast(maps[0].device.type, self.precision, enabled=self.precision != torch.float32):
-            found: Estimate = self.net(*(image.float() for image in maps))
-        return found
+            found: Estimate = self.net(*maps)
+        return found.depth if found.sigma is None else torch.cat([found.depth, found.sigma], dim=1)
 
     def _tile(self, frame: Frame) -> int:
         size = frame.high_size
@@ -194,12 +219,26 @@ class Network:
         return min(tile, tile_for_memory(self.memory_gib * 2**30 - held, per_pixel, self.net.radius))
 
 
+def _turned(image: Tensor, turns: int, flip: bool) -> Tensor:
+    turned = image.rot90(turns, (2, 3))
+    return (turned.flip(3) if flip else turned).contiguous()
+
+
+def _turned_back(image: Tensor, turns: int, flip: bool) -> Tensor:
+    return (image.flip(3) if flip else image).rot90(-turns, (2, 3))
+
+
 class NetworkOptions(Settings):
-    """How a network is run: in tiles or whole, and in which precision."""
+    """How a network is run: in tiles or whole, in which precision, once or turned eight ways.
+
+    `iterations` of the solver other than those it was trained with get coefficients between the learned.
+    """
 
     tile: Annotated[int, Field(ge=16)] | None = None
     memory_gib: Annotated[float, Field(gt=0)] | None = None
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    ensemble: bool = False
+    iterations: Annotated[int, Field(ge=1, le=1000)] | None = None
 
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -212,16 +251,22 @@ class ShippedNetwork:
     name: str
     options: NetworkOptions
 
+    @property
+    def gives_sigma(self) -> bool:
+        """Whether predictions say how far they may be off."""
+        return SHIPPED[self.name].gives_sigma
+
     def __call__(self, frame: Frame) -> Prediction:
         """Run the network trained for the nearest scale."""
         ratio = frame.high_size[1] / frame.low_size[1]
-        scale = min(_shipped_scales(self.name), key=lambda scale: abs(math.log(scale / ratio)))
+        known = SHIPPED[self.name].present
+        scale = min(known, key=lambda scale: 0.0 if scale is None else abs(math.log(scale / ratio)))
         net = _loaded(self.name, scale, frame.depth.device)
         return _with_options(self.name, net, self.options)(frame)
 
 
 @functools.lru_cache(maxsize=len(SCALES))
-def _loaded(name: str, scale: int, device: torch.device) -> DepthNet:
+def _loaded(name: str, scale: int | None, device: torch.device) -> DepthNet:
     """Weights are read once, not for every frame."""
     return load(name, scale, device)
 
@@ -231,14 +276,16 @@ def network_method(name: str, options: Mapping[str, Any]) -> Network | ShippedNe
     chosen = NetworkOptions.parse(options, f"method '{name}'")
     if name not in SHIPPED:
         return _with_options(name, from_pretrained(name), chosen)
-    if not _shipped_scales(name):
-        load(name, SCALES[0])  # says that there are no weights yet
+    if not SHIPPED[name].present:
+        load(name, next(iter(SHIPPED[name].files)))  # says that there are no weights yet
     return ShippedNetwork(name, chosen)
 
 
-def _shipped_scales(name: str) -> list[int]:
-    return [s for s in SCALES if (weights_folder() / f"{SHIPPED[name]}-x{s}.safetensors").is_file()]
-
-
 def _with_options(name: str, net: DepthNet, options: NetworkOptions) -> Network:
-    return Network(name, net, options.tile, options.memory_gib, _PRECISIONS[options.precision])
+    if options.iterations is not None:
+        try:
+            net = net.with_iterations(options.iterations)
+        except ValueError as error:
+            raise InputError(f"method '{name}': iterations: {error}") from error
+    precision = _PRECISIONS[options.precision]
+    return Network(name, net, options.tile, options.memory_gib, precision, options.ensemble)

@@ -15,7 +15,7 @@ from primaldepth.methods.ferstl13 import Ferstl13, Ferstl13Settings
 from primaldepth.methods.he10 import He10, He10Settings
 from primaldepth.methods.interpolation import Interpolation
 from primaldepth.methods.kopf07 import Kopf07, Kopf07Settings
-from primaldepth.methods.network import network_method
+from primaldepth.methods.network import NetworkOptions, network_method
 from primaldepth.methods.park11 import Park11, Park11Settings
 from primaldepth.methods.variational import DEFAULTS, Variational, VariationalSettings
 from primaldepth.methods.yang07 import Yang07, Yang07Settings
@@ -103,7 +103,12 @@ def list_methods() -> list[MethodInfo]:
         MethodInfo(name, "variational", True, summary, DEFAULTS[name].model_dump())
         for name, summary in _SUMMARIES.items()
     ]
-    return plain + baselines + models
+    networks = [
+        MethodInfo(name, "network", each.uses_guide, each.summary, NetworkOptions().model_dump())
+        for name, each in SHIPPED.items()
+        if each.present
+    ]
+    return plain + baselines + models + networks
 
 
 def create(name: str, options: Mapping[str, Any] | None = None, *, progress: Watcher | None = None) -> Method:

@@ -5,7 +5,7 @@ import itertools
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
-from primaldepth.networks.fused import ConvReLU, aligned, aligned_input
+from primaldepth.networks.fused import aligned, aligned_input, conv_relu
 
 
 class FCN(nn.Module):
@@ -52,5 +52,5 @@ class FCN(nn.Module):
         x = aligned_input(x)
         for layer in self.features:
             if isinstance(layer, nn.Conv2d):
-                x = ConvReLU.apply(x, *aligned(layer, x.dtype))  # type: ignore[no-untyped-call]
+                x = conv_relu(layer, x)
         return conv2d(x, *aligned(self.head, x.dtype), padding=1)

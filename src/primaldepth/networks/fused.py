@@ -12,26 +12,38 @@ ONE = (1, 1)
 
 
 class ConvReLU(torch.autograd.Function):
-    """max(0, w * x + b) with 3x3 kernels that keep the size."""
+    """max(0, w * x + b), or max(0, z + w * x + b), with 3x3 kernels that keep the size."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """(B, C, H, W), (D, C, 3, 3), (D,) -> (B, D, H, W)."""
-        y = torch.cudnn_convolution_relu(x, weight, bias, ONE, ONE, ONE, 1)
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, z: Tensor | None = None) -> Tensor:
+        """(B, C, H, W), (D, C, 3, 3), (D,), perhaps (B, D, H, W) -> (B, D, H, W)."""
+        if z is None:
+            y = torch.cudnn_convolution_relu(x, weight, bias, ONE, ONE, ONE, 1)
+        else:
+            y = torch.cudnn_convolution_add_relu(x, weight, z, 1.0, bias, ONE, ONE, ONE, 1)
         ctx.save_for_backward(x, weight, y)
         return y
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """Of x, weight and bias."""
+        """Of x, weight, bias and z."""
         x, weight, y = ctx.saved_tensors
         grad = torch.ops.aten.threshold_backward(grad, y, 0.0)
-        wanted = list(ctx.needs_input_grad)
+        *wanted, added = ctx.needs_input_grad
         found: tuple[Tensor | None, ...] = torch.ops.aten.convolution_backward(
             grad, x, weight, [weight.shape[0]], ONE, ONE, ONE, False, (0, 0), 1, wanted
         )
+        return *found, grad if added else None
+
+
+def conv_relu(layer: nn.Conv2d, x: Tensor, z: Tensor | None = None) -> Tensor:
+    """max(0, layer(x)), or max(0, z + layer(x)); on CUDA channels must be aligned and channels last."""
+    if x.is_cuda:
+        found: Tensor = ConvReLU.apply(x, *aligned(layer, x.dtype), z)  # type: ignore[no-untyped-call]
         return found
+    y: Tensor = layer(x)
+    return torch.relu_(y) if z is None else y.add_(z).relu_()
 
 
 def aligned_input(x: Tensor) -> Tensor:

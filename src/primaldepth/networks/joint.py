@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from primaldepth.core.settings import Settings
 from primaldepth.networks.fcn import FCN
-from primaldepth.networks.unet import UNet
+from primaldepth.networks.unet import FIRST, UNet
 from primaldepth.networks.unrolled import PrimalDualNet
 from primaldepth.operators.pairwise import half_window
 
@@ -28,7 +28,7 @@ class NetworkSettings(Settings):
     input: Literal["d", "s"] = "s"
     layers: int = Field(10, ge=2)
     maps: int = Field(64, ge=1)
-    widths: tuple[Annotated[int, Field(ge=1)], ...] = (48, 96, 160, 224)
+    widths: tuple[Annotated[int, Field(ge=8, multiple_of=8)], ...] = (48, 96, 160, 224)
     blocks: tuple[Annotated[int, Field(ge=0)], ...] = (1, 2, 2, 2)
     window: int = Field(7, ge=3, le=17)
     iterations: int = Field(20, ge=0)
@@ -41,6 +41,7 @@ class NetworkSettings(Settings):
 
 
 LARGEST_WEIGHT = 4.0  # |log| of the weights of the data term
+SIGMA_MAP = 2  # of the backbone's maps: residual, weight, uncertainty, affinities
 USUAL_SIGMA = 0.05  # what an untrained network says of its error
 
 
@@ -114,6 +115,21 @@ class DepthNet(nn.Module):
     def radius(self) -> int:
         """Pixels around a pixel that can change its result."""
         return self.fcn.radius + (self.pdn.radius if self.pdn is not None else 0)
+
+    def scale_sigma(self, factor: float) -> None:
+        """Multiply the uncertainty by a factor, which becomes part of the weights."""
+        if not isinstance(self.fcn, UNet) or self.fcn.leave.bias is None:
+            raise ValueError("the network gives no uncertainty")
+        with torch.no_grad():
+            self.fcn.leave.bias.view(-1, FIRST**2)[SIGMA_MAP] += math.log(factor)
+
+    def with_iterations(self, count: int) -> "DepthNet":
+        """The same network with another number of iterations, coefficients between the learned ones."""
+        if self.pdn is None:
+            raise ValueError("the network has no primal-dual part")
+        other = DepthNet(self.settings.model_copy(update={"iterations": count})).to(self.pdn.log_coefficients)
+        other.fcn, other.pdn = self.fcn, self.pdn.resampled(count)
+        return other.train(self.training)
 
     def forward(
         self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor, ratio: Tensor | None = None

@@ -3,15 +3,16 @@
 import itertools
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, pixel_shuffle, pixel_unshuffle
+
+from primaldepth.networks.fused import aligned_input, conv_relu
 
 FIRST = 2  # pixels per side that become channels before the first convolution
 
 
 class Block(nn.Module):
-    """x + conv(relu(conv(relu(x)))); starts as the identity."""
+    """relu(x + conv(relu(conv(x)))); starts as the identity on what is not negative."""
 
     def __init__(self, maps: int) -> None:
         super().__init__()
@@ -24,8 +25,7 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, maps, H, W) -> the same size."""
-        found: Tensor = x + self.second(torch.relu(self.first(torch.relu(x))))
-        return found
+        return conv_relu(self.second, conv_relu(self.first, x), x)
 
 
 class UNet(nn.Module):
@@ -61,7 +61,8 @@ class UNet(nn.Module):
         """(B, inputs, H, W) -> (B, outputs, H, W); the border is repeated up to a multiple of the stride."""
         height, width = x.shape[2], x.shape[3]
         x = pad(x, (0, -width % self.stride, 0, -height % self.stride), mode="replicate")
-        x = self.enter(pixel_unshuffle(x, FIRST))
+        x = pixel_unshuffle(x, FIRST)
+        x = conv_relu(self.enter, aligned_input(x) if x.is_cuda else x)
         skips = []
         for blocks, down in zip(self.fine, self.down, strict=True):
             skips.append(blocks(x))
@@ -69,7 +70,7 @@ class UNet(nn.Module):
         x = self.middle(x)
         for k in reversed(range(len(skips))):
             x = self.merged[k](skips[k] + self.up[k](x))
-        found = pixel_shuffle(self.leave(torch.relu(x)), FIRST)
+        found = pixel_shuffle(self.leave(x), FIRST)
         return found[:, :, :height, :width]
 
 

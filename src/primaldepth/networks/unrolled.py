@@ -64,6 +64,17 @@ class PrimalDualNet(nn.Module):
         lam = LAMBDA if self.model.norm == "l2" else LAMBDA_L1
         return ratio / L, 1.0 / (ratio * L), EPSILON, lam, 1.0
 
+    def resampled(self, count: int) -> "PrimalDualNet":
+        """With `count` iterations: log coefficients linear between those of the learned ones."""
+        window = 2 * max(abs(dy) for dy, _ in self.offsets) + 1
+        other = PrimalDualNet(count, window, self.name).to(self.log_coefficients)
+        state = {
+            name: value if name == "log_support" else _between(value, count)
+            for name, value in self.state_dict().items()
+        }
+        other.load_state_dict(state)
+        return other
+
     @property
     def coefficients(self) -> Tensor:
         """(n, 5): sigma, tau, eps, lam, theta of each iteration."""
@@ -116,3 +127,12 @@ class PrimalDualNet(nn.Module):
             state = State.start(energy, u) if state is None else state
             state = primal_dual_step(energy, state, StepSizes(tau, (sigma,) * len(terms), theta))
         return u[:, :1] if state is None else state.u[:, :1]
+
+
+def _between(rows: Tensor, count: int) -> Tensor:
+    """(n, ...) -> (count, ...), linear between the rows; the first and the last stay."""
+    place = torch.linspace(0, len(rows) - 1, count, device=rows.device) if count > 1 else rows.new_zeros(1)
+    below = place.floor().long().clamp(max=max(0, len(rows) - 2))
+    above = (below + 1).clamp(max=len(rows) - 1)
+    share = (place - below).view(-1, *[1] * (rows.ndim - 1))
+    return torch.lerp(rows[below], rows[above], share)

@@ -3,6 +3,7 @@
 import difflib
 import hashlib
 import os
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,31 +15,72 @@ from primaldepth.io.atomic import write_bytes
 from primaldepth.networks.card import ModelCard, read_card
 from primaldepth.networks.joint import DepthNet, NetworkSettings
 
-# Name -> whose weights it uses. fcn+nlh-* is the FCN's result put through an untrained solver.
-SHIPPED = {
-    "fcn-d": "fcn-d",
-    "fcn-s": "fcn-s",
-    "fcn+nlh-d": "fcn-d",
-    "fcn+nlh-s": "fcn-s",
-    "fcn-pdn-d": "fcn-pdn-d",
-    "fcn-pdn-s": "fcn-pdn-s",
-}
 SCALES = (2, 4, 8, 16)
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A network that comes with the package.
+
+    Args:
+        weights: name of its files.
+        summary: for the list of methods.
+        scales: it was trained for, each with its own weights; none: one set of weights for all.
+        uses_guide: whether it looks at the image.
+        gives_sigma: whether it says how far it may be off.
+    """
+
+    weights: str
+    summary: str
+    scales: tuple[int, ...] = SCALES
+    uses_guide: bool = True
+    gives_sigma: bool = False
+
+    @property
+    def files(self) -> dict[int | None, Path]:
+        """The weight files there should be, by scale."""
+        if not self.scales:
+            return {None: weights_folder() / f"{self.weights}.safetensors"}
+        return {scale: weights_folder() / f"{self.weights}-x{scale}.safetensors" for scale in self.scales}
+
+    @property
+    def present(self) -> dict[int | None, Path]:
+        """Those there are."""
+        return {scale: path for scale, path in self.files.items() if path.is_file()}
+
+
+SHIPPED = {
+    "fcn-d": Shipped("fcn-d", "convolutional network on the depth alone", uses_guide=False),
+    "fcn-s": Shipped("fcn-s", "convolutional network on depth and guide"),
+    "fcn+nlh-d": Shipped("fcn-d", "fcn-d, then nlh-l2 with its affinities", uses_guide=False),
+    "fcn+nlh-s": Shipped("fcn-s", "fcn-s, then nlh-l2 with its affinities"),
+    "fcn-pdn-d": Shipped("fcn-pdn-d", "fcn-d and a solver trained with it", uses_guide=False),
+    "fcn-pdn-s": Shipped("fcn-pdn-s", "fcn-s and a solver trained with it: the paper's network"),
+    "fcn-pdn-tof": Shipped("fcn-pdn-tof", "fcn-pdn-s for time-of-flight cameras", scales=(5,)),
+}
 UNTRAINED = {"iterations": 20, "model": "nlh-l2"}
 _SUFFIXES = (".safetensors", ".json")
 _STORED = (torch.float32, torch.float16)
 
 
 def load(name: str, scale: int | None = None, device: torch.device | str = "cpu") -> DepthNet:
-    """The shipped network `name` for one scale, ready to use."""
+    """The shipped network `name`, ready to use.
+
+    Args:
+        scale: one of those it has weights for; a network with one set of weights needs none.
+    """
     if name not in SHIPPED:
         near = difflib.get_close_matches(name, list(SHIPPED), n=1)
         hint = f"; did you mean '{near[0]}'?" if near else ""
         raise InputError(f"unknown network '{name}'{hint} (known: {', '.join(SHIPPED)})")
-    if scale not in SCALES:
-        known = ", ".join(map(str, SCALES))
+    files = SHIPPED[name].files
+    if len(files) == 1:
+        path = next(iter(files.values()))
+    elif scale not in files:
+        known = ", ".join(map(str, files))
         raise InputError(f"network '{name}': scale {scale} is not one of {known}; give one of them")
-    path = weights_folder() / f"{SHIPPED[name]}-x{scale}.safetensors"
+    else:
+        path = files[scale]
     if not path.is_file():
         raise InputError(
             f"network '{name}': no trained weights exist yet for this name and scale {scale}; "

@@ -4,6 +4,7 @@ Every batch is fixed by the run's seed and its place in it, so a run that goes o
 it would have seen, and several processes share out the batches that one would have had.
 """
 
+import copy
 import datetime as dt
 import os
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from primaldepth.data.shards import Shards
 from primaldepth.io.atomic import write_bytes
 from primaldepth.networks import DepthNet, from_pretrained, save_model
 from primaldepth.networks.card import ModelCard
+from primaldepth.training.calibration import calibrate
 from primaldepth.training.checkpoint import Checkpoint, Position, check_same_run, read_checkpoint
 from primaldepth.training.journal import Journal
 from primaldepth.training.losses import get_loss
@@ -194,7 +196,10 @@ class Run:
             bare = net.settings.model_copy(update={"iterations": 0})
             net = DepthNet(bare)
             net.fcn.load_state_dict(self.net.fcn.state_dict())
-        path = self.weight_files()[str(stage.save_as)]
+        path, scores = self.weight_files()[str(stage.save_as)], self.position.scores
+        if stage.likelihood and net.settings.backbone == "unet" and self.validator.looks:
+            net = copy.deepcopy(net)
+            scores = scores | calibrate(net, self.validator)
         card = ModelCard(
             name=str(stage.save_as),
             scale=self.recipe.scales[0] if len(self.recipe.scales) == 1 else None,
@@ -205,10 +210,10 @@ class Run:
             seed=self.recipe.seed,
             commit=commit(),
             seconds=self.position.seconds,
-            scores=self.position.scores,
+            scores=scores,
         )
         save_model(path, net, card, half=self.recipe.half)
-        self.tell("saved", path=str(path), **self.position.scores)
+        self.tell("saved", path=str(path), **scores)
 
     def weight_files(self) -> dict[str, Path]:
         """What the stages write at their ends, by name."""

@@ -41,6 +41,7 @@ class Seen:
     look: Look
     depth: Tensor
     rmse: float
+    sigma: Tensor | None = None
 
 
 class Validator:
@@ -78,10 +79,10 @@ class Validator:
         half = self._precision if next(net.parameters()).is_cuda else torch.float32
         method = Network("net", net.eval(), precision=half)
         for look in self.looks:
-            depth = method(look.frame).depth
-            error = torch.where(look.known, depth - look.truth, 0.0)
+            found = method(look.frame)
+            error = torch.where(look.known, found.depth - look.truth, 0.0)
             rmse = (error.square().sum() / look.known.sum()).sqrt()
-            yield Seen(look, depth, float(rmse))
+            yield Seen(look, found.depth, float(rmse), found.sigma)
         net.train()
 
 

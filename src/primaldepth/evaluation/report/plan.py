@@ -11,7 +11,7 @@ from primaldepth.core.settings import Settings
 from primaldepth.methods import create, list_methods
 from primaldepth.methods.network import Network
 from primaldepth.networks.joint import DepthNet, NetworkSettings
-from primaldepth.networks.zoo import SHIPPED, load, weights_folder
+from primaldepth.networks.zoo import SHIPPED, load
 from primaldepth.variational import MODELS
 from primaldepth.variational.models import Count, Positive, Window
 
@@ -71,7 +71,7 @@ class Line:
 
 def has_weights(name: str, scale: int) -> bool:
     """Whether `name` is no network, or its weights for this scale are shipped."""
-    return name not in SHIPPED or (weights_folder() / f"{SHIPPED[name]}-x{scale}.safetensors").is_file()
+    return name not in SHIPPED or not {None, scale}.isdisjoint(SHIPPED[name].present)
 
 
 def lines(settings: ReportSettings, scales: Sequence[int]) -> list[Line]:
