@@ -102,3 +102,13 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(export, "find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match=r"onnx, onnxscript; .*primaldepth\[export\]"):
         export_onnx(random_net(), tmp_path / "net.onnx")
+
+
+def test_a_network_for_every_scale(tmp_path):
+    """Sizes that fit no stride; the file also reads the ratio and gives the uncertainty."""
+    net = random_net(backbone="unet", widths=(8, 8, 16), blocks=(1, 0, 1), window=3)
+    export_onnx(net, tmp_path / "net.onnx")
+    assert max(parity.error for parity in check_parity(net, tmp_path / "net.onnx", UNSEEN)) <= 1e-5
+    graph = onnx.load(tmp_path / "net.onnx").graph
+    names = [value.name for value in (*graph.input, *graph.output)]
+    assert names == ["depth", "sigma", "trust", "guide", "ratio", "result", "uncertainty"]

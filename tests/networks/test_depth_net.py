@@ -6,6 +6,7 @@ from small_nets import images, small_net, uniform
 
 from primaldepth.core.frame import Frame
 from primaldepth.networks import FCN, DepthNet, NetworkSettings
+from primaldepth.networks.fcn import START_AFFINITY
 from primaldepth.networks.normalisation import Scaling, relative_sigma
 from primaldepth.variational import MODELS
 
@@ -60,7 +61,7 @@ def test_untrained_the_first_estimate_is_the_input():
     given = images(9, 9)
     estimate = net(*given)
     assert estimate.first.equal(given[0])
-    assert estimate.affinities.abs().max() == 0
+    assert (estimate.affinities == START_AFFINITY).all()
 
 
 def test_too_few_layers_are_refused():

@@ -1,8 +1,9 @@
 """ONNX: one file that serves every image size, and the check that it computes what torch computes.
 
 Inputs `depth`, `sigma`, `trust`, `guide` and output `result`, all (1, 1, height, width) float32 in
-the network's units: depth centred and scaled as by `Scaling`. (ONNX gives every value one name, so
-the output cannot be called `depth` too.)
+the network's units: depth centred and scaled as by `Scaling`. A network for every scale reads a guide of
+three channels and `ratio`, (1, 1, 1, 1), log2 of the guide's size over that of the samples, and also
+gives `uncertainty`. (ONNX gives every value one name, so outputs cannot be called as inputs are.)
 """
 
 import copy
@@ -27,8 +28,8 @@ from primaldepth.networks import DepthNet
 from primaldepth.operators.pairwise import use_backend
 from primaldepth.version import __version__
 
-INPUTS = ("depth", "sigma", "trust", "guide")
-OUTPUT = "result"
+IMAGES, RATIO = ("depth", "sigma", "trust", "guide"), "ratio"
+RESULT, UNCERTAINTY = "result", "uncertainty"
 OLDEST_OPSET = 18
 _DEPTH_RANGE = 2.0  # of the random depth, which is uniform in [-1, 1]
 
@@ -58,10 +59,10 @@ def export_onnx(net: DepthNet, path: str | os.PathLike[str], opset: int = OLDEST
     with torch.no_grad(), _quiet():
         program = torch.onnx.export(
             traceable,
-            random_input((24, 32)),
-            input_names=INPUTS,
-            output_names=(OUTPUT,),
-            dynamic_shapes=(size,) * len(INPUTS),
+            random_input(net, (40, 56)),
+            input_names=input_names(net),
+            output_names=(RESULT, UNCERTAINTY)[: 2 if net.is_for_any_scale else 1],
+            dynamic_shapes=tuple(size if name in IMAGES else {} for name in input_names(net)),
             opset_version=opset,
             dynamo=True,
             verbose=False,
@@ -85,7 +86,7 @@ def check_parity(
     Args:
         tolerance: allowed difference, as a part of the range of the depth.
     """
-    session = _session(Path(path))
+    session = _session(Path(path), input_names(net))
     found = tuple(Parity(size, _difference(net, session, size)) for size in sizes)
     for parity in found:
         if not parity.error <= tolerance:
@@ -97,24 +98,31 @@ def check_parity(
     return found
 
 
-def random_input(size: tuple[int, int], seed: int = 0) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Depth, sigma, trust (with holes) and guide, (1, 1, H, W) each."""
+def input_names(net: DepthNet) -> tuple[str, ...]:
+    """What the exported network reads, in order."""
+    return (*IMAGES, RATIO) if net.is_for_any_scale else IMAGES
+
+
+def random_input(net: DepthNet, size: tuple[int, int], seed: int = 0) -> tuple[Tensor, ...]:
+    """Depth, sigma, trust (with holes) and guide of that size, and x4 for a network that reads the ratio."""
     random = generator("onnx", seed, *size)
-    depth, sigma, trust, guide = torch.rand((4, 1, 1, *size), generator=random)
-    return 2.0 * depth - 1.0, 0.1 * sigma, (trust > 0.2).float(), guide
+    depth, sigma, trust = torch.rand((3, 1, 1, *size), generator=random)
+    guide = torch.rand((1, net.settings.colours, *size), generator=random)
+    images = (2.0 * depth - 1.0, 0.1 * sigma, (trust > 0.2).float(), guide)
+    return (*images, torch.full((1, 1, 1, 1), 2.0)) if net.is_for_any_scale else images
 
 
 def _difference(net: DepthNet, session: Any, size: tuple[int, int]) -> float:
-    images = random_input(size)
-    feed = {name: image.numpy() for name, image in zip(INPUTS, images, strict=True)}
+    images = random_input(net, size)
+    feed = {name: image.numpy() for name, image in zip(input_names(net), images, strict=True)}
     ours = copy.deepcopy(net).cpu().float().eval()
     with torch.no_grad(), use_backend("torch"):
         expected = ours(*images).depth
-    (result,) = session.run([OUTPUT], feed)
+    (result,) = session.run([RESULT], feed)
     return float((torch.from_numpy(result) - expected).abs().max()) / _DEPTH_RANGE
 
 
-def _session(path: Path) -> Any:
+def _session(path: Path, expected: tuple[str, ...]) -> Any:
     _require("onnxruntime")
     import onnxruntime
 
@@ -127,8 +135,8 @@ def _session(path: Path) -> Any:
     except Exception as error:  # onnxruntime's errors share no base class
         raise FileFormatError(f"{path}: onnxruntime cannot read it; export the network again") from error
     names = tuple(value.name for value in session.get_inputs())
-    if names != INPUTS:
-        raise FileFormatError(f"{path}: inputs {', '.join(names)}, expected {', '.join(INPUTS)}")
+    if names != expected:
+        raise FileFormatError(f"{path}: inputs {', '.join(names)}, expected {', '.join(expected)}")
     return session
 
 

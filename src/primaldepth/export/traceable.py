@@ -172,18 +172,19 @@ class TraceableSolver(nn.Module):
 
 
 class TraceableNet(nn.Module):
-    """`DepthNet` as a function of four images to one: what an exporter sees."""
+    """`DepthNet` as a function of images to images: what an exporter sees."""
 
     def __init__(self, net: DepthNet) -> None:
         super().__init__()
-        self.reads_guide, self.fcn = net.settings.input == "s", net.fcn
-        self.solver = TraceableSolver(net.pdn) if net.pdn is not None else None
+        self.net, self.solver = net, TraceableSolver(net.pdn) if net.pdn is not None else None
 
-    def forward(self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor) -> Tensor:
-        """(1, 1, H, W) each -> depth (1, 1, H, W)."""
-        channels = [depth, sigma, guide] if self.reads_guide else [depth, sigma]
-        residual, affinities = self.fcn(torch.cat(channels, dim=1))
-        result: Tensor = depth + residual
+    def forward(
+        self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor, ratio: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
+        """As `DepthNet.forward`: the result and, where the network gives one, its uncertainty."""
+        features = self.net.features(depth, sigma, trust, guide, ratio)
+        result = features.first
         if self.solver is not None:
-            result = self.solver(result, affinities, trust, guide)
-        return result
+            weight = trust if features.weight is None else trust * features.weight
+            result = self.solver(result, features.affinities, weight, guide)
+        return (result,) if features.log_sigma is None else (result, features.log_sigma.exp())

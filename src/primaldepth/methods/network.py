@@ -184,7 +184,7 @@ class Network:
     @property
     def gives_sigma(self) -> bool:
         """Whether predictions say how far they may be off."""
-        return self.net.settings.backbone == "unet"
+        return self.net.is_for_any_scale
 
     def _run(self, maps: tuple[Tensor, ...]) -> Tensor:
         """Depth and, where the network gives it, sigma of a window, (B, 1 or 2, rows, columns)."""

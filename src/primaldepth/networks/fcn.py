@@ -7,12 +7,14 @@ from torch.nn.functional import conv2d
 
 from primaldepth.networks.fused import aligned, aligned_input, conv_relu
 
+START_AFFINITY = 0.01
+
 
 class FCN(nn.Module):
     """3x3 convolutions with ReLU between them; padded, so that the output has the size of the input.
 
     The last layer starts at zero: an untrained network returns the interpolated depth and equal
-    affinities.
+    affinities. These are a little above 0, where |a| has no slope and they would stay for ever.
 
     Args:
         inputs: channels of the input.
@@ -41,7 +43,8 @@ class FCN(nn.Module):
                 nn.init.zeros_(layer.bias) if layer.bias is not None else None
         nn.init.zeros_(self.head.weight)
         if self.head.bias is not None:
-            nn.init.zeros_(self.head.bias)
+            nn.init.constant_(self.head.bias, START_AFFINITY)
+            nn.init.zeros_(self.head.bias[:1])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(B, inputs, H, W) -> residual (B, 1, H, W) and affinities (B, pairs, H, W)."""

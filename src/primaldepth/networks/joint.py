@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from primaldepth.core.settings import Settings
-from primaldepth.networks.fcn import FCN
+from primaldepth.networks.fcn import FCN, START_AFFINITY
 from primaldepth.networks.unet import FIRST, UNet
 from primaldepth.networks.unrolled import PrimalDualNet
 from primaldepth.operators.pairwise import half_window
@@ -41,7 +41,7 @@ class NetworkSettings(Settings):
 
 
 LARGEST_WEIGHT = 4.0  # |log| of the weights of the data term
-SIGMA_MAP = 2  # of the backbone's maps: residual, weight, uncertainty, affinities
+SIGMA_MAP, AFFINITY_MAP = 2, 3  # of the backbone's maps: residual, weight, uncertainty, affinities
 USUAL_SIGMA = 0.05  # what an untrained network says of its error
 
 
@@ -99,12 +99,19 @@ class DepthNet(nn.Module):
         self.fcn: FCN | UNet
         if settings.backbone == "unet":
             guide = settings.colours if settings.input == "s" else 0
-            self.fcn = UNet(4 + guide, 3 + pairs, settings.widths, settings.blocks)
+            self.fcn = UNet(4 + guide, AFFINITY_MAP + pairs, settings.widths, settings.blocks)
+            if self.fcn.leave.bias is not None:
+                nn.init.constant_(self.fcn.leave.bias.view(-1, FIRST**2)[AFFINITY_MAP:], START_AFFINITY)
         else:
             self.fcn = FCN(3 if settings.input == "s" else 2, pairs, settings.layers, settings.maps)
         self.pdn: PrimalDualNet | None = None
         if settings.iterations:
             self.pdn = PrimalDualNet(settings.iterations, settings.window, settings.model)
+
+    @property
+    def is_for_any_scale(self) -> bool:
+        """Whether it reads the ratio of the sizes and a guide in colour, and gives an uncertainty."""
+        return self.settings.backbone == "unet"
 
     @property
     def stride(self) -> int:
@@ -160,4 +167,4 @@ class DepthNet(nn.Module):
         out = self.fcn(torch.cat([depth, sigma, trust, level.expand_as(depth), *seen], dim=1))
         residual, weight, error = (out[:, k : k + 1].float() for k in range(3))
         weight = torch.exp(LARGEST_WEIGHT * torch.tanh(weight / LARGEST_WEIGHT))
-        return Features(depth + residual, out[:, 3:], weight, math.log(USUAL_SIGMA) + error)
+        return Features(depth + residual, out[:, AFFINITY_MAP:], weight, math.log(USUAL_SIGMA) + error)

@@ -60,7 +60,9 @@ class UNet(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(B, inputs, H, W) -> (B, outputs, H, W); the border is repeated up to a multiple of the stride."""
         height, width = x.shape[2], x.shape[3]
-        x = pad(x, (0, -width % self.stride, 0, -height % self.stride), mode="replicate")
+        n = self.stride
+        right, below = ((side + n - 1) // n * n - side for side in (width, height))  # not -side % n: for ONNX
+        x = pad(x, (0, right, 0, below), mode="replicate")
         x = pixel_unshuffle(x, FIRST)
         x = conv_relu(self.enter, aligned_input(x) if x.is_cuda else x)
         skips = []

@@ -197,7 +197,7 @@ class Run:
             net = DepthNet(bare)
             net.fcn.load_state_dict(self.net.fcn.state_dict())
         path, scores = self.weight_files()[str(stage.save_as)], self.position.scores
-        if stage.likelihood and net.settings.backbone == "unet" and self.validator.looks:
+        if stage.likelihood and net.is_for_any_scale and self.validator.looks:
             net = copy.deepcopy(net)
             scores = scores | calibrate(net, self.validator)
         card = ModelCard(
