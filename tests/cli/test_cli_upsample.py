@@ -41,10 +41,31 @@ def test_without_json_stdout_stays_empty(cli: Cli, files: Path) -> None:
 
 
 def test_variational_method_with_settings(cli: Cli, files: Path) -> None:
-    settings = ("--set", "iterations=3", "--set", "coarse_iterations=2")
+    settings = ("--method", "nlh-l2", "--iterations", "3", "--set", "coarse_iterations=2")
     outcome = cli("upsample", "depth.png", "guide.png", "-o", "out.npy", "--json", *settings)
     assert outcome.code == 0
     assert outcome.json["info"]["iterations"] == 3
+
+
+def test_the_uncertainty_is_written_in_metres(cli: Cli, files: Path) -> None:
+    assert cli("upsample", "depth.png", "guide.png", "-o", "out.png", "--sigma", "sigma.npy").code == 0
+    sigma, depth = np.load(files / "sigma.npy"), read_depth(files / "out.png").values
+    assert sigma.shape == depth.shape
+    assert 0 < sigma.min() < sigma.max() < depth.max()
+
+
+def test_a_method_without_uncertainty_says_so_at_once(cli: Cli, files: Path) -> None:
+    outcome = cli("upsample", "depth.png", "guide.png", "-o", "out.png", "--sigma", "s.npy", *FAST)
+    assert outcome.code == 2
+    assert "--sigma: method 'bilinear' does not say how far it may be off" in outcome.err
+    assert not (files / "out.png").exists()
+
+
+def test_an_ensemble(cli: Cli, files: Path) -> None:
+    cli("upsample", "depth.png", "guide.png", "-o", "one.npy")
+    assert cli("upsample", "depth.png", "guide.png", "-o", "eight.npy", "--ensemble").code == 0
+    one, eight = np.load(files / "one.npy"), np.load(files / "eight.npy")
+    assert 0 < np.abs(one - eight).max() < np.ptp(one)
 
 
 @pytest.mark.parametrize("unit", ["mm", "5000", "256"])

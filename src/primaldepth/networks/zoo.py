@@ -56,7 +56,6 @@ SHIPPED = {
     "fcn+nlh-s": Shipped("fcn-s", "fcn-s, then nlh-l2 with its affinities"),
     "fcn-pdn-d": Shipped("fcn-pdn-d", "fcn-d and a solver trained with it", uses_guide=False),
     "fcn-pdn-s": Shipped("fcn-pdn-s", "fcn-s and a solver trained with it: the paper's network"),
-    "fcn-pdn-tof": Shipped("fcn-pdn-tof", "fcn-pdn-s for time-of-flight cameras", scales=(5,)),
     "pdn-any": Shipped("pdn-any", "one network for every scale, noise and sensor", (), gives_sigma=True),
 }
 UNTRAINED = {"iterations": 20, "model": "nlh-l2"}

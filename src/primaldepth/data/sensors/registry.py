@@ -9,9 +9,10 @@ from primaldepth.data.sensors.lidar import Lidar
 from primaldepth.data.sensors.middlebury import MiddleburyNoisy
 from primaldepth.data.sensors.structured_light import StructuredLight
 from primaldepth.data.sensors.tof import TimeOfFlight
+from primaldepth.data.sensors.tof_beside import TofBeside
 
 _SENSORS: dict[str, type[Sensor]] = {
-    each.name: each for each in (MiddleburyNoisy, Gaussian, TimeOfFlight, StructuredLight, Lidar)
+    each.name: each for each in (MiddleburyNoisy, Gaussian, TimeOfFlight, TofBeside, StructuredLight, Lidar)
 }
 
 
