@@ -104,8 +104,10 @@ class Work:
         total = torch.zeros((), device=fabric.device)
         for micro, batch in enumerate(self._batches(step)):
             with fabric.no_backward_sync(self.module, enabled=micro + 1 < parts):
-                loss = self.module(batch.maps, batch.truth, batch.valid, batch.unit) / parts
-                fabric.backward(loss)
+                # Patches have one size: the fastest convolutions are worth finding, unlike for frames.
+                with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+                    loss = self.module(batch.maps, batch.truth, batch.valid, batch.unit) / parts
+                    fabric.backward(loss)
             total += loss.detach()
         return total
 
