@@ -20,6 +20,8 @@ from primaldepth.cli.clock import Clock
 from primaldepth.cli.journal import Journal, remove_leftovers
 from primaldepth.cli.loading import read_job
 from primaldepth.cli.output import fail, note, progress_bar, show_json
+from primaldepth.cli.sequence import NAME as MEMORY
+from primaldepth.cli.sequence import SequenceJournal
 from primaldepth.cli.summary import residual, sentence, summary
 from primaldepth.cli.writing import (
     check_fits,
@@ -54,6 +56,7 @@ class Request:
     device: torch.device
     fill: bool
     jump: float
+    temporal: bool = False
 
 
 def upsample(
@@ -111,6 +114,9 @@ def upsample(
     option: list[str] = typer.Option(
         [], "--set", metavar="KEY=VALUE", help="Setting of the method; repeat for several."
     ),
+    temporal: bool = typer.Option(
+        False, "--temporal", help="A batch is a sequence: average over time, along the camera's motion."
+    ),
     overwrite: bool = typer.Option(
         False, "--overwrite", help="In a batch, also do again what an earlier run has finished."
     ),
@@ -131,6 +137,7 @@ def upsample(
         device=pick_device(device),
         fill=holes == "fill",
         jump=check_jump(mesh_jump),
+        temporal=temporal,
     )
     create(method, request.options)  # a wrong name or option is told before any file is read
     _run(Targets(depth, guide, out, confidence, preview, cloud, measured, mesh), request, as_json, overwrite)
@@ -146,6 +153,8 @@ def _options(pairs: list[str]) -> dict[str, str]:
 def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool) -> None:
     """Run the pairs, print the report, and say which of a batch failed."""
     jobs, batch = list_jobs(targets)
+    if request.temporal and not batch:
+        raise InputError(f"--temporal: {targets.depth} is one frame; give a folder, a recording or a video")
     reports = _run_all(jobs, request, _open_journal(targets.out, jobs, request) if batch else None, overwrite)
     if as_json:
         show_json(reports if batch else reports[0])
@@ -156,9 +165,11 @@ def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool) -> 
 
 
 def _open_journal(folder: Path, jobs: list[Job], request: Request) -> Journal:
-    remove_leftovers(jobs)
-    identity = method_identity(create(request.method, request.options))
-    return Journal(folder, f"{request} {identity}")
+    remove_leftovers(jobs, folder / MEMORY)
+    settings = f"{request} {method_identity(create(request.method, request.options))}"
+    if not request.temporal:
+        return Journal(folder, settings)
+    return SequenceJournal(folder, settings, lambda job: _read(job, request), request.device)
 
 
 def _run_all(
@@ -175,17 +186,18 @@ def _run_all(
 
         method = create(request.method, request.options, progress=watch)
         for job in jobs:
-            if job in kept:
-                reports.append(kept[job])
-                continue
+            if job in kept and journal is not None:
+                if journal.holds(job):
+                    reports.append(kept[job])
+                    continue
+                clock.total += 1
             reports.append(_attempt(job, request, method, journal, clock))
             update(None, clock.done)
     return reports
 
 
 def _kept(jobs: list[Job], journal: Journal) -> dict[Job, dict[str, Any]]:
-    found = {job: journal.finished(job) for job in jobs}
-    kept = {job: {**report, "kept": True} for job, report in found.items() if report is not None}
+    kept = {job: {**report, "kept": True} for job, report in journal.kept(jobs).items()}
     if kept:
         note(f"{len(kept)} of {len(jobs)} are finished already and kept; --overwrite does them again")
     return kept
@@ -196,7 +208,7 @@ def _attempt(
 ) -> dict[str, Any]:
     """The report of one pair; in a batch an error becomes one too."""
     try:
-        report = _run_one(job, request, method)
+        report = _run_one(job, request, method, journal)
     except (PrimalDepthError, OSError) as error:
         if journal is None:
             raise
@@ -211,22 +223,29 @@ def _attempt(
     return report
 
 
-def _run_one(job: Job, request: Request, method: Method) -> dict[str, Any]:
-    inputs = read_job(job, unit=request.unit, kind=request.kind, noise=request.noise, cameras=request.cameras)
+def _read(job: Job, request: Request) -> Inputs:
+    return read_job(job, unit=request.unit, kind=request.kind, noise=request.noise, cameras=request.cameras)
+
+
+def _run_one(job: Job, request: Request, method: Method, journal: Journal | None) -> dict[str, Any]:
+    inputs = _read(job, request)
     check_fits(job.out, inputs)
     check_metric(job, inputs)
     if inputs.note is not None:
         note(f"{job.depth}: {inputs.note}")
     start = time.perf_counter()
-    prediction = _predict(method, inputs, request.device)
+    prediction = _predict(method, inputs, request.device, journal)
     seconds = time.perf_counter() - start
     departure = residual(inputs, prediction)  # before the result is made, which takes memory too
     return _write(job, inputs, prediction, request) | departure | {"seconds": round(seconds, 3)}
 
 
-def _predict(method: Method, inputs: Inputs, device: torch.device) -> Prediction:
+def _predict(method: Method, inputs: Inputs, device: torch.device, journal: Journal | None) -> Prediction:
     try:
-        prediction = method(inputs.frame.to(device))
+        if isinstance(journal, SequenceJournal):
+            prediction = journal.run(method, inputs)
+        else:
+            prediction = method(inputs.frame.to(device))
         if device.type == "cuda":
             torch.cuda.synchronize()
         return prediction
