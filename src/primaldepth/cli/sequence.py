@@ -13,8 +13,8 @@ from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.cli.journal import Journal
 from primaldepth.core.errors import PrimalDepthError
-from primaldepth.core.frame import Method, Prediction
-from primaldepth.io import write_bytes
+from primaldepth.core.frame import Frame, Method, Prediction
+from primaldepth.io import Kind, write_bytes
 from primaldepth.methods.temporal import Memory, Temporal
 
 NAME = ".primaldepth-memory.safetensors"
@@ -79,14 +79,14 @@ class SequenceJournal(Journal):
             tensors = {name: value.contiguous().cpu() for name, value in self._memory.tensors().items()}
             write_bytes(self._file, safetensors.torch.save(tensors, {"after": self._before}))
 
-    def run(self, method: Method, inputs: Inputs) -> Prediction:
+    def run(self, method: Method, kind: Kind, frame: Frame) -> Prediction:
         """The result of the next frame; it enters the memory once it is added."""
         temporal = Temporal(method)
         temporal.memory = self._memory
         for job in self._behind:
             self._catch_up(temporal, job)
         self._memory, self._behind = temporal.memory, []
-        prediction = temporal(inputs.frame.to(self._device), inputs.kind)
+        prediction = temporal(frame, kind)
         self._next = temporal.memory
         return prediction
 
