@@ -28,8 +28,9 @@ from primaldepth.operators.resampling import resample
 
 _LEAST_NOISE = 5e-4  # of the depth: as `estimate_sigma` has it
 _GUIDE_NOISE = 1.0 / 255.0, 0.05  # in the difference of two guides, at least and at most
-_GUESS = 16.0  # how much more variance has what a method filled in
+_GUESS = 0.3  # of the depth: standard deviation of what a method fills in
 _AMPLIFIES = 1.2  # at most, a method passes on the sensor's noise by this factor
+_SURE = 4.0  # times the sensor's variance is the most that P + R comes to where nothing was guessed
 WINDOWS = (1, 3, 7)  # samples on a side
 
 
@@ -106,7 +107,8 @@ def advance(
 ) -> tuple[Memory, float]:
     """The memory after this frame, and the mean share 1 - k of the past in its depth."""
     guide, depth = frame.guide.mean(dim=1, keepdim=True), prediction.depth
-    noise = _variance(frame, prediction)
+    sensor = _sensor_variance(frame, depth)
+    noise = sensor + _guess_variance(frame, depth)
     if memory is None or memory.depth.shape != depth.shape:
         return Memory(depth, noise, guide), 0.0
     usable = prediction.valid & torch.isfinite(depth)
@@ -114,7 +116,7 @@ def advance(
     motion = ego_motion(memory.guide, guide, inverse)
     past = _carried(memory, motion, settings)
     u = past.depth if motion.still else past.depth + _drift(past, depth, noise, usable, kind)
-    trust = _same_depth(depth - u, past.variance, noise, frame, settings.surprise)
+    trust = _same_depth(depth - u, past.variance + noise, sensor, frame, settings.surprise)
     trust = torch.minimum(trust, _same_guide(past.guide, guide, motion, settings))
     trust = torch.where(in_view(motion.flow) & torch.isfinite(u), trust, 0.0)
     P = past.variance / trust.clamp_min(1e-12)
@@ -124,12 +126,18 @@ def advance(
     return Memory(fused, torch.where(k < 1, variance, noise), guide), float((1.0 - k).mean())
 
 
-def _variance(frame: Frame, prediction: Prediction) -> Tensor:
-    """R: of the sensor at the pixel, and more where the method had to guess."""
+def _sensor_variance(frame: Frame, depth: Tensor) -> Tensor:
+    """(1, 1, H, W) square of the sensor's noise, on the guide's grid."""
     sigma = frame.sigma if frame.sigma is not None else estimate_sigma(frame.depth, frame.valid)
     sigma = torch.where(frame.valid, sigma, sigma[frame.valid].median())
-    sigma = torch.maximum(resample(sigma, frame.high_size, "bilinear"), _LEAST_NOISE * prediction.depth.abs())
-    return sigma.square() * torch.where(prediction.measured, 1.0, _GUESS)
+    sigma = resample(sigma, frame.high_size, "bilinear")
+    return torch.maximum(sigma, _LEAST_NOISE * depth.abs()).square()
+
+
+def _guess_variance(frame: Frame, depth: Tensor) -> Tensor:
+    """Of what was filled in, as far as no valid sample is near."""
+    covered = resample(frame.valid.to(depth.dtype), frame.high_size, "bilinear")
+    return (_GUESS * depth * (1.0 - covered).clamp_min(0.0)).square()
 
 
 def _carried(memory: Memory, motion: Motion, settings: TemporalSettings) -> Memory:
@@ -165,19 +173,21 @@ def _drift(past: Memory, depth: Tensor, noise: Tensor, usable: Tensor, kind: Kin
     return torch.einsum("k,kbchw->bchw", theta, fields).to(depth.dtype)
 
 
-def _same_depth(difference: Tensor, P: Tensor, noise: Tensor, frame: Frame, surprise: float) -> Tensor:
-    """Trust in the past, 1 to 0, from z = (m - u) / sqrt(P + R): of each pixel, and of means over windows.
+def _same_depth(difference: Tensor, S: Tensor, sensor: Tensor, frame: Frame, surprise: float) -> Tensor:
+    """Trust in the past, 1 to 0, from z = mean(w (m - u)) / sqrt(mean(w)) over windows, w = 1 / S, S = P + R.
 
     The mean over n x n samples shows a slow approach long before a pixel does: noise alone gives it 1 / n,
     or less with a method that smooths. How much less is read off the frame, most of which is as it was.
     """
-    z = difference / (P + noise).sqrt()
-    trust = torch.ones_like(z)
+    weight, sure = 1.0 / S, _SURE * sensor > S
+    trust = torch.ones_like(difference)
     for samples in WINDOWS:
-        side = 2 * round(0.5 * samples * frame.high_size[1] / frame.low_size[1]) + 1
-        mean = _mean(z, side) if samples > 1 else z
-        spread = float((1.4826 * mean.abs().median()).clamp(0.05 / samples, _AMPLIFIES / samples))
-        trust = torch.minimum(trust, _trust(mean, surprise * spread))
+        side = 2 * round(0.5 * samples * frame.high_size[1] / frame.low_size[1]) + 1 if samples > 1 else 1
+        z = _mean(weight * difference, side) / _mean(weight, side).sqrt()
+        spread = 1.4826 * z[sure].abs().median() if bool(sure.any()) else z.new_tensor(_AMPLIFIES)
+        trust = torch.minimum(
+            trust, _trust(z, surprise * float(spread.clamp(0.05 / samples, _AMPLIFIES / samples)))
+        )
     return trust
 
 
