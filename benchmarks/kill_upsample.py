@@ -3,8 +3,8 @@
     python -m benchmarks.kill_upsample --frames 200 --kills 10
     python -m benchmarks.kill_upsample --frames 200 --kills 10 --temporal
 
-Every kill is SIGKILL, at a random moment of a run; together the moments spread over the whole batch. Depth,
-picture and point cloud of each frame are compared with those of a run that was not killed.
+Every kill is SIGKILL; the moments are spread at random over the whole batch. Depth, picture and point cloud of
+each frame are compared with those of a run that was not killed.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main() -> None:
         start = time.perf_counter()
         run(root, "whole", *extra)
         seconds = time.perf_counter() - start
-        done = kill(root, options.kills, seconds, random.Random(options.seed), *extra)
+        done = kill(root, options.frames, options.kills, seconds, random.Random(options.seed), *extra)
         reports = run(root, "out", *extra)
         different = compare(root)
     kept = sum("kept" in report for report in reports)
@@ -81,25 +81,24 @@ def run(root: Path, out: str, *extra: str) -> list[dict[str, object]]:
     return reports
 
 
-def kill(root: Path, times: int, seconds: float, rng: random.Random, *extra: str) -> list[int]:
-    """Frames that were finished after each kill; the moments are spread over the whole batch."""
+def kill(root: Path, frames: int, times: int, seconds: float, rng: random.Random, *extra: str) -> list[int]:
+    """Frames that were finished after each kill; moments are uniform over the batch."""
     found = []
-    started = _seconds_to_start()
-    for _ in range(times):
+    for moment in sorted(rng.uniform(0, frames) for _ in range(times)):
         process = subprocess.Popen(
             call(root, "out", *extra), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        time.sleep(rng.uniform(0.0, started + 2.0 * (seconds - started) / times))
+        while _finished(root) < int(moment) and process.poll() is None:
+            time.sleep(0.001)
+        time.sleep(moment % 1 * seconds / frames)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        found.append(len(list((root / "out" / "depth").glob("[0-9]*.png"))))
+        found.append(_finished(root))
     return found
 
 
-def _seconds_to_start() -> float:
-    start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "import primaldepth.cli.main"], check=True)
-    return time.perf_counter() - start
+def _finished(root: Path) -> int:
+    return len(list((root / "out" / "depth").glob("[0-9]*.png")))
 
 
 def compare(root: Path) -> list[str]:

@@ -35,7 +35,7 @@ def test_no_frame_gets_worse(move, method):
     """The error lies mostly at edges, where by chance a single result may be better than the mean."""
     results = both(move, method)
     errors = [(rmse(single, truth), rmse(filtered, truth)) for single, filtered, truth in results]
-    assert all(after <= 1.003 * before for before, after in errors), errors
+    assert all(after <= 1.004 * before for before, after in errors), errors
     assert sum(after for _, after in errors) < sum(before for before, _ in errors)
 
 

@@ -45,9 +45,9 @@ class TemporalSettings(Settings):
     """
 
     memory: Annotated[int, Field(ge=1)] = 16
-    surprise: Annotated[float, Field(gt=0)] = 2.2
+    surprise: Annotated[float, Field(gt=0)] = 2.5
     misplaced: Annotated[float, Field(ge=0)] = 0.3
-    slack: Annotated[float, Field(ge=0)] = 0.05
+    slack: Annotated[float, Field(ge=0)] = 0.04
 
 
 @dataclass(frozen=True, slots=True, eq=False)
