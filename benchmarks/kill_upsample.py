@@ -3,7 +3,7 @@
     python -m benchmarks.kill_upsample --frames 200 --kills 10
     python -m benchmarks.kill_upsample --frames 200 --kills 10 --temporal
 
-Every kill is SIGKILL; the moments are spread at random over the whole batch. Depth, picture and point cloud of
+Every kill is SIGKILL; the moments are spread at random over the batch. Depth, picture and point cloud of
 each frame are compared with those of a run that was not killed.
 """
 
