@@ -17,18 +17,18 @@ RUNS = 5
 def main() -> None:
     """Print the medians; fail where the package takes more than it may."""
     python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
-    torch, ours = measured(python, RUNS)
+    torch, ours = (median(values) for values in measured(python, RUNS))
     print(f"import torch {torch:.2f} s, import primaldepth {ours:.2f} s: {ours / torch - 1:+.0%}")
     sys.exit(ours > MOST * torch)
 
 
-def measured(python: str, runs: int) -> tuple[float, float]:
-    """Median seconds of importing torch, and primaldepth; a first run of each fills the caches."""
+def measured(python: str, runs: int) -> tuple[list[float], list[float]]:
+    """Seconds of importing torch, and primaldepth; a first run of each fills the caches."""
     seconds: dict[str, list[float]] = {"torch": [], "primaldepth": []}
     for _ in range(runs + 1):
         for name, values in seconds.items():
             values.append(_processor_seconds(python, name))
-    return median(seconds["torch"][1:]), median(seconds["primaldepth"][1:])
+    return seconds["torch"][1:], seconds["primaldepth"][1:]
 
 
 def _processor_seconds(python: str, module: str) -> float:
