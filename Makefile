@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test lint format docs bench reproduce clean
+.PHONY: setup demo test lint format docs bench dist reproduce clean
 
 setup: $(READY)
 
@@ -33,6 +33,12 @@ format: $(READY)
 docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+# sdist and wheel; the wheel is installed into an empty environment and used there.
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python scripts/check_wheel.py dist
+
 bench: $(READY)
 	$(BIN)/python -m benchmarks.solver
 
@@ -49,4 +55,4 @@ reproduce: $(READY)
 		--method $(RUNS)/$(NET)/fcn-s-x$(SCALE).safetensors --method $(RUNS)/$(NET)/$(NET).safetensors
 
 clean:
-	rm -rf $(VENV) docs/_build demo-out
+	rm -rf $(VENV) docs/_build demo-out dist

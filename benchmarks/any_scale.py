@@ -17,7 +17,7 @@ from primaldepth.core.frame import Frame, Method
 from primaldepth.core.seeds import generator
 from primaldepth.data.degradations import fill_occlusions
 from primaldepth.data.draws import normal
-from primaldepth.data.noise import MIDDLEBURY_NOISE
+from primaldepth.data.noise import MIDDLEBURY_NOISE, middlebury_sigma
 from primaldepth.evaluation.metrics import rmse
 from primaldepth.evaluation.protocol import Case
 from primaldepth.evaluation.protocols import get_protocol
@@ -33,11 +33,10 @@ def degraded(case: Case, ratio: float) -> Frame:
     size = case.frame.high_size
     low_size = (round(size[0] / ratio), round(size[1] / ratio))
     low = Resample(size, low_size, "bicubic")(fill_occlusions(case.truth, case.known))
-    sigma = MIDDLEBURY_NOISE / low.clamp_min(1.0)
-    noisy = (low + sigma * normal(low, generator("any-scale", case.scene, str(ratio)))).round().clamp(1, 255)
-    return Frame(
-        noisy, torch.ones_like(noisy, dtype=torch.bool), case.frame.guide, sigma=MIDDLEBURY_NOISE / noisy
-    )
+    noise = normal(low, generator("any-scale", case.scene, str(ratio)))
+    noisy = (low + noise * MIDDLEBURY_NOISE / low.clamp_min(1.0)).round().clamp(1, 255)
+    valid = torch.ones_like(noisy, dtype=torch.bool)
+    return Frame(noisy, valid, case.frame.guide, sigma=middlebury_sigma(noisy, valid))
 
 
 def error(method: Method, frame: Frame, case: Case) -> float:

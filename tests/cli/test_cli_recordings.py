@@ -36,6 +36,14 @@ def test_a_recording_needs_no_guide_and_no_unit(cli: Cli, files: Path, write, un
     assert "3 shots" in outcome.lines[0]
 
 
+def test_a_recording_is_a_sequence(cli: Cli, files: Path) -> None:
+    layouts.write_tum(files / "rec")
+    outcome = cli("upsample", "rec", "-o", "out", *FAST, "--temporal", "--json")
+    assert outcome.code == 0, outcome.err
+    assert [report["unit"] for report in outcome.json] == ["5000"] * layouts.COUNT
+    assert all("carried" in report["info"] for report in outcome.json)
+
+
 @pytest.mark.parametrize("ros", [1, 2])
 def test_a_bag(cli: Cli, files: Path, ros: int) -> None:
     pytest.importorskip("rosbags")

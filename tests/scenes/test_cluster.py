@@ -9,6 +9,7 @@ from fake_scenes import SHARD, FakeScenes, begun_scenes, in_process, tree
 from primaldepth.core.errors import MissingDependencyError
 from primaldepth.scenes.job import render_job
 from primaldepth.scenes.workers import WorkerError
+from ray_nodes import two_nodes
 
 COUNT = 16
 
@@ -18,25 +19,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture(scope="module")
 def cluster():
-    pytest.importorskip("ray", reason="needs the extra 'cluster'")
-    patch = pytest.MonkeyPatch()
-    patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    patch.setenv("PYTHONPATH", str(Path(__file__).parent))  # where the workers find `fake_scenes`
-    patch.setenv("OMP_NUM_THREADS", "1")
-    import ray
-    from ray.cluster_utils import Cluster
-
-    small = {"num_cpus": 1, "object_store_memory": 80 << 20}
-    nodes = Cluster(initialize_head=True, head_node_args={**small, "include_dashboard": False})
-    try:
-        nodes.add_node(**small)
-        patch.setenv("RAY_ADDRESS", nodes.address)
+    with two_nodes(PYTHONPATH=str(Path(__file__).parent)) as nodes:  # where the workers find `fake_scenes`
         yield nodes
-    finally:
-        ray.shutdown()
-        nodes.shutdown()
-        patch.undo()
 
 
 def run(folder, source, **options):

@@ -32,25 +32,35 @@ class Journal:
         self._settings = settings
         self._lines = _read(self._path)
 
-    def finished(self, job: Job) -> dict[str, Any] | None:
-        """The report of a result that is complete."""
-        line = self._lines.get(self._key(job))
+    def finished(self, job: Job, before: str = "") -> dict[str, Any] | None:
+        """The report of a result that is complete; `before` is what came before, where that matters."""
+        line = self._lines.get(self.key(job, before))
         if line is None or line["sizes"] != _sizes(job):
             return None
         report: dict[str, Any] = line["report"]
         return report
 
-    def add(self, job: Job, report: dict[str, Any]) -> None:
+    def kept(self, jobs: Sequence[Job]) -> dict[Job, dict[str, Any]]:
+        """The reports of those that are finished."""
+        found = {job: self.finished(job) for job in jobs}
+        return {job: report for job, report in found.items() if report is not None}
+
+    def holds(self, job: Job) -> bool:
+        """Whether a kept result still stands when its turn comes."""
+        return True
+
+    def add(self, job: Job, report: dict[str, Any], before: str = "") -> None:
         """Call when all outputs of the job are in place."""
-        line = {"key": self._key(job), "sizes": _sizes(job), "report": report}
+        line = {"key": self.key(job, before), "sizes": _sizes(job), "report": report}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("ab") as file:
             file.write(f"\n{json.dumps(line)}\n".encode())  # the line before may have been cut off
 
-    def _key(self, job: Job) -> str:
+    def key(self, job: Job, before: str = "") -> str:
+        """A digest of everything the result depends on."""
         stats = [(str(path.absolute()), *_stat(path)) for path in job.inputs]
         outputs = [(option, str(path.absolute())) for option, path in job.outputs]
-        text = json.dumps([__version__, self._settings, str(job.depth), stats, outputs])
+        text = json.dumps([__version__, self._settings, str(job.depth), stats, outputs, before])
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -80,9 +90,9 @@ def _sizes(job: Job) -> dict[str, int]:
     return {option: _stat(path)[0] if path.is_file() else -1 for option, path in job.outputs}
 
 
-def remove_leftovers(jobs: Sequence[Job]) -> None:
-    """Delete half-written files that a killed run has left beside our outputs."""
-    ours = {path.resolve() for job in jobs for _, path in job.outputs}
+def remove_leftovers(jobs: Sequence[Job], *more: Path) -> None:
+    """Delete half-written files that a killed run has left beside our outputs and `more` files of ours."""
+    ours = {path.resolve() for path in (*more, *(path for job in jobs for _, path in job.outputs))}
     names = {(place.parent, place.stem[:80], place.suffix) for place in ours}
     for folder in {place.parent for place in ours if place.parent.is_dir()}:
         for path in folder.iterdir():

@@ -1,7 +1,9 @@
 """`primaldepth upsample`: one pair of files, or many."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,9 +19,13 @@ from primaldepth.api import (
 )
 from primaldepth.cli.batch import Job, Targets, list_jobs
 from primaldepth.cli.clock import Clock
+from primaldepth.cli.distributed import Outcome, Task, check_engine, run_on_ray, worker_device
 from primaldepth.cli.journal import Journal, remove_leftovers
 from primaldepth.cli.loading import read_job
 from primaldepth.cli.output import fail, note, progress_bar, show_json
+from primaldepth.cli.predicting import predict
+from primaldepth.cli.sequence import NAME as MEMORY
+from primaldepth.cli.sequence import SequenceJournal
 from primaldepth.cli.summary import residual, sentence, summary
 from primaldepth.cli.writing import (
     check_fits,
@@ -55,6 +61,7 @@ class Request:
     device: torch.device
     fill: bool
     jump: float
+    temporal: bool = False
 
 
 def upsample(
@@ -124,6 +131,13 @@ def upsample(
     option: list[str] = typer.Option(
         [], "--set", metavar="KEY=VALUE", help="Setting of the method; repeat for several."
     ),
+    engine: str = typer.Option("local", "--engine", metavar="NAME", help="local, or ray for a cluster."),
+    gpus: float = typer.Option(
+        0.0, "--gpus-per-task", metavar="X", help="With ray: GPUs of one pair, e.g. 0.25; 0 computes on CPUs."
+    ),
+    temporal: bool = typer.Option(
+        False, "--temporal", help="A batch is a sequence: average over time, along the camera's motion."
+    ),
     overwrite: bool = typer.Option(
         False, "--overwrite", help="In a batch, also do again what an earlier run has finished."
     ),
@@ -134,6 +148,7 @@ def upsample(
         raise InputError(f"--holes: '{holes}' is not fill or keep")
     check_meaning(unit, kind)
     check_noise(noise)
+    ray = check_engine(engine, gpus, temporal)
     request = Request(
         method=method,
         options=_options(option) | _given(tile=tile, iterations=iterations, ensemble=ensemble or None),
@@ -141,15 +156,16 @@ def upsample(
         kind=cast("Kind | None", kind),
         noise=noise,
         cameras=None if cameras is None else read_cameras(cameras),
-        device=pick_device(device),
+        device=worker_device(device, gpus) if ray else pick_device(device),
         fill=holes == "fill",
         jump=check_jump(mesh_jump),
+        temporal=temporal,
     )
     made = create(method, request.options)  # a wrong name or option is told before any file is read
     if sigma is not None and not getattr(made, "gives_sigma", False):
         raise InputError(f"--sigma: method '{method}' does not say how far it may be off; leave it out")
     targets = Targets(depth, guide, out, confidence, preview, cloud, measured, mesh, sigma)
-    _run(targets, request, as_json, overwrite)
+    _run(targets, request, as_json, overwrite, gpus if ray else None)
 
 
 def _options(pairs: list[str]) -> dict[str, str]:
@@ -163,10 +179,18 @@ def _given(**options: int | bool | None) -> dict[str, str]:
     return {name: str(value) for name, value in options.items() if value is not None}
 
 
-def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool) -> None:
+def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool, gpus: float | None) -> None:
     """Run the pairs, print the report, and say which of a batch failed."""
     jobs, batch = list_jobs(targets)
-    reports = _run_all(jobs, request, _open_journal(targets.out, jobs, request) if batch else None, overwrite)
+    if gpus is not None and not batch:
+        raise InputError(f"--engine ray: {targets.depth} is one pair; give a folder, a recording or a video")
+    if request.temporal and not batch:
+        raise InputError(f"--temporal: {targets.depth} is one frame; give a folder, a recording or a video")
+    journal = _open_journal(targets.out, jobs, request) if batch else None
+    if gpus is not None and journal is not None:
+        reports = _run_on_ray(jobs, request, journal, overwrite, gpus)
+    else:
+        reports = _run_all(jobs, request, journal, overwrite)
     if as_json:
         show_json(reports if batch else reports[0])
     failed = [report["depth"] for report in reports if "error" in report]
@@ -176,9 +200,11 @@ def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool) -> 
 
 
 def _open_journal(folder: Path, jobs: list[Job], request: Request) -> Journal:
-    remove_leftovers(jobs)
-    identity = method_identity(create(request.method, request.options))
-    return Journal(folder, f"{request} {identity}")
+    remove_leftovers(jobs, folder / MEMORY)
+    settings = f"{request} {method_identity(create(request.method, request.options))}"
+    if not request.temporal:
+        return Journal(folder, settings)
+    return SequenceJournal(folder, settings, lambda job: _read(job, request), request.device)
 
 
 def _run_all(
@@ -195,28 +221,48 @@ def _run_all(
 
         method = create(request.method, request.options, progress=watch)
         for job in jobs:
-            if job in kept:
-                reports.append(kept[job])
-                continue
-            reports.append(_attempt(job, request, method, journal, clock))
+            if job in kept and journal is not None:
+                if journal.holds(job):
+                    reports.append(kept[job])
+                    continue
+                clock.total += 1
+            reports.append(_attempt(job, partial(_run_one, job, request, method, journal), journal, clock))
             update(None, clock.done)
     return reports
 
 
+def _run_on_ray(
+    jobs: list[Job], request: Request, journal: Journal, overwrite: bool, gpus: float
+) -> list[dict[str, Any]]:
+    """As `_run_all`, but the methods run on a cluster; files are read and written here."""
+    reports = {} if overwrite else _kept(jobs, journal)
+    missing = [job for job in jobs if job not in reports]
+    task = Task(request.method, tuple(request.options.items()), request.device.type)
+    with progress_bar(request.method, len(missing)) as update:
+        clock = Clock(len(missing))
+        for job, outcome in run_on_ray(missing, task, lambda job: _prepare(job, request), gpus):
+            reports[job] = _attempt(job, partial(_collect, job, request, outcome), journal, clock)
+            update(None, clock.done)
+    return [reports[job] for job in jobs]
+
+
+def _collect(job: Job, request: Request, outcome: Outcome) -> dict[str, Any]:
+    return _finish(job, request, *outcome())
+
+
 def _kept(jobs: list[Job], journal: Journal) -> dict[Job, dict[str, Any]]:
-    found = {job: journal.finished(job) for job in jobs}
-    kept = {job: {**report, "kept": True} for job, report in found.items() if report is not None}
+    kept = {job: {**report, "kept": True} for job, report in journal.kept(jobs).items()}
     if kept:
         note(f"{len(kept)} of {len(jobs)} are finished already and kept; --overwrite does them again")
     return kept
 
 
 def _attempt(
-    job: Job, request: Request, method: Method, journal: Journal | None, clock: Clock
+    job: Job, run: Callable[[], dict[str, Any]], journal: Journal | None, clock: Clock
 ) -> dict[str, Any]:
     """The report of one pair; in a batch an error becomes one too."""
     try:
-        report = _run_one(job, request, method)
+        report = run()
     except (PrimalDepthError, OSError) as error:
         if journal is None:
             raise
@@ -231,33 +277,38 @@ def _attempt(
     return report
 
 
-def _run_one(job: Job, request: Request, method: Method) -> dict[str, Any]:
-    inputs = read_job(job, unit=request.unit, kind=request.kind, noise=request.noise, cameras=request.cameras)
+def _read(job: Job, request: Request) -> Inputs:
+    return read_job(job, unit=request.unit, kind=request.kind, noise=request.noise, cameras=request.cameras)
+
+
+def _run_one(job: Job, request: Request, method: Method, journal: Journal | None) -> dict[str, Any]:
+    inputs = _prepare(job, request)
+    start = time.perf_counter()
+    prediction = _predict(method, inputs, request.device, journal)
+    return _finish(job, request, inputs, prediction, time.perf_counter() - start)
+
+
+def _prepare(job: Job, request: Request) -> Inputs:
+    """Read, and check what can be checked before the work is done."""
+    inputs = _read(job, request)
     check_fits(job.out, inputs)
     check_metric(job, inputs)
     if inputs.note is not None:
         note(f"{job.depth}: {inputs.note}")
-    start = time.perf_counter()
-    prediction = _predict(method, inputs, request.device)
-    seconds = time.perf_counter() - start
+    return inputs
+
+
+def _finish(
+    job: Job, request: Request, inputs: Inputs, prediction: Prediction, seconds: float
+) -> dict[str, Any]:
+    """Write the results and report them."""
     departure = residual(inputs, prediction)  # before the result is made, which takes memory too
     return _write(job, inputs, prediction, request) | departure | {"seconds": round(seconds, 3)}
 
 
-def _predict(method: Method, inputs: Inputs, device: torch.device) -> Prediction:
-    try:
-        prediction = method(inputs.frame.to(device))
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        return prediction
-    except (MemoryError, RuntimeError) as error:
-        if not (isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error)):
-            raise
-        height, width = inputs.frame.high_size
-        raise PrimalDepthError(
-            f"not enough memory on {device} for {width}x{height} pixels with '{method.name}'; "
-            "use a smaller guide, another method or another --device"
-        ) from error
+def _predict(method: Method, inputs: Inputs, device: torch.device, journal: Journal | None) -> Prediction:
+    run = partial(journal.run, method, inputs.kind) if isinstance(journal, SequenceJournal) else method
+    return predict(method.name, run, inputs.frame, device)
 
 
 def _write(job: Job, inputs: Inputs, prediction: Prediction, request: Request) -> dict[str, Any]:

@@ -1,0 +1,83 @@
+"""Depth super-resolution with ONNX Runtime, numpy and Pillow alone.
+
+    primaldepth export fcn-pdn-s --scale 8 -o net.onnx
+    python onnx_runtime.py net.onnx depth.png photo.jpg fine.png --noise 12
+
+The depth is a 16-bit PNG in any unit, 0 where nothing was measured; the noise is in the same unit, and so is
+the result. The network sees depth centred at its median and divided by half its spread: see `prepare`.
+"""
+
+import argparse
+
+import numpy as np
+import onnxruntime
+from PIL import Image
+
+
+def main() -> None:
+    """Read, run, write."""
+    parser = argparse.ArgumentParser()
+    for name in ("net", "depth", "image", "out"):
+        parser.add_argument(name)
+    parser.add_argument("--noise", type=float, required=True, help="standard deviation of a sample")
+    options = parser.parse_args()
+    depth = np.asarray(Image.open(options.depth)).astype(np.float64)
+    image = np.asarray(Image.open(options.image).convert("RGB"), np.float32).mean(axis=2) / 255
+    result = upsample(onnxruntime.InferenceSession(options.net), depth, image, options.noise)
+    Image.fromarray(np.clip(np.rint(result), 0, 65535).astype(np.uint16)).save(options.out)
+
+
+def upsample(
+    session: onnxruntime.InferenceSession, depth: np.ndarray, image: np.ndarray, noise: float
+) -> np.ndarray:
+    """(h, w) depth and (H, W) image in [0, 1] -> (H, W) depth in the same unit."""
+    maps, centre, spread = prepare(depth, image.shape, noise)
+    maps["guide"] = image
+    feed = {name: np.asarray(each, np.float32)[None, None] for name, each in maps.items()}
+    return session.run(["result"], feed)[0][0, 0] * spread + centre
+
+
+def prepare(
+    depth: np.ndarray, size: tuple[int, ...], noise: float
+) -> tuple[dict[str, np.ndarray], float, float]:
+    """Depth, noise and trust as the network sees them, on the image's grid; centre and spread of depth."""
+    valid = depth > 0
+    low, centre, high = np.quantile(depth[valid], [0.05, 0.5, 0.95])
+    spread = max(0.5 * (high - low), 1e-3 * abs(centre) + 1e-12)
+    depths = fill(np.where(valid, (depth - centre) / spread, 0.0), valid)
+    noises = fill(np.where(valid, noise / spread, 0.0), valid)
+    maps = {"depth": depths, "sigma": noises, "trust": valid.astype(float)}
+    return {name: resized(each, size, linear) for name, each in maps.items()}, centre, spread
+
+
+def fill(values: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """Holes get means over cells that double until they reach a valid sample."""
+    if valid.all():
+        return values
+    half = [(side + 1) // 2 for side in values.shape]
+    weight, total = resized(valid.astype(float), half, area), resized(values, half, area)
+    coarse = fill(np.where(weight > 1e-6, total / np.maximum(weight, 1e-6), 0.0), weight > 1e-6)
+    return np.where(valid, values, resized(coarse, values.shape, linear))
+
+
+def resized(values: np.ndarray, size: tuple[int, ...] | list[int], weights) -> np.ndarray:
+    """Both axes with (new, old) matrices of weights."""
+    return weights(values.shape[0], size[0]) @ values @ weights(values.shape[1], size[1]).T
+
+
+def linear(old: int, new: int) -> np.ndarray:
+    """Between pixel centres; constant beyond the first and the last."""
+    place = (np.arange(new) + 0.5) * (old / new) - 0.5
+    return np.array([np.interp(place, np.arange(old), row) for row in np.eye(old)]).T
+
+
+def area(old: int, new: int) -> np.ndarray:
+    """The mean of the old pixels that a new one covers, parts of pixels counted as such."""
+    left = np.arange(new)[:, None] * (old / new)
+    cell = np.arange(old)[None, :]
+    covered = np.clip(np.minimum(left + old / new, cell + 1) - np.maximum(left, cell), 0, None)
+    return covered / covered.sum(axis=1, keepdims=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""`upsample --engine ray`: frames go out to the workers, predictions come back.
+
+This process alone reads and writes files, so workers on other machines need not see them, and the journal
+knows all that is done.
+"""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+import torch
+
+from primaldepth.api import Inputs
+from primaldepth.cli.batch import Job
+from primaldepth.cli.predicting import predict
+from primaldepth.core.cluster import RayCluster
+from primaldepth.core.errors import InputError, PrimalDepthError
+from primaldepth.core.frame import Frame, Method, Prediction
+from primaldepth.methods import create
+from primaldepth.version import __version__
+
+WAITING = 2  # frames that lie ready beside those that are worked on
+
+Outcome = Callable[[], tuple[Inputs, Prediction, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a worker needs to know beside the frame.
+
+    Args:
+        method: its name.
+        options: of the method.
+        device: "cpu" or "cuda".
+        version: of this package; a worker that has another refuses.
+    """
+
+    method: str
+    options: tuple[tuple[str, str], ...]
+    device: str
+    version: str = __version__
+
+
+def check_engine(engine: str, gpus: float, temporal: bool) -> bool:
+    """Whether a cluster is asked for; options that do not go together are refused."""
+    if engine not in ("local", "ray"):
+        raise InputError(f"--engine {engine}: choose local or ray")
+    if not (math.isfinite(gpus) and gpus >= 0):
+        raise InputError(f"--gpus-per-task {gpus}: expected a number >= 0, such as 0.25")
+    if engine == "local" and gpus:
+        raise InputError(f"--gpus-per-task {gpus}: only goes with --engine ray")
+    if engine == "ray" and temporal:
+        raise InputError("--temporal: each frame needs the one before, so it does not go with --engine ray")
+    return engine == "ray"
+
+
+def worker_device(device: str, gpus: float) -> torch.device:
+    """Where workers compute: on GPUs if they get a share of one."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise InputError(f"--device {device}: choose auto, cpu or cuda")
+    if device != "auto" and (device == "cuda") != (gpus > 0):
+        raise InputError(f"--device {device} with --gpus-per-task {gpus}: leave --device out")
+    return torch.device("cuda" if gpus else "cpu")
+
+
+def run_on_ray(
+    jobs: Iterable[Job], task: Task, prepare: Callable[[Job], Inputs], gpus: float
+) -> Iterator[tuple[Job, Outcome]]:
+    """(job, its outcome) as they are finished; calling an outcome raises what went wrong with its job."""
+    inputs: dict[Job, Inputs] = {}
+
+    def arguments(job: Job) -> tuple[Task, Frame]:
+        inputs[job] = prepare(job)
+        return task, inputs[job].frame
+
+    queue = deque(jobs)
+    if not queue:
+        return
+    with RayCluster() as cluster:
+        at_once = _places(cluster, gpus) + WAITING
+        for job, value in cluster.run(_predict, queue, arguments, at_once=at_once, gpus=gpus):
+            yield job, partial(_result, inputs.pop(job, None), value)
+
+
+def _places(cluster: RayCluster, gpus: float) -> int:
+    """Tasks that fit into the cluster at the same time."""
+    places = cluster.resource("CPU")
+    if gpus:
+        total = cluster.resource("GPU")
+        if total < min(gpus, 1):
+            raise InputError(f"--gpus-per-task {gpus}: the Ray cluster has {total:g} GPUs; use 0 for CPUs")
+        places = min(places, total / gpus)
+    return max(1, int(places))
+
+
+def _result(
+    inputs: Inputs | None, value: tuple[Prediction, float] | Exception
+) -> tuple[Inputs, Prediction, float]:
+    if isinstance(value, PrimalDepthError | OSError):
+        raise value
+    if isinstance(value, Exception) or inputs is None:
+        text = " ".join(str(value).split())
+        raise PrimalDepthError(f"the cluster failed ({type(value).__name__}: {text})")
+    return inputs, *value
+
+
+def _predict(task: Task, frame: Frame) -> tuple[Prediction, float] | PrimalDepthError:
+    """Body of a task: the prediction and the seconds it took, or an error of ours."""
+    try:
+        if task.version != __version__:
+            raise InputError(
+                f"this worker has primaldepth {__version__}, the batch {task.version}; install the same"
+            )
+        method, start = _method(task), time.perf_counter()
+        found = predict(task.method, method, frame, torch.device(task.device))
+    except PrimalDepthError as error:
+        return type(error)(str(error))
+    seconds = time.perf_counter() - start
+    return _on_cpu(found), seconds
+
+
+def _on_cpu(found: Prediction) -> Prediction:
+    """The process that asked may have no GPU."""
+    depth, valid, measured = found.depth.cpu(), found.valid.cpu(), found.measured.cpu()
+    return Prediction(
+        depth, valid, measured, None if found.sigma is None else found.sigma.cpu(), dict(found.info)
+    )
+
+
+@lru_cache(maxsize=1)
+def _method(task: Task) -> Method:
+    """Kept for the next frame, with its weights."""
+    return create(task.method, dict(task.options))

@@ -1,0 +1,109 @@
+"""A batch whose pairs are frames in order: each result depends on the ones before it."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError, safe_open
+
+from primaldepth.api import Inputs
+from primaldepth.cli.batch import Job
+from primaldepth.cli.journal import Journal
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.core.frame import Frame, Method, Prediction
+from primaldepth.io import Kind, write_bytes
+from primaldepth.methods.temporal import Memory, Temporal
+
+NAME = ".primaldepth-memory.safetensors"
+
+
+class SequenceJournal(Journal):
+    """A journal whose keys also name the frames before, and the filter's memory after the last one.
+
+    A frame that is kept is only run again if the memory that was stored is older, to bring it up to date.
+
+    Args:
+        folder: of the results.
+        settings: everything the results depend on beside their inputs.
+        read: the inputs of a job.
+        device: to compute on.
+    """
+
+    def __init__(
+        self, folder: Path, settings: str, read: Callable[[Job], Inputs], device: torch.device
+    ) -> None:
+        super().__init__(folder, settings)
+        self._file, self._read, self._device = folder / NAME, read, device
+        self._before = ""  # key of the last frame that counts
+        self._memory: Memory | None = None
+        self._behind: list[Job] = []  # frames that count but are not in the memory yet
+        self._next: Memory | None = None  # as it will be once the frame that runs is added
+        self._stored = _stored_after(self._file)
+
+    def kept(self, jobs: Sequence[Job]) -> dict[Job, dict[str, Any]]:
+        """Reports of the frames that are finished, whether those that are not fail again or succeed."""
+        found: dict[Job, dict[str, Any]] = {}
+        failed = done = ""  # keys of the frame before, if those that are not finished fail, or succeed
+        for job in jobs:
+            for before in (failed, done):
+                report = self.finished(job, before)
+                if report is not None:
+                    found[job] = report
+                    failed = done = self.key(job, before)
+                    break
+            else:
+                done = self.key(job, done)
+        return found
+
+    def holds(self, job: Job) -> bool:
+        """Whether the frame was finished after the very frames that count so far; it then counts too."""
+        if self.finished(job, self._before) is None:
+            return False
+        self._before = self.key(job, self._before)
+        self._behind.append(job)
+        if self._before == self._stored:
+            with suppress(OSError, SafetensorError, KeyError):
+                self._memory = Memory.of(safetensors.torch.load_file(self._file), self._device)
+                self._behind = []
+        return True
+
+    def add(self, job: Job, report: dict[str, Any], before: str = "") -> None:
+        """Call when all outputs of the frame are in place; `before` is known here."""
+        super().add(job, report, self._before)
+        self._before = self.key(job, self._before)
+        self._memory = self._next
+        if self._memory is not None:
+            tensors = {name: value.contiguous().cpu() for name, value in self._memory.tensors().items()}
+            write_bytes(self._file, safetensors.torch.save(tensors, {"after": self._before}))
+
+    def run(self, method: Method, kind: Kind, frame: Frame) -> Prediction:
+        """The result of the next frame; it enters the memory once it is added."""
+        temporal = Temporal(method)
+        temporal.memory = self._memory
+        for job in self._behind:
+            self._catch_up(temporal, job)
+        self._memory, self._behind = temporal.memory, []
+        prediction = temporal(frame, kind)
+        self._next = temporal.memory
+        return prediction
+
+    def _catch_up(self, temporal: Temporal, job: Job) -> None:
+        try:
+            inputs = self._read(job)
+        except (PrimalDepthError, OSError) as error:
+            raise PrimalDepthError(
+                f"{job.depth}: an earlier frame is needed but cannot be read: {error}"
+            ) from error
+        temporal(inputs.frame.to(self._device), inputs.kind)
+
+
+def _stored_after(path: Path) -> str | None:
+    """Key of the frame after which the memory in a file was stored."""
+    try:
+        with safe_open(path, "pt") as file:
+            return (file.metadata() or {}).get("after")
+    except (OSError, SafetensorError):
+        return None

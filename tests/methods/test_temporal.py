@@ -1,0 +1,134 @@
+"""The temporal filter: calm where nothing moves, never worse where something does."""
+
+import itertools
+
+import pytest
+import torch
+from moving_scene import MOVES, SIGMA, frame_of, sequence, view
+
+from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Frame
+from primaldepth.methods import create
+from primaldepth.methods.temporal import Memory, Temporal, TemporalSettings
+
+METHODS = {"bilinear": {}, "nlh-l2": {"iterations": 8, "coarse_iterations": 8}}
+
+
+def rmse(depth, truth):
+    return float((depth - truth).square().mean().sqrt())
+
+
+def both(move, method="bilinear"):
+    """[(single result, filtered result, truth)] of a sequence."""
+    single = create(method, METHODS[method])
+    filtered = Temporal(single)
+    return [(single(frame).depth, filtered(frame).depth, truth) for frame, truth in sequence(move)]
+
+
+def flicker(depths):
+    return sum(float((b - a).abs().mean()) for a, b in itertools.pairwise(depths))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("move", MOVES)
+def test_no_frame_gets_worse(move, method):
+    """The error lies mostly at edges, where by chance a single result may be better than the mean."""
+    results = both(move, method)
+    errors = [(rmse(single, truth), rmse(filtered, truth)) for single, filtered, truth in results]
+    assert all(after <= 1.004 * before for before, after in errors), errors
+    assert sum(after for _, after in errors) < sum(before for before, _ in errors)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_stands_still_stops_flickering(method):
+    single, filtered, _ = zip(*both("still", method), strict=True)
+    assert flicker(filtered) < 0.4 * flicker(single)
+
+
+@pytest.mark.parametrize("move", ["sideways", "forward", "turn"])
+def test_noise_on_surfaces_falls_while_the_camera_moves(move):
+    """On the wall, away from the card, the last frame has seen every place several times."""
+    single, filtered, truth = both(move)[-1]
+    wall = (..., slice(4, 68), slice(4, 14))
+    assert rmse(filtered[wall], truth[wall]) < 0.7 * rmse(single[wall], truth[wall])
+
+
+def test_a_moved_card_leaves_no_ghost():
+    filtered = Temporal(create("bilinear"))
+    for seed, place in enumerate((-0.4, -0.4, -0.4, 0.4)):
+        guide, truth = view(card=(place, 1.8))
+        result = filtered(frame_of(guide, truth, seed)).depth
+    left = (..., slice(30, 42), slice(24, 36))  # where the card was
+    assert rmse(result[left], truth[left]) < 3 * SIGMA
+
+
+def test_another_scene_begins_anew():
+    single = create("bilinear")
+    filtered = Temporal(single)
+    filtered(frame_of(*view(), seed=0))
+    guide, depth = view()
+    other = frame_of(1.0 - guide.flip(3), depth.flip(3).square(), seed=1)
+    assert filtered(other).info["carried"] < 0.01
+    small = frame_of(guide[..., :48], depth[..., :48], seed=2)
+    assert torch.equal(filtered(small).depth, single(small).depth)
+
+
+def test_two_frames_of_a_still_scene_are_averaged():
+    """2 + n and 2 - n give 2."""
+    guide, _ = view()
+    pattern = torch.linspace(-1, 1, 24).expand(1, 1, 18, 24).clone()
+    pattern[..., ::2] *= -1
+    method, valid = create("nearest"), torch.ones(1, 1, 18, 24, dtype=torch.bool)
+    filtered = Temporal(method)
+    for sign in (1.0, -1.0):
+        frame = Frame(2.0 + 0.01 * sign * pattern, valid, guide, sigma=torch.full((1, 1, 18, 24), 0.01))
+        result = filtered(frame)
+    assert result.info["carried"] == pytest.approx(0.5, abs=0.02)
+    assert float((result.depth - 2.0).abs().mean()) < 0.0003
+
+
+def test_memory_is_bounded_and_can_be_put_away():
+    settings = TemporalSettings(memory=3)
+    whole, parts = Temporal(create("bilinear"), settings), Temporal(create("bilinear"), settings)
+    for frame, _ in sequence("sideways", 4):
+        expected = whole(frame)
+        stored = None if parts.memory is None else {k: v.clone() for k, v in parts.memory.tensors().items()}
+        parts = Temporal(create("bilinear"), settings)
+        parts.memory = None if stored is None else Memory.of(stored, torch.device("cpu"))
+        assert torch.equal(parts(frame).depth, expected.depth)
+    assert expected.info["carried"] <= 0.75
+
+
+def test_disparities():
+    """The same scene as disparities: a camera that comes nearer changes them by their square."""
+    single = create("bilinear")
+    filtered = Temporal(single)
+    for frame, truth in sequence("forward"):
+        low = 2.0 / frame.depth
+        sigma = SIGMA * low.square() / 2.0
+        disparities = Frame(low, frame.valid, frame.guide, sigma=sigma)
+        before, after = single(disparities), filtered(disparities, "disparity")
+        assert rmse(after.depth, 2.0 / truth) <= 1.001 * rmse(before.depth, 2.0 / truth)
+    assert after.info["carried"] > 0.4
+
+
+def test_one_frame_at_a_time():
+    frame = frame_of(*view(), seed=0)
+    two = Frame(*(torch.cat([each, each]) for each in (frame.depth, frame.valid, frame.guide)))
+    with pytest.raises(InputError, match="a batch of 2 frames"):
+        Temporal(create("bilinear"))(two)
+
+
+def test_holes_are_bridged_by_what_was_seen_before():
+    filtered = Temporal(create("bilinear"))
+    guide, truth = view()
+    for seed in range(4):
+        filtered(frame_of(guide, truth, seed))
+    frame = frame_of(guide, truth, 9)
+    valid = frame.valid.clone()
+    valid[..., 5:9, 0:4] = False
+    hole = (..., slice(20, 36), slice(0, 16))
+    frame = Frame(frame.depth, valid, frame.guide, sigma=frame.sigma)
+    alone, bridged = create("bilinear")(frame), filtered(frame)
+    assert not bridged.measured[hole].any()
+    assert rmse(bridged.depth[hole], truth[hole]) < 0.7 * rmse(alone.depth[hole], truth[hole])
