@@ -103,11 +103,12 @@ class Work:
         fabric, parts = self.run.fabric, self.run.recipe.accumulate
         total = torch.zeros((), device=fabric.device)
         for micro, batch in enumerate(self._batches(step)):
-            with fabric.no_backward_sync(self.module, enabled=micro + 1 < parts):
-                # Patches have one size: the fastest convolutions are worth finding, unlike for frames.
-                with torch.backends.cudnn.flags(enabled=True, benchmark=True):
-                    loss = self.module(batch.maps, batch.truth, batch.valid, batch.unit) / parts
-                    fabric.backward(loss)
+            with (
+                fabric.no_backward_sync(self.module, enabled=micro + 1 < parts),
+                torch.backends.cudnn.flags(enabled=True, benchmark=True),  # patches have one size
+            ):
+                loss = self.module(batch.maps, batch.truth, batch.valid, batch.unit) / parts
+                fabric.backward(loss)
             total += loss.detach()
         return total
 
