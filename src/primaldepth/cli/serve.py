@@ -75,8 +75,8 @@ def serve(
     settings = ServiceSettings.parse(values, "serve")
     create(settings.method)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", force=True)
-    for name in ("uvicorn", "httpx", "gradio", "asyncio"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+    for name in ("uvicorn", "httpx", "gradio", "asyncio", "python_multipart"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     listener = listen(settings)
     address, found = listener.getsockname()[:2]
     note(f"listening on http://{f'[{address}]' if ':' in address else address}:{found}")
