@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,8 +63,7 @@ def running(*options: str, log: Path | None = None) -> Iterator[Service]:
 
 
 def _address(process: "subprocess.Popen[str]") -> str:
-    assert process.stderr is not None
-    for line in process.stderr:
+    for line in process.stderr or ():
         match = re.search(r"http://\S+", line)
         if match:
             return match[0]
@@ -72,12 +72,10 @@ def _address(process: "subprocess.Popen[str]") -> str:
 
 def _drain(process: "subprocess.Popen[str]", log: Path | None) -> None:
     """Read the rest of its log, or it would wait for a reader."""
-    import threading
 
     def read() -> None:
-        assert process.stderr is not None
         with (log or Path(os.devnull)).open("w") as file:
-            for line in process.stderr:
+            for line in process.stderr or ():
                 file.write(line)
                 file.flush()
 

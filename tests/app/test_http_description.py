@@ -1,24 +1,16 @@
 """The service does what its OpenAPI description says, tried with requests made from it."""
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
-
-from hypothesis import HealthCheck, settings
-from schemathesis.checks import (
-    content_type_conformance,
-    not_a_server_error,
-    response_headers_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
-
+checks = schemathesis.checks
 CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
+    checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
 ]
 
 
