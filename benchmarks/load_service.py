@@ -2,9 +2,9 @@
 
     python -m benchmarks.load_service --clients 32 --seconds 300 --json load.json
 
-Every client sends constant depth maps of a level that no other request has, so that an answer tells whose it
-is. A client that hears 429 waits and asks again. At the end the service is told to end while all clients still
-ask: what was accepted must be answered, what comes later is refused with 503 or finds the port closed.
+Every client sends constant depth maps of a level that no other request has, so that an answer tells whose
+it is. A client that hears 429 waits and asks again. At the end the service is told to end while all clients
+still ask: what was accepted must be answered, what comes later is refused with 503 or finds the port closed.
 """
 
 import argparse

@@ -43,8 +43,8 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
 
-def serve(app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> None:
-    """Serve until a signal; returns when the port is closed."""
+def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
+    """A server that writes no log of its own and takes the service's way to end."""
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -54,8 +54,12 @@ def serve(app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> N
         timeout_graceful_shutdown=5,
         timeout_keep_alive=10,
     )
-    server = Server(config, app.state.engine, settings.grace_seconds)
-    asyncio.run(server.serve(sockets=[listener]))
+    return Server(config, app.state.engine, settings.grace_seconds)
+
+
+def serve(app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> None:
+    """Serve until a signal; returns when the port is closed."""
+    asyncio.run(create_server(app, settings).serve(sockets=[listener]))
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
