@@ -83,6 +83,10 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     _add_errors(app)
     _add_upsample(app, engine, settings)
     _add_state(app, engine, metrics)
+    if settings.page:
+        from primaldepth.app.page.mount import mount_page  # Gradio takes seconds to import
+
+        mount_page(app, engine, settings)
     app.add_middleware(Guard, settings=settings, metrics=metrics)
     return app
 

@@ -77,10 +77,11 @@ def serve(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", force=True)
     for name in ("uvicorn", "httpx", "gradio", "asyncio", "python_multipart"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    listener = listen(settings)
+    listener = listen(settings)  # a port that is taken is told before anything is loaded
+    app = create_app(settings)
     address, found = listener.getsockname()[:2]
     note(f"listening on http://{f'[{address}]' if ':' in address else address}:{found}")
-    run(create_app(settings), listener, settings)
+    run(app, listener, settings)
 
 
 def _token(path: Path | None) -> str | None:
