@@ -1,9 +1,10 @@
-"""Use the page as people do, in a real browser with the network cut off: does all of it work, and can it be read?
+"""Use the page as people do, in a browser with the network cut off: does all of it work, can it be read?
 
     python -m benchmarks.browse_page --shots shots/
 
-Needs playwright and a chromium (`--chromium PATH`). Each check runs on a desktop and on a phone of 360 pixels, in
-light and in dark: nothing is fetched from elsewhere, nothing scrolls sideways, all text has the contrast of WCAG AA.
+Needs playwright and a chromium (`--chromium PATH`). Each check runs on a desktop and on a phone of 360
+pixels, in light and in dark: nothing is fetched from elsewhere, nothing scrolls sideways, all text has the
+contrast of WCAG AA.
 """
 
 import argparse
@@ -60,11 +61,16 @@ class Visit:
         box.press("Enter")
 
     def run(self) -> str:
+        self.forget()
         self.page.get_by_role("button", name="Run", exact=True).click()
         return self.wait()
 
+    def forget(self) -> None:
+        """Mark what is said now, so that `wait` waits for what is said next."""
+        self.page.evaluate("document.querySelectorAll('#status [role]').forEach(e => e.dataset.old = '1')")
+
     def wait(self) -> str:
-        self.page.locator(".pd-facts, .pd-problem").first.wait_for(timeout=120_000)
+        self.page.locator("#status [role]:not([data-old])").first.wait_for(timeout=120_000)
         self.page.wait_for_timeout(800)
         return self.page.locator("#status").inner_text()
 
@@ -86,13 +92,13 @@ class Visit:
         expect(not short, f"too little contrast: {short[:5]}")
 
 
-class Failed(Exception):
+class CheckError(Exception):
     """A check that did not hold."""
 
 
 def expect(holds: bool, message: str) -> None:
     if not holds:
-        raise Failed(message)
+        raise CheckError(message)
 
 
 @contextmanager
@@ -131,7 +137,7 @@ def upload_and_run(v: Visit) -> None:
 def move_the_slider(v: Visit) -> None:
     """The line between before and after follows the mouse."""
     _example(v)
-    handle = v.page.locator(".slider-wrap [role=none], .slider-wrap .outer").first
+    handle = v.page.get_by_test_id("slider").first
     box = handle.bounding_box()
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     v.page.mouse.move(*middle)
@@ -222,12 +228,12 @@ def too_large_a_file(v: Visit) -> None:
         large = Path(folder) / "depth.npy"
         np.save(large, np.ones((700, 700)))
         v.page.locator("input[type=file]").nth(0).set_input_files(str(large))
-        v.page.get_by_text("exceeds the maximum", exact=False).first.wait_for(timeout=20_000)
+        v.page.get_by_text("exceed the maximum allowed size", exact=False).first.wait_for(timeout=20_000)
     v.check_sides()
 
 
 def keyboard_only(v: Visit) -> None:
-    """An example, the button and a tab, with Tab, Enter and the arrows alone."""
+    """An example, the button and a tab, with Tab and Enter alone."""
     _reach(v, "Example: Still life, 80x60 to 640x480")
     v.page.keyboard.press("Enter")
     v.page.locator(".file-preview").nth(1).wait_for()
@@ -235,11 +241,9 @@ def keyboard_only(v: Visit) -> None:
     expect(_outline(v), "the focus is not to be seen")
     v.page.keyboard.press("Enter")
     expect("640 x 480" in v.wait(), "Enter did not run")
-    _reach(v, "Before/after")
-    v.page.keyboard.press("ArrowRight")
+    _reach(v, "Two methods")
     v.page.keyboard.press("Enter")
-    selected = v.page.locator("[role=tab][aria-selected=true]").first.inner_text()
-    expect(selected == "Two methods", f"the arrow leads to {selected!r}")
+    v.page.get_by_text("Choose a second method").wait_for()
 
 
 def _reach(v: Visit, name: str) -> None:
@@ -250,12 +254,12 @@ def _reach(v: Visit, name: str) -> None:
         )
         if " ".join(text.split()) == name:
             return
-    raise Failed(f"{name!r} is not reached with Tab")
+    raise CheckError(f"{name!r} is not reached with Tab")
 
 
 def _outline(v: Visit) -> bool:
-    style = "(() => { const s = getComputedStyle(document.activeElement); return s.outlineStyle + s.boxShadow })()"
-    return v.page.evaluate(style) != "nonenone"
+    style = "(() => getComputedStyle(document.activeElement).outlineStyle)()"
+    return v.page.evaluate(style) != "none"
 
 
 def _example(v: Visit) -> str:
@@ -312,14 +316,14 @@ def browse(url: str, chromium: str, views: list[str], shots: Path | None) -> lis
                         finally:
                             if shots is not None:
                                 v.page.screenshot(path=shots / f"{view}-{check.__name__}.png", full_page=True)
-                except (Failed, Error) as error:
+                except (CheckError, Error) as error:
                     problem = str(error).splitlines()[0]
                 rows.append({"check": check.__name__, "view": view, "problem": problem,
                              "seconds": round(time.perf_counter() - start, 1)})  # fmt: skip
         try:
             two_users_at_once(browser, url)
             rows.append({"check": "two_users_at_once", "view": "both", "problem": ""})
-        except (Failed, Error) as error:
+        except (CheckError, Error) as error:
             rows.append({"check": "two_users_at_once", "view": "both", "problem": str(error).splitlines()[0]})
         browser.close()
     return rows

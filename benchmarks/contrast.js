@@ -1,4 +1,4 @@
-// The least contrast of visible text against what is behind it, by WCAG 2: [{text, ratio, wanted}] of what falls short.
+// Visible text whose contrast with what is behind it falls short of WCAG 2 AA: [{text, ratio, wanted}].
 () => {
   const parse = (text) => {
     const found = text.match(/rgba?\(([^)]+)\)/);
@@ -26,7 +26,7 @@
   while (walker.nextNode()) {
     const text = walker.currentNode.textContent.trim();
     const element = walker.currentNode.parentElement;
-    if (!text || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+    if (!/[\p{L}\p{N}]/u.test(text) || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
     if (["SCRIPT", "STYLE", "NOSCRIPT"].includes(element.tagName) || element.closest("[disabled], [aria-hidden=true]")) continue;
     const box = element.getBoundingClientRect();
     if (box.width < 2 || box.height < 2) continue;

@@ -1,11 +1,11 @@
-"""Where results lie until Gradio has copied what it shows."""
+"""Where results lie as long as a visitor may look at them; Gradio copies what it shows."""
 
 import shutil
 import tempfile
 import time
 from pathlib import Path
 
-_AGE_SECONDS = 300.0  # copying takes no second; this is for a machine in trouble
+_AGE_SECONDS = 1800.0  # as long as a visitor may take to look at the 3-D view
 
 
 class Folders:

@@ -1,6 +1,7 @@
 """What is where on the page, and what happens on a click."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from primaldepth.app.engine import Engine
@@ -23,6 +24,7 @@ from primaldepth.samples import Example, example_scenes
 
 _DEPTH_TYPES = [".png", ".exr", ".pfm", ".npy", ".npz", ".tif", ".tiff", ".mat"]
 _GUIDE_TYPES = [".png", ".jpg", ".jpeg", ".tif", ".tiff", ".exr", ".npy"]
+_VIEW = "3-D"
 _NO_SIGMA = '<div class="pd-note">This method does not say how sure it is of each pixel.</div>'
 _NO_OTHER = '<div class="pd-note">Choose a second method on the left, and run again.</div>'
 _NO_MESH = (
@@ -44,10 +46,9 @@ def build(engine: Engine, settings: ServiceSettings, folders: Folders) -> Any:
             with gr.Column(scale=2, min_width=300):
                 inputs, button = _inputs(gr, settings)
             with gr.Column(scale=3, min_width=300):
-                outputs = _outputs(gr)
-        button.click(
-            _runner(engine, folders), inputs, outputs, api_visibility="private", scroll_to_output=False
-        )
+                outputs, views = _outputs(gr)
+        run = button.click(_runner(engine, folders), inputs, outputs, api_visibility="private")
+        _link(gr, views, run)
     page.queue(default_concurrency_limit=settings.queue, max_size=4 * settings.queue)
     return page
 
@@ -91,14 +92,42 @@ def _filler(example: Example) -> Callable[[], list[str]]:
     return fill
 
 
-def _outputs(gr: Any) -> list[Any]:
+@dataclass(frozen=True, slots=True)
+class _Views:
+    """The 3-D views, the tabs they are in, and the paths of the meshes they are to show."""
+
+    tabs: Any
+    meshes: Any
+    before: Any
+    after: Any
+
+
+def _link(gr: Any, views: _Views, run: Any) -> None:
+    """Show the meshes when their tab is chosen, or after a run in it: a view filled unseen stays empty."""
+    chosen = gr.State("")
+
+    def select(event: gr.SelectData, meshes: Any) -> list[Any]:
+        return [event.value, *(meshes if event.value == _VIEW else (gr.skip(), gr.skip()))]
+
+    def again(tab: str, meshes: Any) -> list[Any]:
+        return list(meshes) if tab == _VIEW else [None, None]
+
+    both = [views.before, views.after]
+    views.tabs.select(
+        select, [views.meshes], [chosen, *both], api_visibility="private", show_progress="hidden"
+    )
+    run.then(again, [chosen, views.meshes], both, api_visibility="private", show_progress="hidden")
+
+
+def _outputs(gr: Any) -> tuple[list[Any], _Views]:
     """Everything that is shown, in the order of `_shown`."""
     status = gr.HTML(
         '<div class="pd-note">Drop two files or click an example, then run.</div>', elem_id="status"
     )
     shown = {"type": "filepath", "format": "png", "interactive": False, "buttons": ["download", "fullscreen"]}
     compared = {**shown, "max_height": 520}
-    with gr.Tabs():
+    meshes = gr.State((None, None))
+    with gr.Tabs() as tabs:
         with gr.Tab("Before/after"):
             slider = gr.ImageSlider(
                 label="Samples (left) and result (right), on one colour scale", **compared
@@ -109,7 +138,7 @@ def _outputs(gr: Any) -> list[Any]:
             other_note = gr.HTML(_NO_OTHER)
             other_slider = gr.ImageSlider(label="First and second method", visible=False, **compared)
             other_bar = gr.HTML()
-        with gr.Tab("3-D", render_children=True):  # a view that gets its file unseen stays empty
+        with gr.Tab(_VIEW):
             mesh_note = gr.HTML()
             with gr.Row():
                 before = gr.Model3D(label="Before", height=360, min_width=260, interactive=False)
@@ -124,10 +153,11 @@ def _outputs(gr: Any) -> list[Any]:
             sigma_note = gr.HTML(_NO_SIGMA)
             sigma = gr.Image(label="Standard deviation", visible=False, **shown)
             sigma_bar = gr.HTML()
-    return [
-        status, slider, bar, other_note, other_slider, other_bar, mesh_note, before, after, residual,
+    outputs = [
+        status, slider, bar, other_note, other_slider, other_bar, mesh_note, meshes, residual,
         residual_bar, sigma_note, sigma, sigma_bar, chart, guide, files,
     ]  # fmt: skip
+    return outputs, _Views(tabs, meshes, before, after)
 
 
 def _runner(engine: Engine, folders: Folders) -> Callable[..., list[Any]]:
@@ -154,8 +184,7 @@ def _shown(drawn: Drawn, other: Drawn | None) -> list[Any]:
         gr.update(value=pair, visible=pair is not None, label=_labels(drawn, other)),
         "" if other is None else drawn.bar,
         _NO_MESH if drawn.mesh_after is None else "",
-        _path(drawn.mesh_before),
-        _path(drawn.mesh_after),
+        (_path(drawn.mesh_before), _path(drawn.mesh_after)),
         str(drawn.residual),
         drawn.residual_bar,
         _NO_SIGMA if drawn.sigma is None else "",
@@ -167,7 +196,7 @@ def _shown(drawn: Drawn, other: Drawn | None) -> list[Any]:
     ]
 
 
-_EMPTY: list[Any] = [None, "", "", None, "", "", None, None, None, "", "", None, "", "", None, None]
+_EMPTY: list[Any] = [None, "", "", None, "", "", (None, None), None, "", "", None, "", "", None, None]
 
 
 def _labels(drawn: Drawn, other: Drawn | None) -> str:
