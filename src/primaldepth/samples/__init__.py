@@ -41,7 +41,7 @@ def sample_files() -> SampleFiles:
 def example_scenes() -> tuple[Example, ...]:
     """Every shipped scene, the sample first."""
     sample, folder = sample_files(), _folder()
-    rendered = {"vase": "Vase, 64x64 to 512x512", "ball": "Ball and boxes, 128x128 to 512x512"}
+    rendered = {"vase": "Vase, 64x64 to 512x512", "ball": "Ball, 128x128 to 512x512"}
     return (
         Example("Still life, 80x60 to 640x480", sample.depth, sample.guide, sample.cameras),
         *(

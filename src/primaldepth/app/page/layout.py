@@ -57,9 +57,7 @@ def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
     """Everything one can choose, in the order of `Choice`, and the button that starts."""
     infos = list_methods()
     names = [info.name for info in infos]
-    depth = gr.File(
-        label="Depth: 16-bit PNG, EXR, PFM, npy, npz, TIFF, mat", file_types=_DEPTH_TYPES, height=150
-    )
+    depth = gr.File(label="Depth: PNG, EXR, PFM, npy, TIFF", file_types=_DEPTH_TYPES, height=150)
     guide = gr.File(label="Image: PNG, JPEG, TIFF, EXR, npy", file_types=_GUIDE_TYPES, height=150)
     examples = example_scenes()
     with gr.Row():
