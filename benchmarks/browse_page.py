@@ -14,8 +14,9 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -266,9 +267,15 @@ def _outline(v: Visit) -> bool:
 
 
 def _example(v: Visit) -> str:
-    v.page.get_by_role("button", name="Example: Still life").click()
-    v.page.get_by_text("316.2 KB").wait_for()
+    _pick(v)
     return v.run()
+
+
+def _pick(v: Visit) -> None:
+    """Click an example and wait until both of its files are there."""
+    v.page.get_by_role("button", name="Example: Still life").click()
+    for size in ("6.1 KB", "316.2 KB"):
+        v.page.get_by_text(size).wait_for()
 
 
 def _pixels(png: bytes) -> np.ndarray:
@@ -293,8 +300,7 @@ def two_users_at_once(browser: Any, url: str) -> None:
     with visit(browser, url, "desktop") as one, visit(browser, url, "phone") as two:
         for v, name in ((one, "nearest"), (two, "bicubic")):
             v.choose("Method", name)
-            v.page.get_by_role("button", name="Example: Still life").click()
-            v.page.get_by_text("316.2 KB").wait_for()
+            _pick(v)
         for v in (one, two):
             v.page.get_by_role("button", name="Run", exact=True).click()
         for v, name in ((one, "nearest"), (two, "bicubic")):
@@ -302,34 +308,48 @@ def two_users_at_once(browser: Any, url: str) -> None:
             expect(name in text, f"{name} is not in {text!r}")
 
 
-def browse(url: str, chromium: str, views: list[str], shots: Path | None) -> list[dict[str, Any]]:
-    """Every check in every view: [{check, view, seconds, problem}]."""
-    from playwright.sync_api import Error, sync_playwright
+def browse(
+    url: str,
+    chromium: str,
+    views: list[str],
+    shots: Path | None = None,
+    checks: tuple[Callable[[Visit], None], ...] = CHECKS,
+) -> Iterator[dict[str, Any]]:
+    """Every check in every view, and two visitors at once: {check, view, seconds, problem}."""
+    from playwright.sync_api import sync_playwright
 
-    rows: list[dict[str, Any]] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
         for view in views:
-            for check in CHECKS:
-                start, problem = time.perf_counter(), ""
-                try:
-                    with visit(browser, url, view) as v:
-                        try:
-                            check(v)
-                        finally:
-                            if shots is not None:
-                                v.page.screenshot(path=shots / f"{view}-{check.__name__}.png", full_page=True)
-                except (CheckError, Error) as error:
-                    problem = str(error).splitlines()[0]
-                rows.append({"check": check.__name__, "view": view, "problem": problem,
-                             "seconds": round(time.perf_counter() - start, 1)})  # fmt: skip
-        try:
-            two_users_at_once(browser, url)
-            rows.append({"check": "two_users_at_once", "view": "both", "problem": ""})
-        except (CheckError, Error) as error:
-            rows.append({"check": "two_users_at_once", "view": "both", "problem": str(error).splitlines()[0]})
+            for check in checks:
+                yield _row(check.__name__, view, partial(_one, browser, url, view, check, shots))
+        yield _row("two_users_at_once", "both", partial(two_users_at_once, browser, url))
         browser.close()
-    return rows
+
+
+def _one(browser: Any, url: str, view: str, check: Callable[[Visit], None], shots: Path | None) -> None:
+    with visit(browser, url, view) as v:
+        try:
+            check(v)
+        finally:
+            if shots is not None:
+                v.page.screenshot(path=shots / f"{view}-{check.__name__}.png", full_page=True)
+
+
+def _row(check: str, view: str, action: Callable[[], None]) -> dict[str, Any]:
+    from playwright.sync_api import Error
+
+    start, problem = time.perf_counter(), ""
+    try:
+        action()
+    except (CheckError, Error) as error:
+        problem = str(error).splitlines()[0]
+    return {
+        "check": check,
+        "view": view,
+        "seconds": round(time.perf_counter() - start, 1),
+        "problem": problem,
+    }
 
 
 def main() -> None:
@@ -345,13 +365,12 @@ def main() -> None:
     if arguments.shots:
         arguments.shots.mkdir(parents=True, exist_ok=True)
     views = arguments.view or list(VIEWS)
-    if arguments.url:
-        rows = browse(arguments.url, arguments.chromium, views, arguments.shots)
-    else:
-        with running("--method", "bilinear", "--max-bytes", str(MAX_BYTES)) as service:
-            rows = browse(service.url, arguments.chromium, views, arguments.shots)
-    for row in rows:
-        print(f"{row['view']:<14}{row['check']:<24}{row['problem'] or 'ok'}")
+    options = ("--method", "bilinear", "--max-bytes", str(MAX_BYTES))
+    rows = []
+    with nullcontext() if arguments.url else running(*options) as service:
+        for row in browse(arguments.url or service.url, arguments.chromium, views, arguments.shots):
+            print(f"{row['view']:<14}{row['check']:<24}{row['problem'] or 'ok'}", flush=True)
+            rows.append(row)
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     if any(row["problem"] for row in rows):

@@ -51,15 +51,18 @@ def running(*options: str, log: Path | None = None) -> Iterator[Service]:
     """`primaldepth serve` on a free port, ready for requests; killed at the end if it still runs."""
     command = [sys.executable, "-c", PROGRAM, "serve", "--port", "0", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    reader = threading.Thread(target=_drain, args=(process, log), daemon=True)
     try:
         url = _address(process)
-        _drain(process, log)
+        reader.start()
         _wait_ready(url)
         yield Service(process, url)
     finally:
         if process.poll() is None:
             process.kill()
         process.wait()
+        if reader.ident is not None:
+            reader.join()
 
 
 def _address(process: "subprocess.Popen[str]") -> str:
@@ -72,14 +75,12 @@ def _address(process: "subprocess.Popen[str]") -> str:
 
 def _drain(process: "subprocess.Popen[str]", log: Path | None) -> None:
     """Read the rest of its log, or it would wait for a reader."""
-
-    def read() -> None:
-        with (log or Path(os.devnull)).open("w") as file:
-            for line in process.stderr or ():
-                file.write(line)
-                file.flush()
-
-    threading.Thread(target=read, daemon=True).start()
+    if process.stderr is None:
+        return
+    with process.stderr, (log or Path(os.devnull)).open("w") as file:
+        for line in process.stderr:
+            file.write(line)
+            file.flush()
 
 
 def _wait_ready(url: str, seconds: float = 120.0) -> None:

@@ -1,9 +1,13 @@
 """A running service for the tests that need one; they are skipped where the extra `app` is not installed."""
 
 import asyncio
+import sys
 import threading
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # the benchmarks start services as users do
 
 pytest.importorskip("fastapi", reason="the extra 'app' is not installed")
 pytest.importorskip("prometheus_client", reason="the extra 'app' is not installed")

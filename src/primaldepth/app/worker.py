@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from primaldepth.api import Inputs, pick_device
 from primaldepth.app.problems import INTERNAL, Problem, problem_of
@@ -189,11 +190,18 @@ def _groups(held: Sequence[_Loaded]) -> Iterator[list[_Loaded]]:
 def _joined(frames: Sequence[Frame]) -> Frame:
     if len(frames) == 1:
         return frames[0]
-    maps = {}
-    for name in ("depth", "valid", "guide", "confidence", "sigma"):
-        parts = [getattr(frame, name) for frame in frames]
-        maps[name] = None if parts[0] is None else torch.cat(parts)
-    return Frame(**maps)
+    return Frame(
+        depth=torch.cat([frame.depth for frame in frames]),
+        valid=torch.cat([frame.valid for frame in frames]),
+        guide=torch.cat([frame.guide for frame in frames]),
+        confidence=_all_or_none([frame.confidence for frame in frames]),
+        sigma=_all_or_none([frame.sigma for frame in frames]),
+    )
+
+
+def _all_or_none(maps: Sequence[Tensor | None]) -> Tensor | None:
+    found = [each for each in maps if each is not None]
+    return torch.cat(found) if len(found) == len(maps) else None
 
 
 def _part(prediction: Prediction, index: int) -> Prediction:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from primaldepth.app.engine import Engine
@@ -72,7 +72,7 @@ def _remove_at_the_end(app: FastAPI, folders: Folders) -> None:
 class _Refusal:
     """404, or 405 where the path is known but not the method: the page at `/` would answer otherwise."""
 
-    def __init__(self, known: list[object]) -> None:
+    def __init__(self, known: list[BaseRoute]) -> None:
         self._routes = [route for route in known if isinstance(route, Route)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
