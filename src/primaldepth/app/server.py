@@ -11,6 +11,7 @@ from fastapi import FastAPI
 
 from primaldepth.app.engine import Engine
 from primaldepth.app.settings import ServiceSettings
+from primaldepth.core.errors import InputError
 
 log = logging.getLogger("primaldepth.app")
 
@@ -63,9 +64,16 @@ def serve(app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> N
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
-    """A socket bound to the place asked for; raises OSError where that is taken."""
+    """A socket bound to the place asked for."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((settings.host, settings.port))
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        place = f"{settings.host}:{settings.port}"
+        raise InputError(
+            f"{place}: cannot listen there ({error.strerror}); choose another --port or --host"
+        ) from error
     return listener

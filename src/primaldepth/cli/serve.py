@@ -2,11 +2,13 @@
 
 import logging
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import typer
 
 from primaldepth.api import DEFAULT_METHOD
+from primaldepth.app.settings import ServiceSettings
 from primaldepth.cli.output import note
 from primaldepth.core.errors import InputError, MissingDependencyError
 from primaldepth.methods import create
@@ -45,16 +47,6 @@ def serve(
     page: bool = typer.Option(True, "--page/--no-page", help="Offer the web page at /."),
 ) -> None:
     """Serve the web page and the HTTP interface until SIGTERM or Ctrl-C."""
-    try:
-        from primaldepth.app.http import create_app
-        from primaldepth.app.server import listen
-        from primaldepth.app.server import serve as run
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"serve: needs {error.name}; run: pip install 'primaldepth[app]'"
-        ) from error
-    from primaldepth.app.settings import ServiceSettings
-
     values = {
         "host": host,
         "port": port,
@@ -72,16 +64,42 @@ def serve(
         "token": _token(token_file),
         "page": page,
     }
-    settings = ServiceSettings.parse(values, "serve")
-    create(settings.method)
+    _serve(ServiceSettings.parse(values, "serve"))
+
+
+def _serve(settings: ServiceSettings) -> None:
+    create(settings.method)  # a wrong name is told before anything is loaded, and so is a port that is taken
+    _check_packages(settings)
+    from primaldepth.app import server
+    from primaldepth.app.http import create_app
+
+    listener = server.listen(settings)
+    _write_log()
+    app = create_app(settings)
+    address, port = listener.getsockname()[:2]
+    note(f"listening on http://{f'[{address}]' if ':' in address else address}:{port}")
+    server.serve(app, listener, settings)
+
+
+def _check_packages(settings: ServiceSettings) -> None:
+    needed = (
+        "fastapi",
+        "uvicorn",
+        "python_multipart",
+        "prometheus_client",
+        *(["gradio"] if settings.page else []),
+    )
+    for name in needed:
+        if find_spec(name) is None:
+            hint = ", or use --no-page" if name == "gradio" else ""
+            raise MissingDependencyError(f"serve: needs {name}; run: pip install 'primaldepth[app]'{hint}")
+
+
+def _write_log() -> None:
+    """Our lines to stderr; what libraries say of a request may hold what a client sent."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", force=True)
     for name in ("uvicorn", "httpx", "gradio", "asyncio", "python_multipart"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    listener = listen(settings)  # a port that is taken is told before anything is loaded
-    app = create_app(settings)
-    address, found = listener.getsockname()[:2]
-    note(f"listening on http://{f'[{address}]' if ':' in address else address}:{found}")
-    run(app, listener, settings)
 
 
 def _token(path: Path | None) -> str | None:

@@ -77,7 +77,9 @@ def _shape(source: Source, shape: object) -> tuple[int, ...]:
             f"array of shape {str(shape)[:60]}; expected (H, W), pick one map and save it alone"
         )
     if len(shape) == 3 and shape[2] > _MAX_CHANNELS:
-        raise source.error(f"array of shape {str(shape)[:60]}; an image has at most {_MAX_CHANNELS} channels")
+        raise source.error(
+            f"array of shape {str(shape)[:60]}; a {source.role} has at most {_MAX_CHANNELS} channels"
+        )
     source.check_size(shape[0], shape[1])
     return shape
 
