@@ -189,7 +189,7 @@ def download(v: Visit) -> None:
     """The 16-bit PNG of the list is the result."""
     _example(v)
     v.tab("Download")
-    link = v.page.locator("a[href*='bilinear-depth.png']").first
+    link = v.page.locator("a[href$='/depth.png']").last  # the first is the upload
     link.wait_for()
     with v.page.expect_download() as waiting:
         link.click()

@@ -36,7 +36,7 @@ def picture(path):
 
 
 def test_a_result_is_drawn_and_written_in_every_format(computed, tmp_path):
-    drawn = draw(computed, folder=tmp_path, name="a")
+    drawn = draw(computed, folder=tmp_path, prefix="a-")
     for path in (drawn.before, drawn.after, drawn.residual, drawn.guide):
         assert picture(path).shape == (480, 640, 3)
     names = {path.name for path in drawn.files}
@@ -60,14 +60,14 @@ def test_before_and_after_share_one_colour_scale(computed, tmp_path):
         computed.prediction, depth=whole, valid=frame.valid, measured=torch.ones_like(frame.valid)
     )
     same = replace(computed, inputs=replace(inputs, frame=frame), prediction=prediction)
-    drawn = draw(same, folder=tmp_path, name="a")
+    drawn = draw(same, folder=tmp_path, prefix="a-")
     np.testing.assert_array_equal(picture(drawn.before), picture(drawn.after))
 
 
 def test_certainty_is_shown_where_a_method_tells_it(computed, tmp_path):
     sigma = torch.full_like(computed.prediction.depth, 0.02)
     drawn = draw(
-        replace(computed, prediction=replace(computed.prediction, sigma=sigma)), folder=tmp_path, name="a"
+        replace(computed, prediction=replace(computed.prediction, sigma=sigma)), folder=tmp_path, prefix="a-"
     )
     assert drawn.sigma.exists()
     assert "Standard deviation [mm]" in drawn.sigma_bar
@@ -76,7 +76,7 @@ def test_certainty_is_shown_where_a_method_tells_it(computed, tmp_path):
 
 def test_disparity_has_no_mesh_and_is_named(computed, tmp_path):
     inputs = replace(computed.inputs, kind="disparity", unit="disparity")
-    drawn = draw(replace(computed, inputs=inputs), folder=tmp_path, name="a")
+    drawn = draw(replace(computed, inputs=inputs), folder=tmp_path, prefix="a-")
     assert drawn.mesh_after is None
     assert "Disparity [px]" in drawn.bar
 

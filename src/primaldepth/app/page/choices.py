@@ -50,7 +50,7 @@ def results(engine: Engine, choice: Choice, place: Path) -> tuple[Drawn, Drawn |
                 Task(
                     folder=folder,
                     method=method,
-                    finish=drawer(place, method),
+                    finish=drawer(place, "" if method == choice.method else f"{method}-"),
                     unit=cast("Unit | None", unit),
                     kind=cast("Kind | None", kind),
                     noise=noise,

@@ -76,8 +76,8 @@ class _Scale:
         return cls("Depth", "mm", 1000.0) if small else cls("Depth", "m", 1.0)
 
 
-def draw(computed: Computed, *, folder: Path, name: str) -> Drawn:
-    """Make everything in `folder`, in files whose names begin with `name`."""
+def draw(computed: Computed, *, folder: Path, prefix: str) -> Drawn:
+    """Make everything in `folder`, in files whose names begin with `prefix`."""
     inputs, prediction, scale = computed.inputs, computed.prediction, _Scale.of(computed.inputs)
     low, low_valid = first(inputs.frame.depth) * scale.factor, first_mask(inputs.frame.valid)
     depth, valid = first(prediction.depth) * scale.factor, first_mask(prediction.valid)
@@ -87,7 +87,7 @@ def draw(computed: Computed, *, folder: Path, name: str) -> Drawn:
     label = f"{scale.name} [{scale.unit}]"
     residual, residual_bar = _residual(inputs, prediction, scale, size)
     sigma, sigma_bar = _sigma(prediction, scale, size)
-    save = partial(_save, folder, name)
+    save = partial(_save, folder, prefix)
     return Drawn(
         before=save("before", enlarge(colorize(low, low_valid, limits), *size)),
         after=save("after", _shrunk(filled, size)),
@@ -98,9 +98,9 @@ def draw(computed: Computed, *, folder: Path, name: str) -> Drawn:
         sigma=None if sigma is None else save("sigma", sigma),
         sigma_bar=sigma_bar,
         histogram=histogram(label, limits, low[low_valid], depth[valid]),
-        mesh_before=_mesh(folder / f"{name}-mesh-before.glb", _before(computed), _COARSE_JUMP),
-        mesh_after=_mesh(folder / f"{name}-mesh.glb", computed, MAX_JUMP),
-        files=tuple(_files(computed, folder, name)),
+        mesh_before=_mesh(folder / f"{prefix}mesh-before.glb", _before(computed), _COARSE_JUMP),
+        mesh_after=_mesh(folder / f"{prefix}mesh.glb", computed, MAX_JUMP),
+        files=tuple(_files(computed, folder, prefix)),
         report=report(computed),
     )
 
@@ -117,8 +117,8 @@ def _shrunk(rgb: RGB, size: tuple[int, int]) -> RGB:
     return np.asarray(Image.fromarray(rgb).resize(size[::-1], Image.Resampling.BOX))
 
 
-def _save(folder: Path, name: str, what: str, rgb: RGB) -> Path:
-    path = folder / f"{name}-{what}.png"
+def _save(folder: Path, prefix: str, what: str, rgb: RGB) -> Path:
+    path = folder / f"{prefix}{what}.png"
     write_preview(path, rgb)
     return path
 
@@ -174,24 +174,24 @@ def _mesh(path: Path, computed: Computed, jump: float) -> Path | None:
     return path
 
 
-def _files(computed: Computed, folder: Path, name: str) -> list[Path]:
+def _files(computed: Computed, folder: Path, prefix: str) -> list[Path]:
     """The result in every format that can hold it, a picture, a cloud, the mask of what was measured."""
     found = []
     for suffix in FORMATS:
-        path = folder / f"{name}-depth{suffix}"
+        path = folder / f"{prefix}depth{suffix}"
         try:
             result = result_for(path, computed.prediction, computed.inputs, fill=True)
             write_values(path, result.values, result.valid, result.unit)
         except PrimalDepthError:  # PNG cannot hold every depth
             continue
         found.append(path)
-    found.append(_preview(computed, folder / f"{name}-picture.png"))
-    found.append(_save(folder, name, "measured", _mask_rgb(first_mask(computed.prediction.measured))))
+    found.append(_preview(computed, folder / f"{prefix}picture.png"))
+    found.append(_save(folder, prefix, "measured", _mask_rgb(first_mask(computed.prediction.measured))))
     if computed.inputs.kind != "disparity" and computed.prediction.depth.numel() <= _CLOUD_PIXELS:
-        found.append(folder / f"{name}-cloud.ply")
+        found.append(folder / f"{prefix}cloud.ply")
         write_cloud(found[-1], cloud_of(computed.inputs, computed.prediction))
     if computed.prediction.sigma is not None:
-        found.append(folder / f"{name}-sigma.npy")
+        found.append(folder / f"{prefix}sigma.npy")
         np.save(found[-1], first(computed.prediction.sigma).astype(np.float32))
     return found
 
@@ -216,6 +216,6 @@ def _preview(computed: Computed, path: Path) -> Path:
     return path
 
 
-def drawer(folder: Path, name: str) -> "partial[Drawn]":
+def drawer(folder: Path, prefix: str) -> "partial[Drawn]":
     """What a worker does with a result for the page."""
-    return partial(draw, folder=folder, name=name)
+    return partial(draw, folder=folder, prefix=prefix)

@@ -123,13 +123,12 @@ def _outputs(gr: Any) -> tuple[list[Any], _Views]:
         '<div class="pd-note">Drop two files or click an example, then run.</div>', elem_id="status"
     )
     shown = {"type": "filepath", "format": "png", "interactive": False, "buttons": ["download", "fullscreen"]}
-    compared = {**shown, "max_height": 520}
+    compared = {**shown, "max_height": 520, "show_label": False}
     meshes = gr.State((None, None))
     with gr.Tabs() as tabs:
         with gr.Tab("Before/after"):
-            slider = gr.ImageSlider(
-                label="Samples (left) and result (right), on one colour scale", **compared
-            )
+            gr.HTML("<p>Samples (left) and result (right), on one colour scale</p>")
+            slider = gr.ImageSlider(label="Samples and result", **compared)
             bar = gr.HTML()
             guide = gr.Image(label="The image", height=240, **shown)
         with gr.Tab("Two methods"):
@@ -144,12 +143,12 @@ def _outputs(gr: Any) -> tuple[list[Any], _Views]:
         with gr.Tab("Download"):
             files = gr.File(label="The result in every format", file_count="multiple", interactive=False)
         with gr.Tab("Residual"):
-            residual = gr.Image(label="Result less samples", **shown)
+            residual = gr.Image(label="Result less samples", show_label=False, **shown)
             residual_bar = gr.HTML()
             chart = gr.HTML()
         with gr.Tab("Certainty"):
             sigma_note = gr.HTML(_NO_SIGMA)
-            sigma = gr.Image(label="Standard deviation", visible=False, **shown)
+            sigma = gr.Image(label="Standard deviation", show_label=False, visible=False, **shown)
             sigma_bar = gr.HTML()
     outputs = [
         status, slider, bar, other_note, other_slider, other_bar, mesh_note, meshes, residual,
@@ -178,8 +177,8 @@ def _shown(drawn: Drawn, other: Drawn | None) -> list[Any]:
         facts(drawn, other),
         (str(drawn.before), str(drawn.after)),
         drawn.bar,
-        _NO_OTHER if other is None else "",
-        gr.update(value=pair, visible=pair is not None, label=_labels(drawn, other)),
+        _NO_OTHER if other is None else f"<p>{_labels(drawn, other)}</p>",
+        gr.update(value=pair, visible=pair is not None),
         "" if other is None else drawn.bar,
         _NO_MESH if drawn.mesh_after is None else "",
         (_path(drawn.mesh_before), _path(drawn.mesh_after)),
