@@ -12,9 +12,12 @@ import pytest
 from malformed import good_files, guide_bytes, png
 from waiting import wait_until
 
+from primaldepth.app.engine import Engine
 from primaldepth.app.guard import Guard
 from primaldepth.app.metrics import Metrics
+from primaldepth.app.problems import RefusedError
 from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.tasks import Task
 from primaldepth.app.worker import _groups, _joined, _Loaded, _part
 from primaldepth.core.errors import InputError
 
@@ -193,7 +196,6 @@ def test_settings_say_what_is_wrong():
 
 def test_a_batch_is_cut_apart_as_it_was_put_together(tmp_path):
     from primaldepth.api import load_inputs
-    from primaldepth.app.tasks import Task
     from primaldepth.app.worker import Ticket
     from primaldepth.methods import create
 
@@ -212,3 +214,14 @@ def test_a_batch_is_cut_apart_as_it_was_put_together(tmp_path):
     for index, each in enumerate(inputs[:3]):
         alone = method(each.frame).depth
         np.testing.assert_allclose(_part(together, index).depth, alone, rtol=1e-5)
+
+
+def test_a_worker_that_cannot_start_leaves_no_one_waiting(tmp_path, monkeypatch):
+    monkeypatch.setattr("primaldepth.app.engine.work", int)  # ends at once: it is no function of a worker
+    engine = Engine(ServiceSettings(device="cpu"))
+    promise = engine.submit(Task(tmp_path, "nearest", finish=print))
+    engine.start()
+    with pytest.raises(RefusedError, match="starting"):
+        promise.result(timeout=60)
+    assert not engine.ready
+    engine.stop()

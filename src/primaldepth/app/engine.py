@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from primaldepth.app.problems import DRAINING, INTERNAL, Problem, RefusedError
+from primaldepth.app.problems import DRAINING, INTERNAL, NOT_READY, Problem, RefusedError
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import Task
 from primaldepth.app.worker import Done, Failed, Message, Ready, Started, Ticket, work
@@ -162,8 +162,16 @@ class Engine:
         if not self.ready and not self._stopped:
             log.error("the worker did not start")
             self._end_worker()
+            self._refuse_all(NOT_READY)
             time.sleep(1.0)
         return self.ready
+
+    def _refuse_all(self, problem: Problem) -> None:
+        with self._changed:
+            waiting = list(self._orders)
+            self._orders.clear()
+        for order in waiting:
+            _refuse(order, problem)
 
     def _end_worker(self) -> None:
         self.ready = False
