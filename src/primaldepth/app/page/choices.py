@@ -87,7 +87,7 @@ def facts(drawn: Drawn, other: Drawn | None) -> str:
     rows = [
         ("Size", f"{low[0]} x {low[1]} to {high[0]} x {high[1]}"),
         ("Method", _both(report, second, lambda each: each["method"])),
-        ("Time", _both(report, second, lambda each: f"{each['seconds']:.2f} s")),
+        ("Time", _both(report, second, lambda each: _time(each["seconds"]))),
         ("Noise", f"{_length(report['noise_sigma'], report)} ({_source(report['noise_source'])})"),
         ("Departs from the samples", _both(report, second, lambda each: _length(each["residual_rms"], each))),
         ("Measured", f"{100 * report['measured_fraction']:.1f} %, the rest is filled in (hatched)"),
@@ -104,6 +104,10 @@ def _length(value: float | None, report: dict[str, Any]) -> str:
     if value is None:
         return "unknown"
     return f"{value:.3g} px" if report["kind"] == "disparity" else f"{1000 * value:.3g} mm"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{1000 * seconds:.0f} ms"
 
 
 def _source(noise: str) -> str:
