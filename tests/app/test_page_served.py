@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("gradio", reason="the extra 'app' is not installed")
 
-from benchmarks.browse_page import MAX_BYTES, browse, keyboard_only, upload_and_run, wrong_file
+from benchmarks.browse_page import MAX_BYTES, browse, upload_and_run, wrong_file
 from benchmarks.service_process import children, running
 
 
@@ -49,7 +49,7 @@ def test_the_page_works_on_a_phone_without_a_network(served):
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("no chromium on this machine")
-    rows = browse(served.url, chromium, ["phone"], checks=(upload_and_run, wrong_file, keyboard_only))
+    rows = browse(served.url, chromium, ["phone"], checks=(upload_and_run, wrong_file))
     assert [row for row in rows if row["problem"]] == []
 
 
