@@ -315,7 +315,7 @@ def browse(
     shots: Path | None = None,
     checks: tuple[Callable[[Visit], None], ...] = CHECKS,
 ) -> Iterator[dict[str, Any]]:
-    """Every check in every view, and with all of them two visitors at once: {check, view, seconds, problem}."""
+    """Every check in every view; with all of them two visitors at once: {check, view, seconds, problem}."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
