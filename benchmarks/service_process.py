@@ -48,7 +48,7 @@ def _resident(pid: int) -> int:
 
 @contextmanager
 def running(*options: str, log: Path | None = None) -> Iterator[Service]:
-    """`primaldepth serve` on a free port, ready for requests; killed at the end if it still runs."""
+    """`primaldepth serve` on a free port, ready for requests; told to end afterwards."""
     command = [sys.executable, "-c", PROGRAM, "serve", "--port", "0", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     reader = threading.Thread(target=_drain, args=(process, log), daemon=True)
@@ -58,9 +58,12 @@ def running(*options: str, log: Path | None = None) -> Iterator[Service]:
         _wait_ready(url)
         yield Service(process, url)
     finally:
-        if process.poll() is None:
+        process.terminate()  # it removes its folders
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
             process.kill()
-        process.wait()
+            process.wait()
         if reader.ident is not None:
             reader.join()
 
