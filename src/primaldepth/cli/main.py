@@ -14,6 +14,7 @@ from primaldepth.cli import (
     methods,
     render,
     report,
+    serve,
     train,
     upsample,
 )
@@ -54,6 +55,7 @@ app.command("report")(report.report)
 app.command("render")(render.render)
 app.command("train")(train.train_command)
 app.command("export")(export.export)
+app.command("serve")(serve.serve)
 app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)
 app.add_typer(data.app, name="data", help="Check benchmark files or rendered scenes.")

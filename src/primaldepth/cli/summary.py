@@ -1,15 +1,14 @@
 """What `upsample` says about one pair: a JSON object and a sentence."""
 
-import math
 from typing import Any
-
-from torch import Tensor
 
 from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.cli.writing import Result
 from primaldepth.core.frame import Prediction
-from primaldepth.evaluation.metrics import sensor_errors
+from primaldepth.results import plain, residual
+
+__all__ = ["residual", "sentence", "summary"]
 
 
 def summary(
@@ -35,25 +34,8 @@ def summary(
         "noise_source": noise,
         "measured_fraction": float(prediction.measured.float().mean()),
         "empty_fraction": 1.0 - float(result.valid.mean()),
-        "info": {key: _plain(value) for key, value in prediction.info.items()},
+        "info": {key: plain(value) for key, value in prediction.info.items()},
     }
-
-
-def residual(inputs: Inputs, prediction: Prediction) -> dict[str, float | None]:
-    """RMS of the result, reduced to the samples' grid, less the samples: in their unit and in sigmas."""
-    frame = inputs.frame
-    errors = sensor_errors(prediction.depth.to(frame.depth), frame)
-    sigma = None if frame.sigma is None else frame.sigma[frame.valid].double()
-    relative = None if sigma is None or not bool((sigma > 0).all()) else _rms(errors / sigma)
-    return {"residual_rms": _plain(_rms(errors)), "residual_sigmas": _plain(relative)}
-
-
-def _rms(values: Tensor) -> float:
-    return float(values.square().mean().sqrt())
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def sentence(report: dict[str, Any]) -> str:

@@ -13,6 +13,10 @@ class FileFormatError(InputError):
     """A file cannot be read or written as the format it claims to be."""
 
 
+class TooLargeError(FileFormatError):
+    """A file claims more pixels than may be decoded."""
+
+
 class StepSizeError(PrimalDepthError, ValueError):
     """Step sizes for which the primal-dual iteration need not converge."""
 

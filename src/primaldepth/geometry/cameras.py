@@ -89,8 +89,9 @@ def read_cameras(path: str | os.PathLike[str]) -> Cameras:
     """Read a camera file (JSON, see the top of this module); unknown keys are errors."""
     try:
         values = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise FileFormatError(f"{path}: not a readable JSON camera file ({error})") from error
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no JSON, endless numbers
+        detail = " ".join(str(error).split())[:120]
+        raise FileFormatError(f"{path}: not a readable JSON camera file ({detail})") from error
     if not isinstance(values, dict):
         raise FileFormatError(
             f'{path}: found a {type(values).__name__}, expected an object such as {{"guide": ...}}'

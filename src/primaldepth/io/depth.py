@@ -99,13 +99,20 @@ def write_values(
         valid: (H, W).
         unit: of the numbers in the file.
     """
+    write_bytes(path, encode_values(path, values, valid, unit))
+
+
+def encode_values(
+    path: str | os.PathLike[str], values: NDArray[np.floating[Any]], valid: NDArray[np.bool_], unit: Unit
+) -> bytes:
+    """What `write_values` writes; the extension of `path` picks the format, nothing is opened."""
     where = Path(path)
     codec = writer_for(where)
     if not valid.any():
         raise InputError(f"{where}: nothing to write, the depth has no valid pixel")
-    pixels = stored_pixels(where, codec, values, valid, unit)
-    if codec.encode is not None:
-        write_bytes(where, codec.encode(pixels, valid))
+    if codec.encode is None:
+        raise InputError(f"{where}: {codec.name} files are read, not written")
+    return codec.encode(stored_pixels(where, codec, values, valid, unit), valid)
 
 
 def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:

@@ -1,4 +1,4 @@
-"""The shipped sample scene: made by `scripts/make_sample.py`, described in `sample.json`."""
+"""Shipped scenes: the sample of `scripts/make_sample.py`, and the examples of `scripts/make_examples.py`."""
 
 from dataclasses import dataclass
 from importlib.resources import files
@@ -22,7 +22,34 @@ class SampleFiles:
     cameras: Path
 
 
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A scene to try: what it shows, and its files (depth in millimetres, a guide, the guide's camera)."""
+
+    title: str
+    depth: Path
+    guide: Path
+    cameras: Path
+
+
 def sample_files() -> SampleFiles:
     """Paths of the shipped sample scene."""
-    folder = Path(str(files(__name__)))
+    folder = _folder()
     return SampleFiles(*(folder / name for name in ("depth.png", "guide.png", "truth.png", "cameras.json")))
+
+
+def example_scenes() -> tuple[Example, ...]:
+    """Every shipped scene, the sample first."""
+    sample, folder = sample_files(), _folder()
+    rendered = {"vase": "Vase, 64x64 to 512x512", "ball": "Ball, 128x128 to 512x512"}
+    return (
+        Example("Still life, 80x60 to 640x480", sample.depth, sample.guide, sample.cameras),
+        *(
+            Example(title, *(folder / name / file for file in ("depth.png", "guide.jpg", "cameras.json")))
+            for name, title in rendered.items()
+        ),
+    )
+
+
+def _folder() -> Path:
+    return Path(str(files(__name__)))

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import FileFormatError, PrimalDepthError
+from primaldepth.core.errors import FileFormatError, PrimalDepthError, TooLargeError
 from primaldepth.io.units import Unit
 
 Role = Literal["depth", "guide", "confidence"]
@@ -18,7 +19,30 @@ Pixels = NDArray[Any]
 
 MAX_PIXELS = 2**28
 MAX_FILE_BYTES = 2**32
+MAX_PIXEL_BYTES = 64  # of one pixel, all channels; many more are a way to fill the memory
 DEFLATE_RATIO = 1032  # no deflate stream can expand further
+
+
+@dataclass(frozen=True, slots=True)
+class SizeLimit:
+    """The largest image that is decoded: so many pixels in all, so many in a row or column."""
+
+    pixels: int = MAX_PIXELS
+    side: int = MAX_PIXELS
+
+
+_UNLIMITED = SizeLimit()
+_size_limit: ContextVar[SizeLimit] = ContextVar("size_limit", default=_UNLIMITED)
+
+
+@contextmanager
+def size_limit(pixels: int, side: int) -> Iterator[None]:
+    """Within the block no file is decoded that claims more; its header alone decides."""
+    token = _size_limit.set(SizeLimit(min(pixels, MAX_PIXELS), side))
+    try:
+        yield
+    finally:
+        _size_limit.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +68,17 @@ class Source:
             raise self.error(
                 f"claims a size of {width}x{height} pixels; the file is damaged, export it again"
             )
-        if height * width > MAX_PIXELS:
-            raise self.error(
-                f"claims {width}x{height} pixels, more than the limit of {MAX_PIXELS}; "
+        limit = _size_limit.get()
+        if height * width > limit.pixels or max(height, width) > limit.side:
+            side = f", or of {limit.side} in a row or column" if limit.side < limit.pixels else ""
+            raise TooLargeError(
+                f"{self.path}: claims {width}x{height} pixels, more than the limit of {limit.pixels}{side}; "
                 "split the image, or export the file again if it is damaged"
+            )
+        if stored_bytes > MAX_PIXEL_BYTES * limit.pixels:
+            raise TooLargeError(
+                f"{self.path}: claims {stored_bytes} bytes of pixels, more than the limit of "
+                f"{MAX_PIXEL_BYTES * limit.pixels}; export it with fewer channels"
             )
         if stored_bytes > ratio * len(self.data):
             raise self.error(

@@ -155,7 +155,7 @@ def _values(source: Source, variable: _Variable) -> Pixels:
     count = math.prod(variable.shape)
     ratio = DEFLATE_RATIO if variable.deflated else 1
     source.check_size(height, width)
-    source.check_size(height, width, stored_bytes=count, ratio=ratio)
+    source.check_size(height, width, stored_bytes=8 * count, ratio=8 * ratio)
     body = _inflate(variable.body, variable.start + 8 * count + 16) if variable.deflated else variable.body
     kind, raw, _ = _element(source, body, variable.start, variable.order)
     stored = _STORED.get(kind)

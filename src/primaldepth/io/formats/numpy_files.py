@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.io.formats.base import (
-    MAX_PIXELS,
     Codec,
     Pixels,
     Raster,
@@ -28,6 +27,8 @@ from primaldepth.io.formats.base import (
 
 _MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 10_000
+_MAX_CHANNELS = 4
+_MAX_MEMBERS = 1000
 _REAL_TYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248])")
 
 
@@ -75,8 +76,10 @@ def _shape(source: Source, shape: object) -> tuple[int, ...]:
         raise source.error(
             f"array of shape {str(shape)[:60]}; expected (H, W), pick one map and save it alone"
         )
-    if math.prod(shape) > 4 * MAX_PIXELS:
-        raise source.error(f"claims shape {shape}, more than the limit of {MAX_PIXELS} pixels; split the map")
+    if len(shape) == 3 and shape[2] > _MAX_CHANNELS:
+        raise source.error(
+            f"array of shape {str(shape)[:60]}; a {source.role} has at most {_MAX_CHANNELS} channels"
+        )
     source.check_size(shape[0], shape[1])
     return shape
 
@@ -97,6 +100,8 @@ def _read_npy(source: Source) -> Raster:
 
 
 def _read_npz(source: Source) -> Raster:
+    if source.data.count(b"PK\x01\x02") > _MAX_MEMBERS:  # each costs far more memory than its bytes
+        raise source.error(f"npz of more than {_MAX_MEMBERS} arrays; save the map alone")
     with library_errors(source, "npz"), zipfile.ZipFile(io.BytesIO(source.data)) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist()]
         arrays = [name for name in names if name != "valid"]

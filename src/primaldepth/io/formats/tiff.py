@@ -7,6 +7,7 @@ it reports damage straight to standard error.
 import io
 import logging
 import math
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +19,8 @@ from primaldepth.io.formats.base import Codec, Pixels, Raster, Source, library_e
 
 _HEADS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _UNCOMPRESSED, _LZW, _JPEG = 1, 5, 7
-_BY_TIFFFILE = (_UNCOMPRESSED, 8, 32946, 32773)  # none, deflate twice, packbits
+_DEFLATE = (8, 32946)
+_BY_TIFFFILE = (_UNCOMPRESSED, *_DEFLATE, 32773)  # and packbits
 _RATIO = {_UNCOMPRESSED: 1}
 _ALPHA_SAMPLES = (2, 4)
 
@@ -77,7 +79,21 @@ def _segments(source: Source, page: Any) -> Pixels:
     expected = math.prod(page.chunked)
     if len(page.dataoffsets) != expected:
         raise source.error(f"TIFF has {len(page.dataoffsets)} strips, expected {expected}; export it again")
+    if int(page.compression) in _DEFLATE:
+        _check_streams(source, page)
     return np.asarray(page.asarray())
+
+
+def _check_streams(source: Source, page: Any) -> None:
+    """No strip or tile may inflate to more than it claims: tifffile would follow it to any length."""
+    most = math.prod(page.chunks) * page.dtype.itemsize
+    for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
+        inflate, part, found = zlib.decompressobj(), source.data[offset : offset + size], 0
+        while part and not inflate.eof and found <= most:
+            found += len(inflate.decompress(part, 1 << 20))
+            part = inflate.unconsumed_tail
+        if found > most:
+            raise source.error(f"TIFF has a strip of more than the {most} bytes it claims; export it again")
 
 
 def _arranged(source: Source, page: Any, pixels: Pixels) -> Pixels:

@@ -1,0 +1,126 @@
+"""Results as bytes: which format a client accepts, and what is in it."""
+
+import io
+import json
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from primaldepth.api import Inputs
+from primaldepth.app.problems import Problem, RefusedError
+from primaldepth.app.tasks import Computed
+from primaldepth.io.depth import encode_values
+from primaldepth.results import check_fits, first_mask, plain, residual, result_for
+
+Holes = Literal["fill", "keep"]
+MEDIA_TYPES = {"image/png": ".png", "image/x-exr": ".exr", "application/x-npz": ".npz"}
+DEFAULT_MEDIA_TYPE = "image/png"
+HOLES: tuple[Holes, ...] = get_args(Holes)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The body of an HTTP answer and what is said beside it."""
+
+    body: bytes
+    media_type: str
+    report: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The report as JSON, and a name for those who save the body."""
+        name = f"depth{MEDIA_TYPES[self.media_type]}"
+        return {
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "Primaldepth-Report": self.report,
+            "X-Content-Type-Options": "nosniff",
+        }
+
+
+def accepted(header: str | None) -> str:
+    """The media type that an Accept header prefers; PNG where it leaves the choice."""
+    ranked: list[tuple[float, int, str]] = []
+    for index, part in enumerate((header or "*/*").split(",")):
+        name, *parameters = (each.strip().lower() for each in part.split(";"))
+        wanted = _matching(name)
+        quality = _quality(parameters)
+        if wanted is not None and quality > 0:
+            ranked.append((-quality, index, wanted))
+    if not ranked:
+        hint = f"accept one of {', '.join(MEDIA_TYPES)}"
+        raise RefusedError(Problem(406, "not_acceptable", "no format of the Accept header is offered", hint))
+    return min(ranked)[2]
+
+
+def _matching(name: str) -> str | None:
+    if name in MEDIA_TYPES:
+        return name
+    if name in ("*/*", "image/*", ""):
+        return DEFAULT_MEDIA_TYPE
+    return "application/x-npz" if name == "application/*" else None
+
+
+def _quality(parameters: list[str]) -> float:
+    for each in parameters:
+        if each.startswith("q="):
+            try:
+                return min(max(float(each[2:]), 0.0), 1.0)
+            except ValueError:
+                return 0.0
+    return 1.0
+
+
+def check_format(media_type: str, inputs: Inputs) -> None:
+    """Raise, before the work is done, if the format cannot hold even the input's median."""
+    check_fits(_name(media_type), inputs)
+
+
+def encode(computed: Computed, *, media_type: str, holes: Holes) -> Answer:
+    """The result in the format that was asked for; npz also says what was measured, and how sure it is."""
+    path = _name(media_type)
+    result = result_for(path, computed.prediction, computed.inputs, fill=holes == "fill")
+    if path.suffix == ".npz":
+        body = _everything(computed, result.valid)
+    else:
+        body = encode_values(path, result.values, result.valid, result.unit)
+    return Answer(body, media_type, json.dumps(report(computed) | {"unit": result.unit}, allow_nan=False))
+
+
+def _name(media_type: str) -> Path:
+    return Path(f"result{MEDIA_TYPES[media_type]}")
+
+
+def _everything(computed: Computed, valid: np.ndarray[Any, Any]) -> bytes:
+    prediction = computed.prediction
+    depth = np.where(valid, prediction.depth[0, 0].numpy(), np.nan).astype(np.float32)
+    arrays = {"depth": depth, "valid": valid, "measured": first_mask(prediction.measured)}
+    if prediction.sigma is not None:
+        arrays["sigma"] = prediction.sigma[0, 0].numpy().astype(np.float32)
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]  # numpy's stub takes the names for options
+    return stream.getvalue()
+
+
+def report(computed: Computed) -> dict[str, Any]:
+    """Plain values that tell how the result was made and how far it departs from the samples."""
+    frame, prediction = computed.inputs.frame, computed.prediction
+    sigma = None if frame.sigma is None else plain(float(frame.sigma[frame.valid].median()))
+    return {
+        "method": computed.method,
+        "kind": computed.inputs.kind,
+        "input_size": list(frame.low_size[::-1]),
+        "output_size": list(frame.high_size[::-1]),
+        "noise_sigma": sigma,
+        "noise_source": computed.noise,
+        "measured_fraction": float(prediction.measured.float().mean()),
+        "seconds": round(computed.seconds, 4),
+        **residual(computed.inputs, prediction),
+    }
+
+
+def finisher(media_type: str, holes: Holes) -> "partial[Answer]":
+    """What a worker does with a result for this client."""
+    return partial(encode, media_type=media_type, holes=holes)

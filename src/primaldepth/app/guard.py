@@ -1,0 +1,175 @@
+"""What every request passes first: the token, the limits on its body, one line of log without contents."""
+
+import asyncio
+import base64
+import binascii
+import hmac
+import logging
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from primaldepth.app.metrics import Metrics
+from primaldepth.app.problems import INTERNAL, Problem, RefusedError
+from primaldepth.app.settings import ServiceSettings
+
+log = logging.getLogger("primaldepth.app")
+OPEN_PATHS = ("/healthz", "/readyz")
+_ROUTES = ("/v1/upsample", "/v1/methods", "/healthz", "/readyz", "/metrics", "/openapi.json")
+
+
+class BodyError(HTTPException):
+    """Raised while a body is read; frameworks let it through where they would hide another exception."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.status, problem.message)
+        self.problem = problem
+
+
+def json_answer(problem: Problem) -> JSONResponse:
+    """The problem as HTTP."""
+    return JSONResponse(problem.body(), problem.status, problem.headers)
+
+
+@dataclass
+class _Exchange:
+    """One request on its way: what came in, what went out."""
+
+    started: float
+    status: int = 0
+    received: int = 0
+    complete: bool = False
+
+
+class Guard:
+    """ASGI middleware around the whole service."""
+
+    def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it here."""
+        if scope["type"] == "websocket" and not self._may_enter(scope):
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = _Exchange(time.perf_counter())
+        out = _watched(send, exchange)
+        try:
+            self._check(scope)
+            await self._app(scope, self._limited(receive, exchange), out)
+        except (RefusedError, BodyError) as error:
+            await self._answer(error.problem, exchange, scope, receive, out)
+        except Exception as error:
+            log.error("request failed: %s", _place(error))
+            await self._answer(INTERNAL, exchange, scope, receive, out)
+        finally:
+            self._note(scope, exchange)
+
+    async def _answer(
+        self, problem: Problem, exchange: _Exchange, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        if exchange.status == 0:
+            await json_answer(problem)(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        if scope["path"] not in OPEN_PATHS and not self._may_enter(scope):
+            wanted = {"WWW-Authenticate": 'Basic realm="primaldepth", Bearer'}
+            hint = "send the header 'Authorization: Bearer TOKEN'; browsers: any name, the token as password"
+            raise RefusedError(Problem(401, "unauthorized", "the token is missing or wrong", hint, wanted))
+        length = _header(scope, b"content-length")
+        if length.isdigit() and int(length) > self._settings.max_bytes:
+            raise RefusedError(self._too_large())
+
+    def _may_enter(self, scope: Scope) -> bool:
+        token = self._settings.token
+        if token is None:
+            return True
+        given = _credential(_header(scope, b"authorization"))
+        return hmac.compare_digest(given.encode(), token.get_secret_value().encode())
+
+    def _limited(self, receive: Receive, exchange: _Exchange) -> Receive:
+        """`receive` that refuses a body which is too long, or which takes too long to arrive."""
+
+        async def limited() -> Message:
+            if exchange.complete:
+                return await receive()
+            message = await self._in_time(receive, exchange)
+            exchange.received += len(message.get("body", b""))
+            exchange.complete = not message.get("more_body", False)
+            if exchange.received > self._settings.max_bytes:
+                raise BodyError(self._too_large())
+            return message
+
+        return limited
+
+    async def _in_time(self, receive: Receive, exchange: _Exchange) -> Message:
+        left = exchange.started + self._settings.upload_seconds - time.perf_counter()
+        try:
+            return await asyncio.wait_for(receive(), max(left, 0.001))
+        except TimeoutError:
+            message = f"the body did not arrive within {self._settings.upload_seconds:g} seconds"
+            problem = Problem(
+                408, "too_slow_upload", message, "send it faster, or less", {"Connection": "close"}
+            )
+            raise BodyError(problem) from None
+
+    def _too_large(self) -> Problem:
+        message = f"the body has more than {self._settings.max_bytes} bytes"
+        return Problem(413, "too_large", message, "send less", {"Connection": "close"})
+
+    def _note(self, scope: Scope, exchange: _Exchange) -> None:
+        """One line: what was asked, how it ended; no name, no field, no query of the client's."""
+        seconds = time.perf_counter() - exchange.started
+        route = scope["path"] if scope["path"] in _ROUTES else "other"
+        self._metrics.answered(route, exchange.status, seconds)
+        level = logging.INFO if route != "other" else logging.DEBUG
+        log.log(
+            level,
+            "%s %s %d, %d bytes in, %.3f s",
+            scope["method"] if scope["method"].isalpha() else "?",
+            route,
+            exchange.status,
+            exchange.received,
+            seconds,
+        )
+
+
+def _watched(send: Send, exchange: _Exchange) -> Callable[[Any], Awaitable[None]]:
+    async def watched(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            exchange.status = message["status"]
+        await send(message)
+
+    return watched
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    return next((value.decode("latin1") for key, value in scope["headers"] if key == name), "")
+
+
+def _credential(header: str) -> str:
+    """The token of `Bearer TOKEN`, or the password of `Basic`, which browsers can send."""
+    scheme, _, rest = header.partition(" ")
+    if scheme.lower() == "bearer":
+        return rest.strip()
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(rest, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+def _place(error: BaseException) -> str:
+    """The kind of an exception and where it was raised; its message may hold what a client sent."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    return f"{type(error).__name__}" + "".join(f" at {each.filename}:{each.lineno}" for each in last)

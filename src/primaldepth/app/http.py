@@ -1,0 +1,234 @@
+"""The HTTP interface: FastAPI routes over the engine."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import FastAPI, File, Form, Header, Request, Response, UploadFile
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from primaldepth.app import openapi
+from primaldepth.app.answers import MEDIA_TYPES, Answer, Holes, accepted, check_format, finisher
+from primaldepth.app.engine import Engine
+from primaldepth.app.guard import BodyError, Guard, json_answer
+from primaldepth.app.metrics import CONTENT_TYPE, Metrics
+from primaldepth.app.problems import (
+    DRAINING,
+    NOT_READY,
+    Problem,
+    RefusedError,
+    problem_of,
+    problem_of_status,
+)
+from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.tasks import Task, check_fields, method_names
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.io import Kind, Unit
+from primaldepth.methods import list_methods
+from primaldepth.version import __version__
+
+_WATCH_SECONDS = 1.0  # how often to look whether a waiting client is still there
+
+
+class MethodItem(BaseModel):
+    """One method that can be asked for."""
+
+    name: str
+    family: str
+    uses_guide: bool
+    summary: str
+    default: bool
+
+
+class State(BaseModel):
+    """That the service lives, and what it is doing."""
+
+    status: str
+    version: str
+
+
+def create_app(settings: ServiceSettings) -> FastAPI:
+    """The whole service as an ASGI application; its engine runs between start-up and shutdown."""
+    metrics = Metrics()
+    engine = Engine(settings, metrics.computed)
+    metrics.watch(engine)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        engine.start()
+        try:
+            yield
+        finally:
+            await run_in_threadpool(engine.stop)
+
+    app = FastAPI(
+        title="primaldepth",
+        version=__version__,
+        description=openapi.DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,  # they load scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.engine, app.state.settings = engine, settings
+    _add_errors(app)
+    _add_upsample(app, engine, settings)
+    _add_state(app, engine, metrics)
+    if settings.page:
+        from primaldepth.app.page.mount import mount_page  # Gradio takes seconds to import
+
+        mount_page(app, engine, settings)
+    app.add_middleware(Guard, settings=settings, metrics=metrics)
+    return app
+
+
+def _add_errors(app: FastAPI) -> None:
+    """JSON for everything that is refused, by us or by the frameworks."""
+
+    @app.exception_handler(PrimalDepthError)
+    async def ours(_: Request, error: PrimalDepthError) -> JSONResponse:
+        return json_answer(problem_of(error))
+
+    @app.exception_handler(HTTPException)
+    async def bare(_: Request, error: HTTPException) -> JSONResponse:
+        if isinstance(error, BodyError):
+            return json_answer(error.problem)
+        return json_answer(problem_of_status(error.status_code, str(error.detail), dict(error.headers or {})))
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"] if part != "body")
+        message = f"{field or 'body'}: {str(first['msg'])[:200]}"
+        return json_answer(Problem(422, "invalid_field", message, "see /openapi.json for what is expected"))
+
+
+def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
+    names = method_names()
+
+    @app.post(
+        "/v1/upsample",
+        summary="Make a depth map of the guide's size",
+        response_class=Response,
+        responses=openapi.depth_answer() | openapi.problems(400, 401, 406, 408, 413, 422, 429, 500, 503, 504),
+        tags=["depth"],
+    )
+    async def upsample(
+        request: Request,
+        depth: Annotated[
+            UploadFile, File(description="Depth map: PNG (16 bit), EXR, PFM, npy, npz, TIFF, mat.")
+        ],
+        guide: Annotated[UploadFile, File(description="Image of the same view: PNG, JPEG, TIFF, EXR, npy.")],
+        method: Annotated[
+            str, Form(description="A name of /v1/methods.", json_schema_extra={"enum": list(names)})
+        ] = settings.method,
+        unit: Annotated[Unit | None, Form(description="Of the depth, where its file does not say.")] = None,
+        kind: Annotated[Kind | None, Form(description="radial needs cameras; the result is then z.")] = None,
+        noise: Annotated[
+            str,
+            Form(
+                description="auto, a standard deviation in the depth's unit, or a sensor.",
+                examples=["auto", "12.5"],
+            ),
+        ] = "auto",
+        holes: Annotated[Holes, Form(description="keep: what was not measured stays a hole.")] = "fill",
+        confidence: Annotated[UploadFile | None, File(description="Map of the depth's size.")] = None,
+        cameras: Annotated[UploadFile | None, File(description="JSON file of the cameras.")] = None,
+        accept: Annotated[str | None, Header(description=f"One of {', '.join(MEDIA_TYPES)}.")] = None,
+    ) -> Response:
+        """The answer is a depth map in the unit of the input, in the format that `Accept` prefers."""
+        media_type = accepted(accept)
+        check_fields(method, unit, kind, noise)
+        uploads = {"depth": depth, "guide": guide, "confidence": confidence, "cameras": cameras}
+        with tempfile.TemporaryDirectory(prefix="primaldepth-") as name:
+            folder = Path(name)
+            await run_in_threadpool(_store, uploads, folder)
+            task = Task(
+                folder=folder,
+                method=method,
+                finish=finisher(media_type, holes),
+                check=partial(check_format, media_type),
+                unit=unit,
+                kind=kind,
+                noise=noise,
+            )
+            answer = await _awaited(request, engine.submit(task))
+        return Response(answer.body, media_type=answer.media_type, headers=answer.headers)
+
+
+def _store(uploads: dict[str, UploadFile | None], folder: Path) -> None:
+    """Every upload under the name of its field; the client's own name for it is never used."""
+    for name, upload in uploads.items():
+        if upload is not None:
+            with (folder / name).open("wb") as file:
+                shutil.copyfileobj(upload.file, file)
+
+
+async def _awaited(request: Request, future: "Future[Answer]") -> Answer:
+    """The answer, unless the client goes away first; what only waits for it is then dropped."""
+    promise = asyncio.wrap_future(future)
+    while not promise.done():
+        await asyncio.wait([promise], timeout=_WATCH_SECONDS)
+        if not promise.done() and await request.is_disconnected():
+            future.cancel()
+            raise RefusedError(Problem(499, "gone", "the client closed the connection"))
+    return promise.result()
+
+
+def _add_state(app: FastAPI, engine: Engine, metrics: Metrics) -> None:
+    @app.get("/v1/methods", summary="List every method", responses=openapi.problems(401, 500), tags=["depth"])
+    async def methods() -> list[MethodItem]:
+        """In the order of the documentation; `default` is used where a request names none."""
+        default = app.state.settings.method
+        return [
+            MethodItem(
+                name=info.name,
+                family=info.family,
+                uses_guide=info.uses_guide,
+                summary=info.summary,
+                default=info.name == default,
+            )
+            for info in list_methods()
+        ]
+
+    @app.get("/healthz", summary="Whether the service lives", responses=openapi.problems(500), tags=["state"])
+    async def healthz() -> State:
+        """Answers as long as the process does."""
+        return State(status="alive", version=__version__)
+
+    @app.get(
+        "/readyz",
+        summary="Whether the service takes work",
+        responses=openapi.state_answer() | openapi.problems(500),
+        tags=["state"],
+    )
+    async def readyz() -> State:
+        """503 while the worker starts, and from the moment the service is told to end."""
+        if engine.draining:
+            raise RefusedError(DRAINING)
+        if not engine.ready:
+            raise RefusedError(NOT_READY)
+        return State(status="ready", version=__version__)
+
+    @app.get(
+        "/metrics",
+        summary="Counters for Prometheus",
+        response_class=Response,
+        responses={
+            200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
+            **openapi.problems(401, 500),
+        },
+        tags=["state"],
+    )
+    async def metrics_text() -> Response:
+        """Requests, their times, the queue and the process, in the text format."""
+        return Response(metrics.text(), media_type=CONTENT_TYPE)

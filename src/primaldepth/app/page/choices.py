@@ -1,0 +1,114 @@
+"""From what a visitor chose to what the page shows."""
+
+import shutil
+import tempfile
+from concurrent.futures import Future
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, cast
+
+from primaldepth.app.engine import Engine
+from primaldepth.app.page.drawing import Drawn, drawer
+from primaldepth.app.problems import Problem, RefusedError, problem_of
+from primaldepth.app.tasks import Task, check_fields
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.io import Kind, Unit
+
+AS_FILE_SAYS = "as the file says"
+NO_METHOD = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a visitor chose; paths are of uploads, which Gradio has put in its own folder."""
+
+    depth: str | None
+    guide: str | None
+    method: str
+    other: str
+    noise: str
+    unit: str
+    kind: str
+    confidence: str | None
+    cameras: str | None
+
+
+def results(engine: Engine, choice: Choice, place: Path) -> tuple[Drawn, Drawn | None]:
+    """The result of the method and of the one it is compared with; their files are made in `place`."""
+    methods = [choice.method, *([] if choice.other in (NO_METHOD, choice.method) else [choice.other])]
+    unit = None if choice.unit == AS_FILE_SAYS else choice.unit
+    kind = None if choice.kind == AS_FILE_SAYS else choice.kind
+    noise = choice.noise.strip() or "auto"
+    for method in methods:
+        check_fields(method, unit, kind, noise)
+    with tempfile.TemporaryDirectory(prefix="primaldepth-") as name:
+        folder = Path(name)
+        _store(choice, folder)
+        promises: list[Future[Drawn]] = [
+            engine.submit(
+                Task(
+                    folder=folder,
+                    method=method,
+                    finish=drawer(place, "" if method == choice.method else f"{method}-"),
+                    unit=cast("Unit | None", unit),
+                    kind=cast("Kind | None", kind),
+                    noise=noise,
+                )
+            )
+            for method in methods
+        ]
+        drawn = [promise.result() for promise in promises]
+        return drawn[0], drawn[1] if len(drawn) > 1 else None
+
+
+def _store(choice: Choice, folder: Path) -> None:
+    for name in ("depth", "guide", "confidence", "cameras"):
+        path = getattr(choice, name)
+        if path is not None:
+            shutil.copyfile(path, folder / name)
+        elif name in ("depth", "guide"):
+            what = "a depth file" if name == "depth" else "an image of the same view"
+            raise RefusedError(Problem(422, "missing", f"{what} is missing", "drop one, or click an example"))
+
+
+def problem_text(error: PrimalDepthError) -> str:
+    """What went wrong and what to do, for people; screen readers say it at once."""
+    problem = problem_of(error)
+    hint = f" {escape(problem.hint[:1].upper() + problem.hint[1:])}." if problem.hint else ""
+    message = escape(problem.message[:1].upper() + problem.message[1:])
+    return f'<div class="pd-problem" role="alert"><strong>{message}.</strong>{hint}</div>'
+
+
+def facts(drawn: Drawn, other: Drawn | None) -> str:
+    """What was computed and how long it took, as a list."""
+    report, second = drawn.report, None if other is None else other.report
+    low, high = report["input_size"], report["output_size"]
+    rows = [
+        ("Size", f"{low[0]} x {low[1]} to {high[0]} x {high[1]}"),
+        ("Method", _both(report, second, lambda each: each["method"])),
+        ("Time", _both(report, second, lambda each: _time(each["seconds"]))),
+        ("Noise", f"{_length(report['noise_sigma'], report)} ({_source(report['noise_source'])})"),
+        ("Departs from the samples", _both(report, second, lambda each: _length(each["residual_rms"], each))),
+        ("Measured", f"{100 * report['measured_fraction']:.1f} %, the rest is filled in (hatched)"),
+    ]
+    items = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in rows)
+    return f'<div class="pd-note" role="status"><dl class="pd-facts">{items}</dl></div>'
+
+
+def _both(report: dict[str, Any], other: dict[str, Any] | None, text: Any) -> str:
+    return str(text(report)) if other is None else f"{text(report)}, and {text(other)}"
+
+
+def _length(value: float | None, report: dict[str, Any]) -> str:
+    if value is None:
+        return "unknown"
+    return f"{value:.3g} px" if report["kind"] == "disparity" else f"{1000 * value:.3g} mm"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{1000 * seconds:.0f} ms"
+
+
+def _source(noise: str) -> str:
+    return "estimated from the samples" if noise == "auto" else f"from '{noise}'"

@@ -1,0 +1,221 @@
+"""What the page shows of one result: pictures, charts, meshes and files, made where it was computed."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from primaldepth.api import Inputs
+from primaldepth.app.answers import report
+from primaldepth.app.page.charts import colour_bar, histogram
+from primaldepth.app.tasks import Computed
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.core.frame import Prediction
+from primaldepth.geometry.meshing import MAX_JUMP, depth_mesh
+from primaldepth.io.depth import write_values
+from primaldepth.io.mesh import write_mesh
+from primaldepth.io.pointcloud import write_cloud
+from primaldepth.io.preview import (
+    ERROR_COLORS,
+    RGB,
+    colorize,
+    enlarge,
+    error_map,
+    mark_filled,
+    overview,
+    robust_error,
+    robust_limits,
+    write_preview,
+)
+from primaldepth.operators.resampling import resample
+from primaldepth.results import cloud_of, first, first_mask, guide_camera, guide_rgb, result_for
+
+FORMATS = (".png", ".exr", ".tiff", ".pfm", ".npy", ".npz", ".mat")
+_SHOWN_SIDE = 1280  # pixels of a picture on the page
+_MESH_PIXELS = 250_000  # what a phone can turn
+_CLOUD_PIXELS = 2**22
+_COARSE_JUMP = 0.08  # between samples, which lie far apart
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Paths and texts for the page; None where there is nothing to show."""
+
+    before: Path
+    after: Path
+    guide: Path
+    bar: str
+    residual: Path
+    residual_bar: str
+    sigma: Path | None
+    sigma_bar: str
+    histogram: str
+    mesh_before: Path | None
+    mesh_after: Path | None
+    files: tuple[Path, ...]
+    report: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Metres or pixels as the page shows them."""
+
+    name: str
+    unit: str
+    factor: float
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> "_Scale":
+        if inputs.kind == "disparity":
+            return cls("Disparity", "px", 1.0)
+        small = inputs.unit in ("mm", "5000")
+        return cls("Depth", "mm", 1000.0) if small else cls("Depth", "m", 1.0)
+
+
+def draw(computed: Computed, *, folder: Path, prefix: str) -> Drawn:
+    """Make everything in `folder`, in files whose names begin with `prefix`."""
+    inputs, prediction, scale = computed.inputs, computed.prediction, _Scale.of(computed.inputs)
+    low, low_valid = first(inputs.frame.depth) * scale.factor, first_mask(inputs.frame.valid)
+    depth, valid = first(prediction.depth) * scale.factor, first_mask(prediction.valid)
+    limits = robust_limits(low, low_valid)
+    size = _shown_size(depth.shape)
+    filled = mark_filled(colorize(depth, valid, limits), first_mask(prediction.measured) | ~valid)
+    label = f"{scale.name} [{scale.unit}]"
+    residual, residual_bar = _residual(inputs, prediction, scale, size)
+    sigma, sigma_bar = _sigma(prediction, scale, size)
+    save = partial(_save, folder, prefix)
+    return Drawn(
+        before=save("before", enlarge(colorize(low, low_valid, limits), *size)),
+        after=save("after", _shrunk(filled, size)),
+        guide=save("guide", _shrunk(guide_rgb(inputs), size)),
+        bar=colour_bar(label, limits),
+        residual=save("residual", residual),
+        residual_bar=residual_bar,
+        sigma=None if sigma is None else save("sigma", sigma),
+        sigma_bar=sigma_bar,
+        histogram=histogram(label, limits, low[low_valid], depth[valid]),
+        mesh_before=_mesh(folder / f"{prefix}mesh-before.glb", _before(computed), _COARSE_JUMP),
+        mesh_after=_mesh(folder / f"{prefix}mesh.glb", computed, MAX_JUMP),
+        files=tuple(_files(computed, folder, prefix)),
+        report=report(computed),
+    )
+
+
+def _shown_size(shape: tuple[int, ...]) -> tuple[int, int]:
+    """(height, width) of the pictures: as large as the result, but no side longer than the page needs."""
+    ratio = min(1.0, _SHOWN_SIDE / max(shape))
+    return max(1, round(shape[0] * ratio)), max(1, round(shape[1] * ratio))
+
+
+def _shrunk(rgb: RGB, size: tuple[int, int]) -> RGB:
+    if rgb.shape[:2] == size:
+        return rgb
+    return np.asarray(Image.fromarray(rgb).resize(size[::-1], Image.Resampling.BOX))
+
+
+def _save(folder: Path, prefix: str, what: str, rgb: RGB) -> Path:
+    path = folder / f"{prefix}{what}.png"
+    write_preview(path, rgb)
+    return path
+
+
+def _residual(
+    inputs: Inputs, prediction: Prediction, scale: _Scale, size: tuple[int, int]
+) -> tuple[RGB, str]:
+    """The result reduced to the samples' grid, less the samples: the signed map and its colours."""
+    frame = inputs.frame
+    again = prediction.depth.to(frame.depth)
+    if frame.low_size != frame.high_size:
+        again = resample(again, frame.low_size, "bicubic")
+    found, samples = first(again) * scale.factor, first(frame.depth) * scale.factor
+    valid = first_mask(frame.valid) & np.isfinite(found)
+    limit = robust_error(found, samples, valid)
+    title = f"Result less samples [{scale.unit}]"
+    picture = error_map(found, samples, valid, limit)
+    return enlarge(picture, *size), colour_bar(title, (-limit, limit), ERROR_COLORS)
+
+
+def _sigma(prediction: Prediction, scale: _Scale, size: tuple[int, int]) -> tuple[RGB | None, str]:
+    if prediction.sigma is None:
+        return None, ""
+    sigma, valid = first(prediction.sigma) * scale.factor, first_mask(prediction.valid)
+    high = float(np.percentile(sigma[valid], 99)) if valid.any() else 1.0
+    limits = (0.0, high or 1.0)
+    picture = _shrunk(colorize(sigma, valid, limits), size)
+    return picture, colour_bar(f"Standard deviation [{scale.unit}]", limits)
+
+
+def _before(computed: Computed) -> Computed:
+    """The samples themselves as a result, with the guide's colours at their places."""
+    frame = computed.inputs.frame
+    small = replace(frame, guide=resample(frame.guide, frame.low_size, "area").clamp(0.0, 1.0))
+    prediction = Prediction(frame.depth, frame.valid, frame.valid)
+    return replace(computed, inputs=replace(computed.inputs, frame=small), prediction=prediction)
+
+
+def _mesh(path: Path, computed: Computed, jump: float) -> Path | None:
+    """A mesh small enough for a phone to turn; None where depth is not metric or all in pieces."""
+    inputs, prediction = computed.inputs, computed.prediction
+    if inputs.kind == "disparity":
+        return None
+    step = int(np.ceil(np.sqrt(prediction.depth.numel() / _MESH_PIXELS)))
+    depth = first(prediction.depth)[step // 2 :: step, step // 2 :: step]
+    valid = first_mask(prediction.valid)[step // 2 :: step, step // 2 :: step] & (depth > 0)
+    colors = np.ascontiguousarray(guide_rgb(inputs)[step // 2 :: step, step // 2 :: step])
+    camera = guide_camera(inputs).scaled_to(depth.shape[1], depth.shape[0])
+    try:
+        write_mesh(path, depth_mesh(depth, valid, camera, colors=colors, max_jump=jump * step))
+    except PrimalDepthError:
+        return None
+    return path
+
+
+def _files(computed: Computed, folder: Path, prefix: str) -> list[Path]:
+    """The result in every format that can hold it, a picture, a cloud, the mask of what was measured."""
+    found = []
+    for suffix in FORMATS:
+        path = folder / f"{prefix}depth{suffix}"
+        try:
+            result = result_for(path, computed.prediction, computed.inputs, fill=True)
+            write_values(path, result.values, result.valid, result.unit)
+        except PrimalDepthError:  # PNG cannot hold every depth
+            continue
+        found.append(path)
+    found.append(_preview(computed, folder / f"{prefix}picture.png"))
+    found.append(_save(folder, prefix, "measured", _mask_rgb(first_mask(computed.prediction.measured))))
+    if computed.inputs.kind != "disparity" and computed.prediction.depth.numel() <= _CLOUD_PIXELS:
+        found.append(folder / f"{prefix}cloud.ply")
+        write_cloud(found[-1], cloud_of(computed.inputs, computed.prediction))
+    if computed.prediction.sigma is not None:
+        found.append(folder / f"{prefix}sigma.npy")
+        np.save(found[-1], first(computed.prediction.sigma).astype(np.float32))
+    return found
+
+
+def _mask_rgb(mask: NDArray[np.bool_]) -> RGB:
+    return np.repeat((mask * np.uint8(255))[..., None], 3, axis=-1)
+
+
+def _preview(computed: Computed, path: Path) -> Path:
+    inputs, prediction, scale = computed.inputs, computed.prediction, _Scale.of(computed.inputs)
+    picture = overview(
+        guide_rgb(inputs),
+        first(inputs.frame.depth) * scale.factor,
+        first_mask(inputs.frame.valid),
+        first(prediction.depth) * scale.factor,
+        first_mask(prediction.valid),
+        name=scale.name,
+        unit=scale.unit,
+        measured=first_mask(prediction.measured),
+    )
+    write_preview(path, picture)
+    return path
+
+
+def drawer(folder: Path, prefix: str) -> "partial[Drawn]":
+    """What a worker does with a result for the page."""
+    return partial(draw, folder=folder, prefix=prefix)

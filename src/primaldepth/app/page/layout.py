@@ -1,0 +1,205 @@
+"""What is where on the page, and what happens on a click."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from primaldepth.app.engine import Engine
+from primaldepth.app.page.choices import (
+    AS_FILE_SAYS,
+    NO_METHOD,
+    Choice,
+    facts,
+    problem_text,
+    results,
+)
+from primaldepth.app.page.drawing import Drawn
+from primaldepth.app.page.folders import Folders
+from primaldepth.app.settings import ServiceSettings
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.data.noise import METRIC_SENSORS, SENSORS
+from primaldepth.io.units import KINDS, UNITS
+from primaldepth.methods import list_methods
+from primaldepth.samples import Example, example_scenes
+
+_DEPTH_TYPES = [".png", ".exr", ".pfm", ".npy", ".npz", ".tif", ".tiff", ".mat"]
+_GUIDE_TYPES = [".png", ".jpg", ".jpeg", ".tif", ".tiff", ".exr", ".npy"]
+_VIEW = "3-D"
+_NO_SIGMA = '<div class="pd-note">This method does not say how sure it is of each pixel.</div>'
+_NO_OTHER = '<div class="pd-note">Choose a second method on the left, and run again.</div>'
+_NO_MESH = (
+    '<div class="pd-note">No 3-D view: disparity is no distance, or no two pixels lie close enough.</div>'
+)
+
+
+def build(engine: Engine, settings: ServiceSettings, folders: Folders) -> Any:
+    """The page as Gradio blocks."""
+    import gradio as gr
+
+    with gr.Blocks(title="primaldepth", analytics_enabled=False, delete_cache=(300, 1800)) as page:
+        gr.HTML(
+            "<h1>primaldepth</h1><p>A small noisy depth map and a sharp image of the same view become one "
+            "clean depth map of the image's size.</p>",
+            elem_classes="pd-head",
+        )
+        with gr.Row():
+            with gr.Column(scale=2, min_width=300):
+                inputs, button = _inputs(gr, settings)
+            with gr.Column(scale=3, min_width=300):
+                outputs, views = _outputs(gr)
+        run = button.click(_runner(engine, folders), inputs, outputs, api_visibility="private")
+        _link(gr, views, run)
+    page.queue(default_concurrency_limit=settings.queue, max_size=4 * settings.queue)
+    return page
+
+
+def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
+    """Everything one can choose, in the order of `Choice`, and the button that starts."""
+    infos = list_methods()
+    names = [info.name for info in infos]
+    depth = gr.File(label="Depth: PNG, EXR, PFM, npy, TIFF", file_types=_DEPTH_TYPES, height=150)
+    guide = gr.File(label="Image: PNG, JPEG, TIFF, EXR, npy", file_types=_GUIDE_TYPES, height=150)
+    examples = example_scenes()
+    with gr.Row():
+        buttons = [gr.Button(f"Example: {each.title}", size="sm", min_width=140) for each in examples]
+    with gr.Row():
+        method = gr.Dropdown(names, value=settings.method, label="Method", min_width=140)
+        other = gr.Dropdown([NO_METHOD, *names], value=NO_METHOD, label="Compare with", min_width=140)
+    noise = gr.Dropdown(
+        ["auto", *SENSORS, *METRIC_SENSORS],
+        value="auto",
+        allow_custom_value=True,
+        label="Noise",
+        info="auto, a standard deviation in the unit of the file, or a sensor",
+    )
+    run = gr.Button("Run", variant="primary", size="lg")
+    with gr.Accordion("Unit, kind, confidence, cameras", open=False):
+        unit = gr.Dropdown([AS_FILE_SAYS, *UNITS], value=AS_FILE_SAYS, label="Unit of the depth")
+        kind = gr.Dropdown([AS_FILE_SAYS, *KINDS], value=AS_FILE_SAYS, label="Kind of depth")
+        confidence = gr.File(label="Confidence map, of the depth's size", file_types=_DEPTH_TYPES, height=150)
+        cameras = gr.File(label="Cameras, JSON", file_types=[".json"], height=150)
+    for button, example in zip(buttons, examples, strict=True):
+        button.click(_filler(example), None, [depth, guide, cameras], api_visibility="private")
+    return [depth, guide, method, other, noise, unit, kind, confidence, cameras], run
+
+
+def _filler(example: Example) -> Callable[[], list[str]]:
+    def fill() -> list[str]:
+        return [str(path) for path in (example.depth, example.guide, example.cameras)]
+
+    return fill
+
+
+@dataclass(frozen=True, slots=True)
+class _Views:
+    """The 3-D views, the tabs they are in, and the paths of the meshes they are to show."""
+
+    tabs: Any
+    meshes: Any
+    before: Any
+    after: Any
+
+
+def _link(gr: Any, views: _Views, run: Any) -> None:
+    """Show the meshes when their tab is chosen, or after a run in it: a view filled unseen stays empty."""
+    chosen = gr.State("")
+
+    def select(event: gr.SelectData, meshes: Any) -> list[Any]:
+        return [event.value, *(meshes if event.value == _VIEW else (gr.skip(), gr.skip()))]
+
+    def again(tab: str, meshes: Any) -> list[Any]:
+        return list(meshes) if tab == _VIEW else [None, None]
+
+    both = [views.before, views.after]
+    views.tabs.select(
+        select, [views.meshes], [chosen, *both], api_visibility="private", show_progress="hidden"
+    )
+    run.then(again, [chosen, views.meshes], both, api_visibility="private", show_progress="hidden")
+
+
+def _outputs(gr: Any) -> tuple[list[Any], _Views]:
+    """Everything that is shown, in the order of `_shown`."""
+    status = gr.HTML(
+        '<div class="pd-note">Drop two files or click an example, then run.</div>', elem_id="status"
+    )
+    shown = {"type": "filepath", "format": "png", "interactive": False, "buttons": ["download", "fullscreen"]}
+    compared = {**shown, "max_height": 520, "show_label": False}
+    meshes = gr.State((None, None))
+    with gr.Tabs() as tabs:
+        with gr.Tab("Before/after"):
+            gr.HTML("<p>Samples (left) and result (right), on one colour scale</p>")
+            slider = gr.ImageSlider(label="Samples and result", **compared)
+            bar = gr.HTML()
+            guide = gr.Image(label="The image", height=240, **shown)
+        with gr.Tab("Two methods"):
+            other_note = gr.HTML(_NO_OTHER)
+            other_slider = gr.ImageSlider(label="First and second method", visible=False, **compared)
+            other_bar = gr.HTML()
+        with gr.Tab(_VIEW):
+            mesh_note = gr.HTML()
+            with gr.Row():
+                before = gr.Model3D(label="Before", height=360, min_width=260, interactive=False)
+                after = gr.Model3D(label="After", height=360, min_width=260, interactive=False)
+        with gr.Tab("Download"):
+            files = gr.File(label="The result in every format", file_count="multiple", interactive=False)
+        with gr.Tab("Residual"):
+            residual = gr.Image(label="Result less samples", show_label=False, **shown)
+            residual_bar = gr.HTML()
+            chart = gr.HTML()
+        with gr.Tab("Certainty"):
+            sigma_note = gr.HTML(_NO_SIGMA)
+            sigma = gr.Image(label="Standard deviation", show_label=False, visible=False, **shown)
+            sigma_bar = gr.HTML()
+    outputs = [
+        status, slider, bar, other_note, other_slider, other_bar, mesh_note, meshes, residual,
+        residual_bar, sigma_note, sigma, sigma_bar, chart, guide, files,
+    ]  # fmt: skip
+    return outputs, _Views(tabs, meshes, before, after)
+
+
+def _runner(engine: Engine, folders: Folders) -> Callable[..., list[Any]]:
+    def run(*values: Any) -> list[Any]:
+        try:
+            drawn, other = results(engine, Choice(*values), folders.new())
+        except PrimalDepthError as error:
+            return [problem_text(error), *_EMPTY]
+        return _shown(drawn, other)
+
+    return run
+
+
+def _shown(drawn: Drawn, other: Drawn | None) -> list[Any]:
+    import gradio as gr
+
+    pair = None if other is None else (str(drawn.after), str(other.after))
+    files = [*drawn.files, drawn.mesh_after, *(() if other is None else other.files)]
+    return [
+        facts(drawn, other),
+        (str(drawn.before), str(drawn.after)),
+        drawn.bar,
+        _NO_OTHER if other is None else f"<p>{_labels(drawn, other)}</p>",
+        gr.update(value=pair, visible=pair is not None),
+        "" if other is None else drawn.bar,
+        _NO_MESH if drawn.mesh_after is None else "",
+        (_path(drawn.mesh_before), _path(drawn.mesh_after)),
+        str(drawn.residual),
+        drawn.residual_bar,
+        _NO_SIGMA if drawn.sigma is None else "",
+        gr.update(value=_path(drawn.sigma), visible=drawn.sigma is not None),
+        drawn.sigma_bar,
+        drawn.histogram,
+        str(drawn.guide),
+        [str(path) for path in files if path is not None],
+    ]
+
+
+_EMPTY: list[Any] = [None, "", "", None, "", "", (None, None), None, "", "", None, "", "", None, None]
+
+
+def _labels(drawn: Drawn, other: Drawn | None) -> str:
+    second = "" if other is None else other.report["method"]
+    return f"{drawn.report['method']} (left) and {second} (right)"
+
+
+def _path(path: Any) -> str | None:
+    return None if path is None else str(path)

@@ -1,0 +1,108 @@
+"""The page in the service: at `/`, behind the paths of the HTTP interface."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from primaldepth.app.engine import Engine
+from primaldepth.app.page.folders import Folders
+from primaldepth.app.page.layout import build
+from primaldepth.app.page.theme import theme
+from primaldepth.app.settings import ServiceSettings
+from primaldepth.samples import example_scenes
+
+_OURS = ("/v1/{rest:path}", "/healthz", "/readyz", "/metrics", "/openapi.json")
+_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+    "connect-src 'self' data: blob:; worker-src 'self' blob:; "
+    "frame-ancestors 'self'; base-uri 'self'; form-action 'self'; object-src 'none'"
+)
+
+
+def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
+    """Add the page; what the HTTP interface does not know is still refused as JSON there."""
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    folders = Folders()
+    os.environ["GRADIO_TEMP_DIR"] = str(folders.root / "gradio")
+    import gradio as gr
+
+    known = list(app.router.routes)
+    for path in _OURS:
+        app.router.routes.append(Route(path, _Refusal(known)))
+    gr.mount_gradio_app(
+        app,
+        build(engine, settings, folders),
+        path="/",
+        footer_links=[],
+        run_history=False,
+        allowed_paths=[str(example.depth.parent) for example in example_scenes()],
+        max_file_size=settings.max_bytes,
+        ssr_mode=False,
+        theme=theme(),
+        css=Path(__file__).with_name("style.css").read_text(encoding="utf-8"),
+        mcp_server=False,
+        pwa=False,
+    )
+    app.add_middleware(OwnBytesOnly)
+    _remove_at_the_end(app, folders)
+
+
+def _remove_at_the_end(app: FastAPI, folders: Folders) -> None:
+    inner = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(whole: FastAPI) -> AsyncIterator[Any]:
+        try:
+            async with inner(whole) as state:
+                yield state
+        finally:
+            folders.remove()
+
+    app.router.lifespan_context = lifespan
+
+
+class _Refusal:
+    """404, or 405 where the path is known but not the method: the page at `/` would answer otherwise."""
+
+    def __init__(self, known: list[BaseRoute]) -> None:
+        self._routes = [route for route in known if isinstance(route, Route)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        allowed = {
+            method
+            for route in self._routes
+            if route.matches(scope)[0] is Match.PARTIAL
+            for method in route.methods or ()
+        }
+        if allowed:
+            raise HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})
+        raise HTTPException(404)
+
+
+class OwnBytesOnly:
+    """Tell browsers to load nothing from elsewhere, whatever a library would like."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Add the policy to every page."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_policy(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                extra = [(b"content-security-policy", _POLICY.encode()), (b"referrer-policy", b"no-referrer")]
+                message["headers"] = [*message.get("headers", []), *extra]
+            await send(message)
+
+        await self._app(scope, receive, with_policy)

@@ -1,0 +1,97 @@
+"""What goes wrong, told the same way everywhere: a status, a code for programs, a message and a hint."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from primaldepth.core.errors import FileFormatError, MissingDependencyError, PrimalDepthError, TooLargeError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One reason why a request is not answered as wished.
+
+    Args:
+        status: of the HTTP answer.
+        code: short and stable, for programs.
+        message: what was found.
+        hint: what to do.
+        headers: of the HTTP answer, beside the usual ones.
+    """
+
+    status: int
+    code: str
+    message: str
+    hint: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def body(self) -> dict[str, dict[str, str]]:
+        """The JSON answer."""
+        return {"error": {"code": self.code, "message": self.message, "hint": self.hint}}
+
+
+class RefusedError(PrimalDepthError):
+    """Raised with the problem that is the answer."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(f"{problem.message}; {problem.hint}" if problem.hint else problem.message)
+        self.problem = problem
+
+
+class ErrorDetail(BaseModel):
+    """Why a request was not answered as wished."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    code: str = Field(description="Short and stable, for programs.", examples=["unreadable_file"])
+    message: str = Field(description="What was found.", examples=["depth: is empty (0 bytes)"])
+    hint: str = Field(description="What to do; may be empty.", examples=["copy or export it again"])
+
+
+class ErrorBody(BaseModel):
+    """Every answer that is not a success."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    error: ErrorDetail
+
+
+INTERNAL = Problem(
+    500, "internal", "the service failed on this request", "try again; if it stays, tell the operator"
+)
+DRAINING = Problem(
+    503, "draining", "the service is ending and takes no new work", "try again soon", {"Retry-After": "10"}
+)
+NOT_READY = Problem(
+    503, "not_ready", "the service is starting", "try again in some seconds", {"Retry-After": "5"}
+)
+_CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+_HINTS = {404: "see /openapi.json for what there is", 405: "see the Allow header for what may be done here"}
+
+
+def problem_of(error: PrimalDepthError, folder: Path | None = None) -> Problem:
+    """An error of this package as an answer; `folder` is taken out of its paths."""
+    if isinstance(error, RefusedError):
+        return error.problem
+    text = str(error) if folder is None else str(error).replace(f"{folder}/", "")
+    message, _, hint = " ".join(text.split()).partition("; ")
+    if isinstance(error, TooLargeError):
+        return Problem(413, "too_many_pixels", message, hint)
+    if isinstance(error, MissingDependencyError):
+        return Problem(422, "unsupported_format", message, "use another format")
+    if isinstance(error, FileFormatError):
+        return Problem(422, "unreadable_file", message, hint)
+    return Problem(422, "invalid_input", message, hint)
+
+
+def problem_of_status(status: int, detail: str, headers: dict[str, str] | None = None) -> Problem:
+    """What a web framework refuses by a bare status."""
+    code = _CODES.get(status, "bad_request" if status < 500 else "internal")
+    return Problem(status, code, _sentence(detail), _HINTS.get(status, ""), headers or {})
+
+
+def _sentence(detail: str) -> str:
+    words = re.sub(r"\s+", " ", detail).strip()[:300]
+    return words.lower()

@@ -1,0 +1,79 @@
+"""The server: listens, and ends in order when it is told to."""
+
+import asyncio
+import logging
+import socket
+import time
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from primaldepth.app.engine import Engine
+from primaldepth.app.settings import ServiceSettings
+from primaldepth.core.errors import InputError
+
+log = logging.getLogger("primaldepth.app")
+
+
+class Server(uvicorn.Server):
+    """On SIGTERM or SIGINT new work is refused with 503, what was accepted is finished, then the port closes.
+
+    A second signal ends it at once.
+    """
+
+    def __init__(self, config: uvicorn.Config, engine: Engine, grace_seconds: float) -> None:
+        super().__init__(config)
+        self._engine, self._grace = engine, grace_seconds
+        self._told_at: float | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end; `on_tick` sees when nothing is left to do."""
+        if self._told_at is None:
+            self._told_at = time.monotonic()
+            log.info("told to end: %d running, %d waiting", self._engine.running, self._engine.waiting)
+            self._engine.drain()
+            return
+        self.should_exit = self.force_exit = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Called ten times a second."""
+        if self._told_at is not None and not self.should_exit:
+            late = time.monotonic() - self._told_at > self._grace
+            self.should_exit = late or self._engine.idle
+        return await super().on_tick(counter)
+
+
+def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
+    """A server that writes no log of its own and takes the service's way to end."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        http="h11",
+        timeout_graceful_shutdown=5,
+        timeout_keep_alive=10,
+    )
+    return Server(config, app.state.engine, settings.grace_seconds)
+
+
+def serve(app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> None:
+    """Serve until a signal; returns when the port is closed."""
+    asyncio.run(create_server(app, settings).serve(sockets=[listener]))
+
+
+def listen(settings: ServiceSettings) -> socket.socket:
+    """A socket bound to the place asked for."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        place = f"{settings.host}:{settings.port}"
+        raise InputError(
+            f"{place}: cannot listen there ({error.strerror}); choose another --port or --host"
+        ) from error
+    return listener

@@ -1,0 +1,37 @@
+"""What an operator decides: where to listen, how much one request and all of them may take."""
+
+from typing import Annotated
+
+from pydantic import Field, SecretStr
+
+from primaldepth.api import DEFAULT_METHOD, Device
+from primaldepth.core.settings import Settings
+
+_Count = Annotated[int, Field(ge=1)]
+_Seconds = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+
+
+class ServiceSettings(Settings):
+    """Limits and places of one service.
+
+    max_bytes bounds the body of a request, max_pixels and max_side each image in it (read from its header,
+    before anything is decoded), seconds the time one frame is computed, queue the requests that wait, batch
+    those that are computed together, upload_seconds the time a body takes to arrive, grace_seconds the time
+    that is left to finish when the service is told to end, memory_gib what decoding and computing may take.
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 7860
+    method: str = DEFAULT_METHOD
+    device: Device = "auto"
+    max_bytes: _Count = 64 * 2**20
+    max_pixels: _Count = 2**24
+    max_side: _Count = 16384
+    seconds: _Seconds = 60.0
+    queue: _Count = 16
+    batch: _Count = 8
+    upload_seconds: _Seconds = 30.0
+    grace_seconds: _Seconds = 60.0
+    memory_gib: Annotated[float, Field(gt=0.0)] = 16.0
+    token: SecretStr | None = None
+    page: bool = True

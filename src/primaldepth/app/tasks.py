@@ -1,0 +1,81 @@
+"""What a request asks for, in a form that can be handed to another process."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from primaldepth.api import Inputs, check_meaning, check_noise, load_inputs
+from primaldepth.app.problems import Problem, RefusedError
+from primaldepth.core.frame import Prediction
+from primaldepth.io import Kind, Unit
+from primaldepth.methods import list_methods
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What is known when a task is done.
+
+    Args:
+        seconds: of computing, the batch's divided by its size.
+    """
+
+    inputs: Inputs
+    prediction: Prediction
+    method: str
+    noise: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One frame to compute.
+
+    Args:
+        folder: where the uploads lie, under names of ours: depth, guide, confidence, cameras.
+        finish: makes the answer of the result, in the process that computed it.
+        check: raises, before the work is done, where the answer could not hold the result.
+    """
+
+    folder: Path
+    method: str
+    finish: Callable[[Computed], Any]
+    check: Callable[[Inputs], None] | None = None
+    unit: Unit | None = None
+    kind: Kind | None = None
+    noise: str = "auto"
+
+    def load(self) -> Inputs:
+        """Read and check the uploads."""
+        confidence, cameras = (
+            path if path.exists() else None for path in (self.folder / "confidence", self.folder / "cameras")
+        )
+        inputs = load_inputs(
+            self.folder / "depth",
+            self.folder / "guide",
+            unit=self.unit,
+            kind=self.kind,
+            noise=self.noise,
+            confidence=confidence,
+            cameras=cameras,
+        )
+        if self.check is not None:
+            self.check(inputs)
+        return inputs
+
+
+def method_names() -> list[str]:
+    """The methods that may be asked for. Files of weights are not: a client names no path."""
+    return [info.name for info in list_methods()]
+
+
+def check_fields(method: str, unit: str | None, kind: str | None, noise: str) -> None:
+    """Raise on a field that cannot be meant, before any upload is looked at."""
+    names = method_names()
+    if method not in names:
+        near = difflib.get_close_matches(method, names, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else "see /v1/methods for those there are"
+        raise RefusedError(Problem(422, "unknown_method", f"method: '{method[:60]}' is not known", hint))
+    check_meaning(unit, kind)
+    check_noise(noise)

@@ -1,0 +1,225 @@
+"""The process that decodes and computes: it can be killed, and a crash in it ends nothing else.
+
+It is told tickets, and says when it starts on some of them and how each one ended. What has the same method
+and the same sizes is computed as one batch.
+"""
+
+import signal
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from primaldepth.api import Inputs, pick_device
+from primaldepth.app.problems import INTERNAL, Problem, problem_of
+from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.tasks import Computed, Task
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.io.formats.base import size_limit
+from primaldepth.methods import create
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A task and the number it is known by."""
+
+    number: int
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The worker waits for tickets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """From now on the clock of these tickets runs."""
+
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The answer to a ticket, made by its task."""
+
+    number: int
+    answer: Any
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Why a ticket has no answer; `trace` names lines of code, never a value."""
+
+    number: int
+    problem: Problem
+    trace: str = ""
+
+
+Message = Ready | Started | Done | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    ticket: Ticket
+    inputs: Inputs
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        frame = self.inputs.frame
+        return self.ticket.task.method, frame.depth.shape, frame.guide.shape, frame.confidence is None
+
+    @property
+    def pixels(self) -> int:
+        height, width = self.inputs.frame.high_size
+        return height * width
+
+
+def work(connection: Connection, settings: ServiceSettings) -> None:
+    """Serve tickets until the other end is closed."""
+    for name in (signal.SIGINT, signal.SIGTERM):  # meant for the service, which lets this process finish
+        signal.signal(name, signal.SIG_IGN)
+    worker = _Worker(connection, settings, pick_device(settings.device))
+    try:
+        worker.warm_up()
+        connection.send(Ready())
+        while True:
+            worker.serve(connection.recv())
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
+
+
+class _Worker:
+    def __init__(self, connection: Connection, settings: ServiceSettings, device: torch.device) -> None:
+        self._connection, self._settings, self._device = connection, settings, device
+
+    def warm_up(self) -> None:
+        """Compute once what most requests ask for: kernels are compiled on first use."""
+        depth = torch.linspace(1.0, 2.0, 64).view(1, 1, 8, 8)
+        frame = Frame(depth, depth > 0, torch.rand(1, 3, 16, 16), None, torch.full_like(depth, 0.01))
+        create(self._settings.method)(frame.to(self._device))
+        if self._device.type == "cpu":
+            _limit_memory(self._settings.memory_gib)
+
+    def serve(self, tickets: Sequence[Ticket]) -> None:
+        """Answer every ticket; no more images are held at a time than the limit on pixels means."""
+        held: list[_Loaded] = []
+        for ticket in tickets:
+            loaded = self._load(ticket)
+            if loaded is None:
+                continue
+            if sum(each.pixels for each in held) + loaded.pixels > self._settings.max_pixels:
+                self._compute_all(held)
+                held = []
+            held.append(loaded)
+        self._compute_all(held)
+
+    def _load(self, ticket: Ticket) -> _Loaded | None:
+        self._connection.send(Started((ticket.number,)))
+        try:
+            with size_limit(self._settings.max_pixels, self._settings.max_side):
+                return _Loaded(ticket, ticket.task.load())
+        except Exception as error:
+            self._connection.send(_failed(ticket, error))
+        return None
+
+    def _compute_all(self, held: Sequence[_Loaded]) -> None:
+        for group in _groups(held):
+            self._connection.send(Started(tuple(each.ticket.number for each in group)))
+            try:
+                answers = self._compute(group)
+            except Exception as error:
+                if len(group) > 1:  # one of them may be at fault: none shall suffer for it
+                    for each in group:
+                        self._compute_all([each])
+                    continue
+                answers = [_failed(group[0].ticket, error)]
+            for answer in answers:
+                self._connection.send(answer)
+
+    def _compute(self, group: Sequence[_Loaded]) -> list[Done | Failed]:
+        start = time.perf_counter()
+        frame = _joined([each.inputs.frame for each in group]).to(self._device)
+        with torch.no_grad():
+            prediction = create(group[0].ticket.task.method)(frame)
+        if self._device.type == "cuda":
+            torch.cuda.synchronize()
+        seconds = (time.perf_counter() - start) / len(group)
+        return [_finished(each, _part(prediction, index), seconds) for index, each in enumerate(group)]
+
+
+def _finished(loaded: _Loaded, prediction: Prediction, seconds: float) -> Done | Failed:
+    task = loaded.ticket.task
+    try:
+        answer = task.finish(Computed(loaded.inputs, prediction, task.method, task.noise, seconds))
+    except Exception as error:
+        return _failed(loaded.ticket, error)
+    return Done(loaded.ticket.number, answer, seconds)
+
+
+def _failed(ticket: Ticket, error: Exception) -> Failed:
+    if isinstance(error, PrimalDepthError):
+        return Failed(ticket.number, problem_of(error, ticket.task.folder))
+    if isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error):
+        hint = "use smaller images or another method"
+        return Failed(
+            ticket.number, Problem(413, "out_of_memory", "not enough memory for this request", hint)
+        )
+    places = [
+        f"{each.filename.rsplit('/', 1)[-1]}:{each.lineno}"
+        for each in traceback.extract_tb(error.__traceback__)
+    ]
+    return Failed(ticket.number, INTERNAL, f"{type(error).__name__} at {' > '.join(places[-4:])}")
+
+
+def _groups(held: Sequence[_Loaded]) -> Iterator[list[_Loaded]]:
+    """Those that can be one batch, in the order in which the first of each came."""
+    found: dict[tuple[Any, ...], list[_Loaded]] = {}
+    for each in held:
+        found.setdefault(each.key, []).append(each)
+    yield from found.values()
+
+
+def _joined(frames: Sequence[Frame]) -> Frame:
+    if len(frames) == 1:
+        return frames[0]
+    return Frame(
+        depth=torch.cat([frame.depth for frame in frames]),
+        valid=torch.cat([frame.valid for frame in frames]),
+        guide=torch.cat([frame.guide for frame in frames]),
+        confidence=_all_or_none([frame.confidence for frame in frames]),
+        sigma=_all_or_none([frame.sigma for frame in frames]),
+    )
+
+
+def _all_or_none(maps: Sequence[Tensor | None]) -> Tensor | None:
+    found = [each for each in maps if each is not None]
+    return torch.cat(found) if len(found) == len(maps) else None
+
+
+def _part(prediction: Prediction, index: int) -> Prediction:
+    """One image of a batch, on the CPU; an estimate that is no depth is not valid."""
+    one = slice(index, index + 1)
+    depth = prediction.depth[one].cpu()
+    valid = prediction.valid[one].cpu() & torch.isfinite(depth) & (depth > 0)
+    sigma = None if prediction.sigma is None else prediction.sigma[one].cpu()
+    return replace(prediction, depth=depth, valid=valid, measured=prediction.measured[one].cpu(), sigma=sigma)
+
+
+def _limit_memory(gib: float) -> None:
+    try:
+        import resource
+    except ImportError:  # not on this platform: the limits on bytes and pixels remain
+        return
+    most = int(gib * 2**30)
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(
+        resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+    )

@@ -1,0 +1,111 @@
+"""`primaldepth serve`: the web page and the HTTP interface."""
+
+import logging
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import typer
+
+from primaldepth.api import DEFAULT_METHOD
+from primaldepth.app.settings import ServiceSettings
+from primaldepth.cli.output import note
+from primaldepth.core.errors import InputError, MissingDependencyError
+from primaldepth.methods import create
+
+_TOKEN_VARIABLE = "PRIMALDEPTH_TOKEN"  # noqa: S105 - the name of a variable
+
+
+def serve(
+    host: str = typer.Option("127.0.0.1", "--host", metavar="ADDRESS", help="Where to listen."),
+    port: int = typer.Option(7860, "--port", metavar="PORT", help="0 takes a free one."),
+    method: str = typer.Option(
+        DEFAULT_METHOD, "--method", metavar="NAME", help="Used where a request names none.", show_default=True
+    ),
+    device: str = typer.Option("auto", "--device", metavar="auto|cpu|cuda", help="Where to compute."),
+    max_bytes: int = typer.Option(64 * 2**20, "--max-bytes", metavar="N", help="Of one request."),
+    max_pixels: int = typer.Option(2**24, "--max-pixels", metavar="N", help="Of one image."),
+    max_side: int = typer.Option(16384, "--max-side", metavar="N", help="Pixels in a row or column."),
+    seconds: float = typer.Option(60.0, "--seconds", metavar="S", help="To compute one frame."),
+    queue: int = typer.Option(16, "--queue", metavar="N", help="Requests that may wait."),
+    batch: int = typer.Option(8, "--batch", metavar="N", help="Requests computed together."),
+    upload_seconds: float = typer.Option(
+        30.0, "--upload-seconds", metavar="S", help="For the body of a request to arrive."
+    ),
+    grace_seconds: float = typer.Option(
+        60.0, "--grace-seconds", metavar="S", help="To finish what was accepted when told to end."
+    ),
+    memory_gib: float = typer.Option(
+        16.0, "--memory-gib", metavar="GIB", help="For decoding and computing on the CPU."
+    ),
+    token_file: Path | None = typer.Option(
+        None,
+        "--token-file",
+        metavar="FILE",
+        help=f"Require the token in this file; or set {_TOKEN_VARIABLE}.",
+    ),
+    page: bool = typer.Option(True, "--page/--no-page", help="Offer the web page at /."),
+) -> None:
+    """Serve the web page and the HTTP interface until SIGTERM or Ctrl-C."""
+    values = {
+        "host": host,
+        "port": port,
+        "method": method,
+        "device": device,
+        "max_bytes": max_bytes,
+        "max_pixels": max_pixels,
+        "max_side": max_side,
+        "seconds": seconds,
+        "queue": queue,
+        "batch": batch,
+        "upload_seconds": upload_seconds,
+        "grace_seconds": grace_seconds,
+        "memory_gib": memory_gib,
+        "token": _token(token_file),
+        "page": page,
+    }
+    _serve(ServiceSettings.parse(values, "serve"))
+
+
+def _serve(settings: ServiceSettings) -> None:
+    create(settings.method)  # a wrong name is told before anything is loaded, and so is a port that is taken
+    _check_packages(settings)
+    from primaldepth.app import server
+    from primaldepth.app.http import create_app
+
+    listener = server.listen(settings)
+    _write_log()
+    app = create_app(settings)
+    address, port = listener.getsockname()[:2]
+    note(f"listening on http://{f'[{address}]' if ':' in address else address}:{port}")
+    server.serve(app, listener, settings)
+
+
+def _check_packages(settings: ServiceSettings) -> None:
+    needed = (
+        "fastapi",
+        "uvicorn",
+        "python_multipart",
+        "prometheus_client",
+        *(["gradio"] if settings.page else []),
+    )
+    for name in needed:
+        if find_spec(name) is None:
+            hint = ", or use --no-page" if name == "gradio" else ""
+            raise MissingDependencyError(f"serve: needs {name}; run: pip install 'primaldepth[app]'{hint}")
+
+
+def _write_log() -> None:
+    """Our lines to stderr; what libraries say of a request may hold what a client sent."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", force=True)
+    for name in ("uvicorn", "httpx", "gradio", "asyncio", "python_multipart"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
+def _token(path: Path | None) -> str | None:
+    """From the file, else from the environment; neither shows up in a list of processes."""
+    token = os.environ.get(_TOKEN_VARIABLE) if path is None else path.read_text(encoding="utf-8").strip()
+    if token is not None and len(token) < 16:
+        where = _TOKEN_VARIABLE if path is None else str(path)
+        raise InputError(f"{where}: a token of {len(token)} characters can be guessed; use 16 or more")
+    return token

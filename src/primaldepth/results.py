@@ -1,0 +1,122 @@
+"""A prediction as people want it: depth in a file's unit, colours, a cloud, a mesh, a residual."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from primaldepth.api import Inputs
+from primaldepth.core.frame import Prediction
+from primaldepth.evaluation.metrics import sensor_errors
+from primaldepth.geometry.backproject import point_cloud
+from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.geometry.meshing import MAX_JUMP, depth_mesh
+from primaldepth.io import Unit, output_unit
+from primaldepth.io.formats import writer_for
+from primaldepth.io.mesh import Mesh
+from primaldepth.io.pointcloud import PointCloud
+from primaldepth.io.row_blocks import row_blocks
+from primaldepth.io.storage import stored_pixels
+from primaldepth.io.units import whole_stored
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What is written as depth: (H, W) values, where they count, and the unit of the file."""
+
+    values: NDArray[np.floating[Any]]
+    valid: NDArray[np.bool_]
+    unit: Unit
+
+
+def result_unit(path: Path, inputs: Inputs) -> Unit:
+    """The unit `path` is written in: the input's, where the format can mean it."""
+    unit = output_unit(path, inputs.unit or "m")
+    return "disparity" if inputs.kind == "disparity" and unit == "m" else unit
+
+
+def check_fits(path: Path, inputs: Inputs) -> None:
+    """Raise, before the work is done, if the format of `path` cannot hold even the input's median."""
+    middle = float(inputs.frame.depth[inputs.frame.valid].median())
+    stored_pixels(
+        path, writer_for(path), np.full((1, 1), middle), np.ones((1, 1), bool), result_unit(path, inputs)
+    )
+
+
+def result_for(path: Path, prediction: Prediction, inputs: Inputs, *, fill: bool) -> Result:
+    """The first depth map of the prediction, as it is to be written to `path`.
+
+    An estimate that is not finite and positive, or that an integer format would round to its invalid 0,
+    is a hole; with `fill` False so is what was not measured.
+    """
+    unit = result_unit(path, inputs)
+    rounds = not any(name.startswith("float") for name in writer_for(path).dtypes)
+    values = prediction.depth[0, 0].cpu().numpy()
+    valid = np.array(first_mask(prediction.valid))
+    if not fill:
+        valid &= first_mask(prediction.measured)
+    for rows in row_blocks(*values.shape):
+        block = values[rows].astype(np.float64)
+        positive = whole_stored(block, unit) >= 1 if rounds else block > 0
+        valid[rows] &= np.isfinite(block) & positive
+    return Result(values, valid, unit)
+
+
+def first(values: Tensor) -> NDArray[np.float64]:
+    """(H, W) of the first image."""
+    return values[0, 0].double().cpu().numpy()
+
+
+def first_mask(values: Tensor) -> NDArray[np.bool_]:
+    """(H, W) of the first mask."""
+    return np.asarray(values[0, 0].cpu(), dtype=bool)
+
+
+def guide_rgb(inputs: Inputs) -> NDArray[np.uint8]:
+    """(H, W, 3) of the first guide."""
+    planes = [np.rint(plane * 255).astype(np.uint8) for plane in inputs.frame.guide[0].cpu().numpy()]
+    return np.stack(planes * (3 // len(planes)), axis=-1)
+
+
+def guide_camera(inputs: Inputs) -> Intrinsics:
+    """The guide's camera, or one that is 60 degrees wide."""
+    height, width = inputs.frame.high_size
+    known = inputs.cameras
+    return Intrinsics.guess(width, height) if known is None else known.guide.scaled_to(width, height)
+
+
+def cloud_of(inputs: Inputs, prediction: Prediction) -> PointCloud:
+    """Every estimate as a coloured point in metres; see `guide_camera`."""
+    depth = first(prediction.depth)
+    valid = first_mask(prediction.valid) & (depth > 0)
+    measured, colors = first_mask(prediction.measured), guide_rgb(inputs)
+    return point_cloud(depth, valid, guide_camera(inputs), colors=colors, measured=measured)
+
+
+def mesh_of(inputs: Inputs, prediction: Prediction, jump: float = MAX_JUMP) -> Mesh:
+    """Metric mesh, cut where neighbouring depths differ by more than `jump` of the nearer one."""
+    depth = first(prediction.depth)
+    valid = first_mask(prediction.valid) & (depth > 0)
+    return depth_mesh(depth, valid, guide_camera(inputs), colors=guide_rgb(inputs), max_jump=jump)
+
+
+def residual(inputs: Inputs, prediction: Prediction) -> dict[str, float | None]:
+    """RMS of the result, reduced to the samples' grid, less the samples: in their unit and in sigmas."""
+    frame = inputs.frame
+    errors = sensor_errors(prediction.depth.to(frame.depth), frame)
+    sigma = None if frame.sigma is None else frame.sigma[frame.valid].double()
+    relative = None if sigma is None or not bool((sigma > 0).all()) else _rms(errors / sigma)
+    return {"residual_rms": plain(_rms(errors)), "residual_sigmas": plain(relative)}
+
+
+def _rms(values: Tensor) -> float:
+    return float(values.square().mean().sqrt())
+
+
+def plain(value: Any) -> Any:
+    """The same value for JSON; a number that is not finite becomes None."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,186 @@
+"""The HTTP interface: formats, units, errors and what its description says."""
+
+import concurrent.futures
+import io
+import json
+
+import numpy as np
+import pytest
+from malformed import depth_bytes, good_files, guide_bytes
+
+import primaldepth
+from primaldepth.io import read_depth, read_guide
+from primaldepth.samples import sample_files
+
+
+def post(client, files=None, accept="image/png", **data):
+    return client.post("/v1/upsample", files=files or good_files(), data=data, headers={"Accept": accept})
+
+
+def read_back(answer, tmp_path, suffix):
+    path = tmp_path / f"answer{suffix}"
+    path.write_bytes(answer.content)
+    return read_depth(path)
+
+
+@pytest.mark.parametrize(
+    ("accept", "suffix", "step"),
+    [("image/png", ".png", 5.1e-4), ("image/x-exr", ".exr", 1e-6), ("application/x-npz", ".npz", 1e-6)],
+)
+def test_the_answer_is_what_python_gives(service, tmp_path, accept, suffix, step):
+    sample = sample_files()
+    files = {"depth": ("d", sample.depth.read_bytes()), "guide": ("g", sample.guide.read_bytes())}
+    answer = post(service, files, accept, method="nearest")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == accept
+    expected = primaldepth.upsample(sample.depth, sample.guide, method="nearest").depth.numpy()
+    found = read_back(answer, tmp_path, suffix)
+    assert found.values.shape == (480, 640)
+    np.testing.assert_allclose(found.values, expected, atol=step)
+
+
+def test_png_has_16_bits_and_more_than_256_levels(service):
+    answer = post(service, method="bicubic")
+    assert answer.content[24] == 16  # the bit depth in the header
+    report = json.loads(answer.headers["primaldepth-report"])
+    assert report["unit"] == "mm"
+    assert report["output_size"] == [16, 12]
+
+
+def test_npz_tells_what_was_measured(service):
+    values = np.full((6, 8), 2.0)
+    values[:3] = np.nan
+    stream = io.BytesIO()
+    np.save(stream, values)
+    files = good_files(depth=("d.npy", stream.getvalue()))
+    answer = post(service, files, "application/x-npz", method="nearest")
+    with np.load(io.BytesIO(answer.content)) as arrays:
+        assert arrays["valid"].all()
+        np.testing.assert_array_equal(arrays["measured"].any(axis=1), [False] * 6 + [True] * 6)
+
+
+def test_holes_can_be_kept(service, tmp_path):
+    values = np.full((6, 8), 2.0)
+    values[:3] = 0
+    stream = io.BytesIO()
+    np.save(stream, values)
+    answer = post(service, good_files(depth=("d.npy", stream.getvalue())), method="nearest", holes="keep")
+    found = read_back(answer, tmp_path, ".png")
+    assert found.valid[6:].all()
+    assert not found.valid[:6].any()
+
+
+def test_confidence_cameras_and_kind_are_used(service):
+    camera = {"fx": 15.0, "fy": 15.0, "cx": 8.0, "cy": 6.0, "width": 16, "height": 12}
+    files = good_files(
+        confidence=("c.png", depth_bytes()), cameras=("c.json", json.dumps({"guide": camera}).encode())
+    )
+    answer = post(service, files, kind="radial", noise="12.5", method="nearest")
+    assert answer.status_code == 200
+    report = json.loads(answer.headers["primaldepth-report"])
+    assert report["kind"] == "z"
+    assert report["noise_sigma"] == pytest.approx(0.0125)
+
+
+def test_a_result_that_does_not_fit_is_refused_with_a_hint(service):
+    stream = io.BytesIO()
+    np.save(stream, np.full((6, 8), 100.0))
+    files = good_files(depth=("d.npy", stream.getvalue()))
+    answer = post(service, files, "image/png", method="nearest")
+    assert answer.status_code == 422
+    assert "exr" in answer.json()["error"]["hint"]
+    assert post(service, files, "image/x-exr", method="nearest").status_code == 200
+
+
+def test_every_upload_is_gone_afterwards(service, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert post(service).status_code == 200
+    assert post(service, good_files(depth=("d", b"no"))).status_code == 422
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("accept", "found"),
+    [
+        ("*/*", "image/png"),
+        ("image/*;q=0.5, application/x-npz", "application/x-npz"),
+        ("text/html, image/x-exr;q=0.2", "image/x-exr"),
+        ("image/png;q=0, */*;q=0.1", "image/png"),
+    ],
+)
+def test_the_accept_header_picks_the_format(service, accept, found):
+    assert post(service, accept=accept).headers["content-type"] == found
+
+
+def test_methods_are_listed_and_one_is_the_default(service):
+    rows = service.get("/v1/methods").json()
+    assert [row["name"] for row in rows if row["default"]] == ["bilinear"]
+    assert "nlh-l2" in [row["name"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "status", "code"),
+    [
+        ("GET", "/v1/nothing", 404, "not_found"),
+        ("GET", "/v1/upsample", 405, "method_not_allowed"),
+        ("DELETE", "/healthz", 405, "method_not_allowed"),
+        ("POST", "/v1/upsample", 422, "invalid_field"),
+    ],
+)
+def test_errors_are_json_everywhere(service, verb, path, status, code):
+    answer = service.request(verb, path)
+    assert answer.status_code == status
+    assert answer.json()["error"]["code"] == code
+    if status == 405:
+        assert answer.headers["allow"]
+
+
+def test_metrics_count_answers_and_computing(service):
+    post(service, method="nearest")
+    text = service.get("/metrics").text
+    assert 'primaldepth_requests_total{route="/v1/upsample",status="200"}' in text
+    assert 'primaldepth_compute_seconds_count{method="nearest"}' in text
+    assert "primaldepth_queue_length 0.0" in text
+    assert "process_resident_memory_bytes" in text
+
+
+def test_the_description_documents_every_answer(service):
+    paths = service.get("/openapi.json").json()["paths"]
+    upsample = paths["/v1/upsample"]["post"]
+    wanted = {"200", "400", "401", "406", "408", "413", "422", "429", "500", "503", "504"}
+    assert set(upsample["responses"]) == wanted
+    assert set(upsample["responses"]["200"]["content"]) == {"image/png", "image/x-exr", "application/x-npz"}
+    for status in wanted - {"200"}:
+        content = upsample["responses"][status]["content"]["application/json"]
+        assert set(content["example"]["error"]) == {"code", "message", "hint"}
+        assert content["schema"]["$ref"].endswith("ErrorBody")
+    for name in ("/v1/methods", "/healthz", "/readyz", "/metrics"):
+        assert "200" in paths[name]["get"]["responses"]
+
+
+def test_equal_requests_in_one_batch_get_their_own_results(start):
+    """Frames of one size are computed together; each answer is the one its request gets alone."""
+    client = start(batch=8, queue=16)
+    engine = client.app.state.engine
+    levels = [1.0 + 0.1 * index for index in range(8)]
+
+    def ask(level):
+        stream = io.BytesIO()
+        np.save(stream, np.full((6, 8), level))
+        files = {"depth": ("d", stream.getvalue()), "guide": ("g", guide_bytes())}
+        answer = post(client, files, "application/x-npz", method="nlh-l2", noise="0.01")
+        with np.load(io.BytesIO(answer.content)) as arrays:
+            return arrays["depth"]
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(ask, levels))
+    for level, depth in zip(levels, found, strict=True):
+        np.testing.assert_allclose(depth, level, rtol=1e-4)
+    assert engine.restarts == 0
+
+
+def test_the_guide_is_read_as_files_are(tmp_path):
+    """The shared sample of the fuzz test is a real image: otherwise the tests above refuse for its sake."""
+    path = tmp_path / "g"
+    path.write_bytes(guide_bytes())
+    assert read_guide(path).shape == (12, 16, 3)

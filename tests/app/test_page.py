@@ -1,0 +1,163 @@
+"""The page: what it draws, what it says, and that it asks no other machine for anything."""
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from primaldepth.api import load_inputs
+from primaldepth.app.page.charts import colour_bar, histogram
+from primaldepth.app.page.choices import AS_FILE_SAYS, NO_METHOD, Choice, problem_text, results
+from primaldepth.app.page.drawing import FORMATS, draw
+from primaldepth.app.page.folders import Folders
+from primaldepth.app.tasks import Computed
+from primaldepth.core.errors import InputError
+from primaldepth.io import read_depth
+from primaldepth.methods import create
+from primaldepth.samples import example_scenes, sample_files
+
+
+@pytest.fixture(scope="module")
+def computed():
+    sample = sample_files()
+    inputs = load_inputs(sample.depth, sample.guide, cameras=sample.cameras)
+    return Computed(inputs, create("bilinear")(inputs.frame), "bilinear", "auto", 0.5)
+
+
+def picture(path):
+    with Image.open(path) as image:
+        return np.array(image)
+
+
+def test_a_result_is_drawn_and_written_in_every_format(computed, tmp_path):
+    drawn = draw(computed, folder=tmp_path, prefix="a-")
+    for path in (drawn.before, drawn.after, drawn.residual, drawn.guide):
+        assert picture(path).shape == (480, 640, 3)
+    names = {path.name for path in drawn.files}
+    assert {f"a-depth{suffix}" for suffix in FORMATS} <= names
+    expected = computed.prediction.depth[0, 0].numpy()
+    for suffix in FORMATS:
+        found = read_depth(tmp_path / f"a-depth{suffix}").values
+        np.testing.assert_allclose(found, expected, atol=5.1e-4 if suffix == ".png" else 1e-6)
+    for mesh in (drawn.mesh_before, drawn.mesh_after):
+        assert mesh.read_bytes()[:4] == b"glTF"
+    assert drawn.sigma is None
+    assert drawn.report["method"] == "bilinear"
+
+
+def test_before_and_after_share_one_colour_scale(computed, tmp_path):
+    """A result that equals its samples looks like them."""
+    inputs = computed.inputs
+    frame = replace(inputs.frame, guide=torch.rand(1, 3, *inputs.frame.low_size))
+    whole = torch.where(frame.valid, frame.depth, 1.0)
+    prediction = replace(
+        computed.prediction, depth=whole, valid=frame.valid, measured=torch.ones_like(frame.valid)
+    )
+    same = replace(computed, inputs=replace(inputs, frame=frame), prediction=prediction)
+    drawn = draw(same, folder=tmp_path, prefix="a-")
+    np.testing.assert_array_equal(picture(drawn.before), picture(drawn.after))
+
+
+def test_certainty_is_shown_where_a_method_tells_it(computed, tmp_path):
+    sigma = torch.full_like(computed.prediction.depth, 0.02)
+    drawn = draw(
+        replace(computed, prediction=replace(computed.prediction, sigma=sigma)), folder=tmp_path, prefix="a-"
+    )
+    assert drawn.sigma.exists()
+    assert "Standard deviation [mm]" in drawn.sigma_bar
+    assert any(path.name == "a-sigma.npy" for path in drawn.files)
+
+
+def test_disparity_has_no_mesh_and_is_named(computed, tmp_path):
+    inputs = replace(computed.inputs, kind="disparity", unit="disparity")
+    drawn = draw(replace(computed, inputs=inputs), folder=tmp_path, prefix="a-")
+    assert drawn.mesh_after is None
+    assert "Disparity [px]" in drawn.bar
+
+
+def test_charts_are_well_formed_and_escape_their_title():
+    values = np.linspace(0.0, 10.0, 200)
+    for text in (
+        colour_bar("a < b & c", (0.0, 10.0)),
+        histogram("a < b & c", (0.0, 10.0), values, values[:50]),
+    ):
+        root = ET.fromstring(text)  # noqa: S314 - our own text
+        assert "a < b & c" in "".join(root.itertext())
+
+
+def test_histogram_shows_shares():
+    """Half of the values in the first bin and half in the last: two full steps, nothing between."""
+    text = histogram("x", (0.0, 1.0), np.array([0.0, 1.0]), np.array([0.0, 0.0]))
+    line = re.search(r'pd-line" points="([^"]+)"', text)[1].split()
+    heights = [float(point.split(",")[1]) for point in line]
+    assert heights[0] == heights[-1] == 110.0  # half as high as the highest, which is the result's
+    assert set(heights[2:-2]) == {220.0}
+
+
+def test_problems_are_told_at_once_and_escaped():
+    text = problem_text(InputError("noise: '<b>' is not known; use auto"))
+    root = ET.fromstring(text)  # noqa: S314 - our own text
+    assert root.get("role") == "alert"
+    assert "".join(root.itertext()) == "Noise: '<b>' is not known. Use auto."
+
+
+def test_old_results_are_removed(tmp_path):
+    folders = Folders()
+    old, young = folders.new(), folders.new()
+    os.utime(old, (0, 0))
+    folders.new()
+    assert not old.exists()
+    assert young.exists()
+    folders.remove()
+    assert not folders.root.exists()
+
+
+def test_every_example_can_be_read():
+    for example in example_scenes():
+        inputs = load_inputs(example.depth, example.guide, cameras=example.cameras)
+        low, high = inputs.frame.low_size, inputs.frame.high_size
+        assert f"{low[1]}x{low[0]} to {high[1]}x{high[0]}" in example.title
+        assert float(inputs.frame.valid.float().mean()) > 0.7
+
+
+def choice(**other):
+    sample = sample_files()
+    plain = {
+        "depth": str(sample.depth),
+        "guide": str(sample.guide),
+        "method": "bilinear",
+        "other": NO_METHOD,
+        "noise": "auto",
+        "unit": AS_FILE_SAYS,
+        "kind": AS_FILE_SAYS,
+        "confidence": None,
+        "cameras": None,
+    }
+    return Choice(**plain | other)
+
+
+def test_two_methods_are_computed_and_the_uploads_stay_where_they_were(service, tmp_path):
+    drawn, other = results(service.app.state.engine, choice(other="nearest"), tmp_path)
+    assert (drawn.report["method"], other.report["method"]) == ("bilinear", "nearest")
+    assert Path(drawn.after).read_bytes() != Path(other.after).read_bytes()
+    assert sample_files().depth.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"depth": None}, "a depth file is missing"),
+        ({"noise": "furlong"}, "neither a number"),
+        ({"method": "/etc/passwd"}, "is not known"),
+        ({"unit": "disparity", "kind": "z"}, "contradicts"),
+    ],
+)
+def test_what_cannot_be_meant_is_said(service, tmp_path, change, message):
+    with pytest.raises(Exception, match=message):
+        results(service.app.state.engine, choice(**change), tmp_path)

@@ -1,0 +1,72 @@
+"""The whole service in a process of its own: the page beside the interface, in a browser, and how it ends."""
+
+import re
+import shutil
+
+import httpx2
+import pytest
+
+pytest.importorskip("gradio", reason="the extra 'app' is not installed")
+
+from benchmarks.browse_page import MAX_BYTES, browse, upload_and_run, wrong_file
+from benchmarks.service_process import children, running
+
+
+@pytest.fixture(scope="module")
+def served():
+    with running("--method", "bilinear", "--device", "cpu", "--max-bytes", str(MAX_BYTES)) as service:
+        yield service
+
+
+def test_the_page_names_no_other_machine(served):
+    answer = httpx2.get(f"{served.url}/")
+    assert answer.status_code == 200
+    elsewhere = r"<(?:script|link|img|iframe)[^>]+(?:src|href)=[\"']?(?:https?:)?//(?!127\.0\.0\.1)"
+    assert re.findall(elsewhere, answer.text) == []
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'self'" in policy
+    assert "http" not in policy
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "status", "code"),
+    [
+        ("GET", "/v1/upsample", 405, "method_not_allowed"),
+        ("POST", "/healthz", 405, "method_not_allowed"),
+        ("GET", "/v1/nothing", 404, "not_found"),
+        ("GET", "/v1/", 404, "not_found"),
+    ],
+)
+def test_the_page_does_not_answer_for_the_interface(served, verb, path, status, code):
+    answer = httpx2.request(verb, f"{served.url}{path}")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+    assert httpx2.get(f"{served.url}/v1/methods").status_code == 200
+
+
+@pytest.mark.slow
+def test_the_page_works_on_a_phone_without_a_network(served):
+    pytest.importorskip("playwright", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no chromium on this machine")
+    rows = browse(served.url, chromium, ["phone"], checks=(upload_and_run, wrong_file))
+    assert [row for row in rows if row["problem"]] == []
+
+
+def test_told_to_end_it_closes_the_port_and_leaves_no_process():
+    with running("--no-page", "--method", "nearest", "--device", "cpu") as service:
+        workers = children(service.process.pid)
+        assert workers
+        service.tell_to_end()
+        assert service.process.wait(timeout=30) == 0
+        with pytest.raises(httpx2.ConnectError):
+            httpx2.get(f"{service.url}/healthz")
+        assert not any(_lives(pid) for pid in workers)
+
+
+def _lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,227 @@
+"""Limits, the token, and how the service ends."""
+
+import asyncio
+import base64
+import io
+import logging
+import threading
+import time
+
+import numpy as np
+import pytest
+from malformed import good_files, guide_bytes, png
+from waiting import wait_until
+
+from primaldepth.app.engine import Engine
+from primaldepth.app.guard import Guard
+from primaldepth.app.metrics import Metrics
+from primaldepth.app.problems import RefusedError
+from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.tasks import Task
+from primaldepth.app.worker import _groups, _joined, _Loaded, _part
+from primaldepth.core.errors import InputError
+
+SLOW = "park11"  # seconds on the guide below
+
+
+def slow_files():
+    stream = io.BytesIO()
+    np.save(stream, np.random.default_rng(0).uniform(1, 2, (100, 100)))
+    return {"depth": ("d", stream.getvalue()), "guide": ("g", guide_bytes(size=(1000, 1000)))}
+
+
+def code(answer):
+    return answer.json()["error"]["code"]
+
+
+def test_a_body_longer_than_the_limit_is_refused(service):
+    answer = service.post("/v1/upsample", files=good_files(depth=("d", bytes(4_000_000))))
+    assert (answer.status_code, code(answer)) == (413, "too_large")
+
+
+def test_a_body_without_a_length_is_counted(service):
+    def chunks():
+        yield b'--b\r\nContent-Disposition: form-data; name="depth"; filename="d"\r\n\r\n'
+        for _ in range(8):
+            yield bytes(500_000)
+
+    headers = {"Content-Type": "multipart/form-data; boundary=b"}
+    answer = service.post("/v1/upsample", content=chunks(), headers=headers)
+    assert (answer.status_code, code(answer)) == (413, "too_large")
+
+
+@pytest.mark.parametrize("size", [(5000, 10), (2000, 2000)], ids=["too wide", "too many"])
+def test_the_header_of_an_image_decides_before_it_is_decoded(service, size):
+    answer = service.post(
+        "/v1/upsample", files=good_files(guide=("g", png(*size, b"no deflate stream", 8, 2)))
+    )
+    assert (answer.status_code, code(answer)) == (413, "too_many_pixels")
+    assert answer.json()["error"]["message"].startswith("guide: claims")
+
+
+def test_what_takes_too_long_is_ended_and_the_next_request_is_served(start):
+    client = start(seconds=0.3)
+    before = client.app.state.engine.worker_pid
+    answer = client.post("/v1/upsample", files=slow_files(), data={"method": SLOW})
+    assert (answer.status_code, code(answer)) == (504, "too_slow")
+    assert client.post("/v1/upsample", files=good_files()).status_code == 200
+    assert client.app.state.engine.worker_pid != before
+
+
+def test_a_full_queue_refuses_and_what_waits_is_answered(start):
+    client = start(queue=1, batch=1)
+    engine = client.app.state.engine
+    answers = {}
+
+    def ask(name, files, method):
+        answers[name] = client.post("/v1/upsample", files=files, data={"method": method})
+
+    first = threading.Thread(target=ask, args=("first", slow_files(), SLOW))
+    first.start()
+    wait_until(lambda: engine.running == 1)
+    second = threading.Thread(target=ask, args=("second", good_files(), "nearest"))
+    second.start()
+    wait_until(lambda: engine.waiting == 1)
+    third = client.post("/v1/upsample", files=good_files())
+    assert (third.status_code, code(third)) == (429, "busy")
+    assert int(third.headers["retry-after"]) > 0
+    first.join()
+    second.join()
+    assert answers["first"].status_code == answers["second"].status_code == 200
+
+
+def test_a_worker_that_dies_is_replaced_and_hurts_one_request_at_most(start):
+    client = start()
+    engine = client.app.state.engine
+    answers = []
+    asking = threading.Thread(
+        target=lambda: answers.append(client.post("/v1/upsample", files=slow_files(), data={"method": SLOW}))
+    )
+    asking.start()
+    wait_until(lambda: engine.running == 1)
+    time.sleep(0.5)
+    engine._worker._process.kill()
+    asking.join()
+    assert answers[0].status_code == 500
+    assert code(answers[0]) == "internal"
+    assert client.post("/v1/upsample", files=good_files()).status_code == 200
+
+
+def test_draining_refuses_new_work_and_finishes_what_runs(start):
+    client = start()
+    engine = client.app.state.engine
+    answers = []
+    asking = threading.Thread(
+        target=lambda: answers.append(client.post("/v1/upsample", files=slow_files(), data={"method": SLOW}))
+    )
+    asking.start()
+    wait_until(lambda: engine.running == 1)
+    engine.drain()
+    late = client.post("/v1/upsample", files=good_files())
+    assert (late.status_code, code(late)) == (503, "draining")
+    assert client.get("/readyz").status_code == 503
+    assert client.get("/healthz").status_code == 200
+    asking.join()
+    assert answers[0].status_code == 200
+    wait_until(lambda: engine.idle)
+
+
+def test_a_token_is_required_where_one_is_set(start):
+    token = "0123456789abcdef"  # noqa: S105 - of this test
+    client = start(token=token)
+    assert code(client.get("/v1/methods")) == "unauthorized"
+    assert "Basic" in client.get("/metrics").headers["www-authenticate"]
+    assert client.get("/healthz").status_code == 200
+    basic = base64.b64encode(f"me:{token}".encode()).decode()
+    for header in (f"Bearer {token}", f"bearer  {token}", f"Basic {basic}"):
+        assert client.get("/v1/methods", headers={"Authorization": header}).status_code == 200
+    for header in ("Bearer x", "Basic !!", f"Basic {token}", f"Digest {token}", "Bearer"):
+        assert client.get("/v1/methods", headers={"Authorization": header}).status_code == 401
+
+
+def test_a_slow_sender_is_refused():
+    """The body comes byte by byte; after the time for an upload the answer is 408."""
+
+    async def app(scope, receive, send):
+        while (await receive()).get("more_body"):
+            pass
+
+    async def receive():
+        await asyncio.sleep(0.05)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    guard = Guard(app, ServiceSettings(upload_seconds=0.2), Metrics())
+    scope = {"type": "http", "method": "POST", "path": "/v1/upsample", "headers": []}
+    asyncio.run(guard(scope, receive, send))
+    assert sent[0]["status"] == 408
+    assert b"too_slow_upload" in sent[1]["body"]
+
+
+def test_a_failure_of_ours_is_json_and_its_text_stays_out_of_the_log(caplog):
+    async def app(scope, receive, send):
+        raise ValueError("what the client sent")
+
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/upsample", "headers": []}
+    with caplog.at_level(logging.DEBUG):
+        asyncio.run(Guard(app, ServiceSettings(), Metrics())(scope, None, send))
+    assert sent[0]["status"] == 500
+    assert "ValueError" in caplog.text
+    assert "what the client sent" not in caplog.text
+
+
+def test_the_log_has_no_name_of_the_clients(service, caplog):
+    with caplog.at_level(logging.DEBUG, logger="primaldepth.app"):
+        service.post("/v1/upsample?secret=1", files=good_files(depth=("my-face.png", b"x")))
+    assert "POST /v1/upsample 422" in caplog.text
+    assert "my-face" not in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_settings_say_what_is_wrong():
+    with pytest.raises(InputError, match="max_pixels"):
+        ServiceSettings.parse({"max_pixels": 0}, "serve")
+    with pytest.raises(InputError, match="did you mean 'queue'"):
+        ServiceSettings.parse({"queues": 1}, "serve")
+
+
+def test_a_batch_is_cut_apart_as_it_was_put_together(tmp_path):
+    from primaldepth.api import load_inputs
+    from primaldepth.app.worker import Ticket
+    from primaldepth.methods import create
+
+    rng = np.random.default_rng(3)
+    guide = rng.uniform(size=(12, 16, 3))
+    inputs = [load_inputs(rng.uniform(1, 2, (6, 8)), guide, noise=0.01) for _ in range(3)]
+    inputs.append(load_inputs(rng.uniform(1, 2, (3, 4)), guide, noise=0.01))
+    held = [
+        _Loaded(Ticket(index, Task(tmp_path, "nlh-l2", finish=print)), each)
+        for index, each in enumerate(inputs)
+    ]
+    groups = list(_groups(held))
+    assert [[each.ticket.number for each in group] for group in groups] == [[0, 1, 2], [3]]
+    method = create("nlh-l2")
+    together = method(_joined([each.inputs.frame for each in groups[0]]))
+    for index, each in enumerate(inputs[:3]):
+        alone = method(each.frame).depth
+        np.testing.assert_allclose(_part(together, index).depth, alone, rtol=1e-5)
+
+
+def test_a_worker_that_cannot_start_leaves_no_one_waiting(tmp_path, monkeypatch):
+    monkeypatch.setattr("primaldepth.app.engine.work", int)  # ends at once: it is no function of a worker
+    engine = Engine(ServiceSettings(device="cpu"))
+    promise = engine.submit(Task(tmp_path, "nearest", finish=print))
+    engine.start()
+    with pytest.raises(RefusedError, match="starting"):
+        promise.result(timeout=60)
+    assert not engine.ready
+    engine.stop()

@@ -1,0 +1,54 @@
+"""`primaldepth serve`: what is wrong is said before anything is loaded."""
+
+import importlib.util
+import socket
+from pathlib import Path
+
+import pytest
+from small_files import Cli
+
+pytest.importorskip("fastapi", reason="the extra 'app' is not installed")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--max-pixels", "0"), "'max_pixels'"),
+        (("--seconds", "-1"), "'seconds'"),
+        (("--port", "70000"), "'port'"),
+        (("--device", "tpu"), "'device'"),
+        (("--method", "nlh-l3"), "did you mean 'nlh-l2'"),
+    ],
+)
+def test_wrong_options_are_named(cli: Cli, options: tuple[str, ...], message: str) -> None:
+    outcome = cli("serve", *options)
+    assert outcome.code == 2
+    assert message in outcome.err
+    assert len(outcome.lines) == 1
+
+
+def test_a_short_token_is_refused(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret\n")
+    outcome = cli("serve", "--token-file", str(tmp_path / "token"))
+    assert outcome.code == 2
+    assert "can be guessed" in outcome.err
+    assert "secret" not in outcome.err
+
+
+def test_a_port_that_is_taken_is_told(cli: Cli) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        outcome = cli("serve", "--no-page", "--port", str(taken.getsockname()[1]))
+    assert outcome.code == 2
+    assert "cannot listen there" in outcome.err
+
+
+def test_without_gradio_the_page_is_not_offered(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        "primaldepth.cli.serve.find_spec", lambda name: None if name == "gradio" else real(name)
+    )
+    outcome = cli("serve")
+    assert outcome.code == 2
+    assert "--no-page" in outcome.err
