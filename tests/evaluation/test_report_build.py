@@ -43,6 +43,12 @@ class Unavailable:
         raise PrimalDepthError("no renderer here")
 
 
+@pytest.fixture(autouse=True)
+def no_weights(tmp_path, monkeypatch):
+    """As if none were shipped, unless a test brings its own."""
+    monkeypatch.setattr("primaldepth.networks.zoo.weights_folder", lambda: tmp_path / "none")
+
+
 @pytest.fixture
 def studies(small):
     """(build a report, what it said of its progress)."""

@@ -261,13 +261,13 @@ class ShippedNetwork:
         ratio = frame.high_size[1] / frame.low_size[1]
         known = SHIPPED[self.name].present
         scale = min(known, key=lambda scale: 0.0 if scale is None else abs(math.log(scale / ratio)))
-        net = _loaded(self.name, scale, frame.depth.device)
+        net = _loaded(self.name, scale, known[scale], frame.depth.device)
         return _with_options(self.name, net, self.options)(frame)
 
 
 @functools.lru_cache(maxsize=len(SCALES))
-def _loaded(name: str, scale: int | None, device: torch.device) -> DepthNet:
-    """Weights are read once, not for every frame."""
+def _loaded(name: str, scale: int | None, _path: Path, device: torch.device) -> DepthNet:
+    """Weights of a file are read once, not for every frame."""
     return load(name, scale, device)
 
 

@@ -46,9 +46,9 @@ class ReportSettings(Settings):
         "he10",
         "ferstl13",
         "nlh-l2",
-        "fcn-pdn-s",
+        "pdn-any",
     )
-    shown_methods: tuple[str, ...] = ("bilinear", "he10", "ferstl13", "nlh-l2", "fcn-pdn-s")
+    shown_methods: tuple[str, ...] = ("bilinear", "he10", "ferstl13", "fcn-pdn-s", "pdn-any")
     error_limit: Positive = 5.0
     pixel: tuple[str, int, int] = ("art", 913, 449)
 
