@@ -16,7 +16,7 @@ from primaldepth.methods import create
 from primaldepth.samples import sample_files
 
 RESULTS = ("depth.png", "preview.png", "cloud.ply", "cloud.glb")
-COMPARED = ("nearest", "bicubic", "atgv-l2", "nlh-l2", DEFAULT_METHOD)
+COMPARED = ("nearest", "bicubic", "atgv-l2", DEFAULT_METHOD)
 
 
 def demo(
