@@ -1,6 +1,6 @@
 """Depth super-resolution with ONNX Runtime, numpy and Pillow alone.
 
-    primaldepth export fcn-pdn-s --scale 8 -o net.onnx
+    primaldepth export pdn-any -o net.onnx
     python onnx_runtime.py net.onnx depth.png photo.jpg fine.png --noise 12
 
 The depth is a 16-bit PNG in any unit, 0 where nothing was measured; the noise is in the same unit, and so is
@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("--noise", type=float, required=True, help="standard deviation of a sample")
     options = parser.parse_args()
     depth = np.asarray(Image.open(options.depth)).astype(np.float64)
-    image = np.asarray(Image.open(options.image).convert("RGB"), np.float32).mean(axis=2) / 255
+    image = np.asarray(Image.open(options.image).convert("RGB"), np.float32) / 255
     result = upsample(onnxruntime.InferenceSession(options.net), depth, image, options.noise)
     Image.fromarray(np.clip(np.rint(result), 0, 65535).astype(np.uint16)).save(options.out)
 
@@ -30,10 +30,14 @@ def main() -> None:
 def upsample(
     session: onnxruntime.InferenceSession, depth: np.ndarray, image: np.ndarray, noise: float
 ) -> np.ndarray:
-    """(h, w) depth and (H, W) image in [0, 1] -> (H, W) depth in the same unit."""
-    maps, centre, spread = prepare(depth, image.shape, noise)
-    maps["guide"] = image
+    """(h, w) depth and (H, W, 3) image in [0, 1] -> (H, W) depth in the same unit."""
+    maps, centre, spread = prepare(depth, image.shape[:2], noise)
     feed = {name: np.asarray(each, np.float32)[None, None] for name, each in maps.items()}
+    names = [each.name for each in session.get_inputs()]
+    feed["guide"] = image.mean(axis=2)[None, None].astype(np.float32)
+    if "ratio" in names:  # a network for every scale: it reads colours, and by how much the image is larger
+        feed["guide"] = image.transpose(2, 0, 1)[None].astype(np.float32)
+        feed["ratio"] = np.full((1, 1, 1, 1), 0.5 * np.log2(image[..., 0].size / depth.size), np.float32)
     return session.run(["result"], feed)[0][0, 0] * spread + centre
 
 

@@ -43,7 +43,7 @@ def fill_message(message: Any, values: NDArray[np.float32], encoding: str, heade
     kind, scale = _ENCODINGS[encoding]
     stored = values * scale
     if kind is np.uint16:
-        stored = np.where(stored < 65535.5, np.rint(stored), 0)
+        stored = np.where((stored > 0) & (stored < 65535.5), np.rint(stored), 0)
     message.header, message.encoding, message.is_bigendian = header, encoding, 0
     message.height, message.width = values.shape
     message.step = message.width * np.dtype(kind).itemsize

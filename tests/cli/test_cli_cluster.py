@@ -90,7 +90,9 @@ REFUSED = {
     "engine": (("--engine", "dask"), "choose local or ray"),
     "temporal": (("--engine", "ray", "--temporal"), "each frame needs the one before"),
     "gpus": (("--gpus-per-task", "1"), "only goes with --engine ray"),
-    "negative": (("--engine", "ray", "--gpus-per-task", "-1"), "expected a number >= 0"),
+    "negative": (("--engine", "ray", "--gpus-per-task", "-1"), "expected 0, a share such as 0.25"),
+    "too-small": (("--engine", "ray", "--gpus-per-task", "0.00001"), "expected 0, a share such as 0.25"),
+    "one-and-a-half": (("--engine", "ray", "--gpus-per-task", "1.5"), "or a whole number"),
     "device": (("--engine", "ray", "--gpus-per-task", "0.5"), "leave --device out"),
 }
 

@@ -32,13 +32,19 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+NETS = {
+    "one scale": NetworkSettings(layers=2, maps=3, window=5, iterations=2),
+    "every scale": NetworkSettings(backbone="unet", widths=(8, 8), blocks=(1, 1), window=3, iterations=2),
+}
+
+
+@pytest.fixture(scope="module", params=NETS.values(), ids=NETS.keys())
+def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """A network with random weights, its ONNX file, and a pair of images with holes in the depth."""
     root = tmp_path_factory.mktemp("example")
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(0)
-        net = DepthNet(NetworkSettings(layers=2, maps=3, window=5, iterations=2))
+        net = DepthNet(request.param)
         for parameter in net.parameters():
             parameter.add_(0.05 * torch.randn_like(parameter))
     card = ModelCard(

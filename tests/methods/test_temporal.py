@@ -7,7 +7,7 @@ import torch
 from moving_scene import MOVES, SIGMA, frame_of, sequence, view
 
 from primaldepth.core.errors import InputError
-from primaldepth.core.frame import Frame
+from primaldepth.core.frame import Frame, Prediction
 from primaldepth.methods import create
 from primaldepth.methods.temporal import Memory, Temporal, TemporalSettings
 
@@ -132,3 +132,25 @@ def test_holes_are_bridged_by_what_was_seen_before():
     alone, bridged = create("bilinear")(frame), filtered(frame)
     assert not bridged.measured[hole].any()
     assert rmse(bridged.depth[hole], truth[hole]) < 0.7 * rmse(alone.depth[hole], truth[hole])
+
+
+def test_what_is_averaged_is_surer():
+    """Sigma falls as frames of a still scene come in, by no more than the filter's memory allows."""
+
+    class Unsure:
+        name = "unsure"
+
+        def __call__(self, frame):
+            depth = frame.depth.repeat_interleave(4, 2).repeat_interleave(4, 3)
+            everywhere = torch.ones_like(depth, dtype=torch.bool)
+            return Prediction(depth, everywhere, everywhere, torch.full_like(depth, 0.02))
+
+    random = torch.Generator().manual_seed(0)
+    guide = torch.rand((1, 1, 48, 64), generator=random)
+    method, found = Temporal(Unsure()), []
+    for _ in range(6):
+        depth = 2.0 + 0.02 * torch.randn((1, 1, 12, 16), generator=random)
+        sigma = torch.full_like(depth, 0.02)
+        found.append(float(method(Frame(depth, depth > 0, guide, sigma=sigma)).sigma.mean()))
+    assert found[0] == pytest.approx(0.02)
+    assert 0.02 / 4 < found[-1] < 0.7 * found[0]

@@ -22,6 +22,7 @@ from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.methods import create
 from primaldepth.version import __version__
 
+LEAST_SHARE = 1e-4  # of a GPU that Ray can hand out
 WAITING = 2  # frames that lie ready beside those that are worked on
 
 Outcome = Callable[[], tuple[Inputs, Prediction, float]]
@@ -48,8 +49,8 @@ def check_engine(engine: str, gpus: float, temporal: bool) -> bool:
     """Whether a cluster is asked for; options that do not go together are refused."""
     if engine not in ("local", "ray"):
         raise InputError(f"--engine {engine}: choose local or ray")
-    if not (math.isfinite(gpus) and gpus >= 0):
-        raise InputError(f"--gpus-per-task {gpus}: expected a number >= 0, such as 0.25")
+    if not (gpus == 0 or LEAST_SHARE <= gpus <= 1 or (math.isfinite(gpus) and gpus > 1 and gpus % 1 == 0)):
+        raise InputError(f"--gpus-per-task {gpus}: expected 0, a share such as 0.25, or a whole number")
     if engine == "local" and gpus:
         raise InputError(f"--gpus-per-task {gpus}: only goes with --engine ray")
     if engine == "ray" and temporal:
@@ -90,7 +91,7 @@ def _places(cluster: RayCluster, gpus: float) -> int:
     places = cluster.resource("CPU")
     if gpus:
         total = cluster.resource("GPU")
-        if total < min(gpus, 1):
+        if total < gpus:
             raise InputError(f"--gpus-per-task {gpus}: the Ray cluster has {total:g} GPUs; use 0 for CPUs")
         places = min(places, total / gpus)
     return max(1, int(places))

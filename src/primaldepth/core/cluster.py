@@ -29,10 +29,21 @@ class RayCluster:
         self._ray = _import_ray()
         self._stack.enter_context(redirect_stdout(sys.stderr))  # Ray reports lost nodes on standard output
         if not self._ray.is_initialized():
-            self._ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-            self._stack.callback(self._ray.shutdown)
+            self._start()
         self._stack.callback(self._cancel)
         return self
+
+    def _start(self) -> None:
+        try:
+            self._ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        except Exception as error:  # Ray raises what its parts raise
+            self._stack.close()
+            where = os.environ.get("RAY_ADDRESS", "this machine")
+            text = " ".join(str(error).split())
+            raise PrimalDepthError(
+                f"no Ray cluster at {where} ({text}); start it, or unset RAY_ADDRESS"
+            ) from error
+        self._stack.callback(self._ray.shutdown)
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()

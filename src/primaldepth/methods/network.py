@@ -278,6 +278,8 @@ def network_method(name: str, options: Mapping[str, Any]) -> Network | ShippedNe
         return _with_options(name, from_pretrained(name), chosen)
     if not SHIPPED[name].present:
         load(name, next(iter(SHIPPED[name].files)))  # says that there are no weights yet
+    if chosen.iterations is not None and not SHIPPED[name].has_solver:
+        raise InputError(f"method '{name}': iterations: the network has no primal-dual part")
     return ShippedNetwork(name, chosen)
 
 

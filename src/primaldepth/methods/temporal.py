@@ -97,9 +97,19 @@ class Temporal:
             raise InputError(f"temporal filter: a batch of {frame.depth.shape[0]} frames; give one at a time")
         prediction = self.method(frame)
         with torch.no_grad():
-            self.memory, share = advance(self.memory, frame, prediction, kind, self.settings)
+            before = self.memory
+            self.memory, share = advance(before, frame, prediction, kind, self.settings)
+            sigma = prediction.sigma
+            if sigma is not None and before is not None:
+                sigma = sigma * _noise_left(self.memory, frame, prediction)
         info = {**prediction.info, "carried": share}
-        return replace(prediction, depth=self.memory.depth.to(prediction.depth.dtype), info=info)
+        return replace(prediction, depth=self.memory.depth.to(prediction.depth.dtype), sigma=sigma, info=info)
+
+
+def _noise_left(memory: Memory, frame: Frame, prediction: Prediction) -> Tensor:
+    """(1, 1, H, W): standard deviation after averaging over that of the single result, at most 1."""
+    single = _sensor_variance(frame, prediction.depth) + _guess_variance(frame, prediction.depth)
+    return (memory.variance / single.clamp_min(1e-30)).clamp(max=1.0).sqrt()
 
 
 def advance(

@@ -134,7 +134,8 @@ class DepthNet(nn.Module):
         """The same network with another number of iterations, coefficients between the learned ones."""
         if self.pdn is None:
             raise ValueError("the network has no primal-dual part")
-        other = DepthNet(self.settings.model_copy(update={"iterations": count})).to(self.pdn.log_coefficients)
+        with torch.device("meta"):  # its weights are replaced
+            other = DepthNet(self.settings.model_copy(update={"iterations": count}))
         other.fcn, other.pdn = self.fcn, self.pdn.resampled(count)
         return other.train(self.training)
 

@@ -28,6 +28,7 @@ class Shipped:
         scales: it was trained for, each with its own weights; none: one set of weights for all.
         uses_guide: whether it looks at the image.
         gives_sigma: whether it says how far it may be off.
+        has_solver: whether a primal-dual part follows the convolutions.
     """
 
     weights: str
@@ -35,6 +36,7 @@ class Shipped:
     scales: tuple[int, ...] = SCALES
     uses_guide: bool = True
     gives_sigma: bool = False
+    has_solver: bool = True
 
     @property
     def files(self) -> dict[int | None, Path]:
@@ -50,8 +52,8 @@ class Shipped:
 
 
 SHIPPED = {
-    "fcn-d": Shipped("fcn-d", "convolutional network on the depth alone", uses_guide=False),
-    "fcn-s": Shipped("fcn-s", "convolutional network on depth and guide"),
+    "fcn-d": Shipped("fcn-d", "convolutional network on the depth alone", uses_guide=False, has_solver=False),
+    "fcn-s": Shipped("fcn-s", "convolutional network on depth and guide", has_solver=False),
     "fcn+nlh-d": Shipped("fcn-d", "fcn-d, then nlh-l2 with its affinities", uses_guide=False),
     "fcn+nlh-s": Shipped("fcn-s", "fcn-s, then nlh-l2 with its affinities"),
     "fcn-pdn-d": Shipped("fcn-pdn-d", "fcn-d and a solver trained with it", uses_guide=False),
