@@ -190,7 +190,7 @@ class TestAverage:
             with torch.no_grad():
                 for parameter in net.parameters():
                     parameter.add_(0.1 * (step + 1))
-            average.update(net, step)
+            average.update(step)
             decay = min(0.6, (1 + step) / (10 + step))
             for name, value in net.state_dict().items():
                 expected[name] = decay * expected[name] + (1 - decay) * value.double()

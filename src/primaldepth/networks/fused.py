@@ -55,6 +55,8 @@ def aligned_input(x: Tensor) -> Tensor:
 def aligned(layer: nn.Conv2d, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Weight and bias with zero channels added up to a multiple of ALIGNED."""
     outputs, inputs = (-n % ALIGNED for n in (layer.out_channels, layer.in_channels))
-    weight = pad(layer.weight.to(dtype), (0, 0, 0, 0, 0, inputs, 0, outputs))
     bias = layer.weight.new_zeros(layer.out_channels) if layer.bias is None else layer.bias
-    return weight.contiguous(memory_format=torch.channels_last), pad(bias.to(dtype), (0, outputs))
+    weight, bias = layer.weight.to(dtype), bias.to(dtype)
+    if inputs or outputs:
+        weight, bias = pad(weight, (0, 0, 0, 0, 0, inputs, 0, outputs)), pad(bias, (0, outputs))
+    return weight.contiguous(memory_format=torch.channels_last), bias

@@ -1,14 +1,15 @@
 """What training minimises: functions of the error in units of the benchmark, by name."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch.nn.functional import max_pool2d
+from torch.nn.functional import max_pool2d, unfold
 
 from primaldepth.core.errors import InputError
-from primaldepth.operators.pairwise import Offset, PairwiseDifference
+from primaldepth.operators.pairwise import Offset
 
 
 class Loss(Protocol):
@@ -103,10 +104,24 @@ def affinity_loss(affinities: Tensor, truth: Tensor, valid: Tensor, offsets: tup
         valid: (B, 1, H, W).
         offsets: of the N pairs.
     """
-    K = PairwiseDifference((int(truth.shape[2]), int(truth.shape[3])), offsets)
-    both = K.magnitude()(valid.to(truth.dtype)) > 1.5  # the sum of both ends, 0 where one lies outside
-    gap = (affinities.float().abs() - K(truth).abs()).abs() / 0.1
+    both = valid & (_ends(valid.to(truth.dtype), offsets) > 0)
+    gap = (affinities.float().abs() - (truth - _ends(truth, offsets)).abs()).abs() / 0.1
     return masked_mean(torch.where(gap < 1.0, 0.5 * gap.square(), gap - 0.5), both)
+
+
+def _ends(image: Tensor, offsets: tuple[Offset, ...]) -> Tensor:
+    """(B, 1, H, W) -> (B, N, H, W): the image at x + d_k, 0 outside; few calls, for a GPU waits for each."""
+    radius = max(max(abs(dy), abs(dx)) for dy, dx in offsets)
+    columns = unfold(image, 2 * radius + 1, padding=radius)
+    found = columns[:, _taps(offsets, radius, image.device)]
+    return found.view(image.shape[0], len(offsets), *image.shape[2:])
+
+
+@lru_cache(maxsize=8)
+def _taps(offsets: tuple[Offset, ...], radius: int, device: torch.device) -> Tensor:
+    """Where `unfold` puts the far end of each pair; kept on the device."""
+    places = [(dy + radius) * (2 * radius + 1) + dx + radius for dy, dx in offsets]
+    return torch.tensor(places, device=device)
 
 
 def laplace_loss(error: Tensor, log_scale: Tensor, valid: Tensor) -> Tensor:

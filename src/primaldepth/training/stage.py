@@ -111,6 +111,7 @@ class Average:
 
     def __init__(self, net: nn.Module, decay: float) -> None:
         self.decay = decay
+        self._live = [value.detach() for value in net.state_dict().values()]  # they change in place
         self.weights = {name: value.detach().clone() for name, value in net.state_dict().items()}
 
     def restore(self, weights: Mapping[str, Tensor]) -> None:
@@ -118,12 +119,10 @@ class Average:
         for name, value in weights.items():
             self.weights[name].copy_(value)
 
-    def update(self, net: nn.Module, step: int) -> None:
+    def update(self, step: int) -> None:
         """After a step."""
         decay = min(self.decay, (1 + step) / (10 + step))
-        own = [self.weights[name] for name in self.weights]
-        new = [value.detach() for value in net.state_dict().values()]
-        torch._foreach_lerp_(own, new, 1.0 - decay)
+        torch._foreach_lerp_(list(self.weights.values()), self._live, 1.0 - decay)
 
 
 def average_of(net: nn.Module, stage: StageRecipe) -> Average | None:

@@ -96,7 +96,7 @@ class Work:
             self._loss += loss
             self._steps += 1
             if self.average is not None:
-                self.average.update(self.run.net, step)
+                self.average.update(step)
 
     def _differentiated(self, step: int) -> Tensor:
         """Leave the gradient of the loss in the weights; the loss itself."""
