@@ -2,6 +2,7 @@
 
 import importlib.util
 import socket
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,23 @@ def test_wrong_options_are_named(cli: Cli, options: tuple[str, ...], message: st
     outcome = cli("serve", *options)
     assert outcome.code == 2
     assert message in outcome.err
+    assert len(outcome.lines) == 1
+
+
+def test_weights_as_the_default_method_are_refused(cli: Cli) -> None:
+    """A client could not name them, and would be told the path."""
+    weights = sorted((files("primaldepth") / "weights").glob("*.safetensors"))[0]
+    outcome = cli("serve", "--method", str(weights))
+    assert outcome.code == 2
+    assert "by name, not files" in outcome.err
+    assert len(outcome.lines) == 1
+
+
+def test_a_device_that_is_missing_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    outcome = cli("serve", "--device", "cuda")
+    assert outcome.code == 2
+    assert "no CUDA device" in outcome.err
     assert len(outcome.lines) == 1
 
 
