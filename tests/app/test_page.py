@@ -2,6 +2,8 @@
 
 import os
 import re
+import time
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -108,7 +110,7 @@ def test_problems_are_told_at_once_and_escaped():
 
 
 def test_old_results_are_removed(tmp_path):
-    folders = Folders()
+    folders = Folders(most_bytes=1e9)
     old, young = folders.new(), folders.new()
     os.utime(old, (0, 0))
     folders.new()
@@ -116,6 +118,27 @@ def test_old_results_are_removed(tmp_path):
     assert young.exists()
     folders.remove()
     assert not folders.root.exists()
+
+
+def test_the_oldest_uploads_and_results_make_room():
+    folders = Folders(most_bytes=250)
+    upload = folders.gradio / "a1"
+    upload.mkdir(parents=True)
+    middle, young = folders.new(), folders.new()
+    for age, folder in ((30, upload), (20, middle), (10, young)):
+        (folder / "file").write_bytes(bytes(100))
+        os.utime(folder, (time.time() - age,) * 2)
+    folders.tidy()
+    assert (upload.exists(), middle.exists(), young.exists()) == (False, True, True)
+    folders.remove()
+
+
+def test_a_folder_that_another_visitor_removes_meanwhile_is_passed_over(monkeypatch):
+    folders = Folders(most_bytes=1e9)
+    gone = folders.root / "result-gone"
+    monkeypatch.setattr(Path, "glob", lambda self, pattern: [gone])
+    assert folders.new().exists()
+    folders.remove()
 
 
 def test_every_example_can_be_read():
@@ -149,9 +172,32 @@ def test_two_methods_are_computed_and_the_uploads_stay_where_they_were(service, 
     assert sample_files().depth.exists()
 
 
+def test_an_empty_noise_is_auto(service, tmp_path):
+    drawn, _ = results(service.app.state.engine, choice(noise=None), tmp_path)
+    assert drawn.report["noise_source"] == "auto"
+
+
+def test_where_the_second_method_is_refused_the_first_does_not_stay_in_the_queue(tmp_path):
+    class Full:
+        def __init__(self):
+            self.promises = []
+
+        def submit(self, task):
+            if self.promises:
+                raise InputError("too many")
+            self.promises.append(Future())
+            return self.promises[0]
+
+    engine = Full()
+    with pytest.raises(InputError, match="too many"):
+        results(engine, choice(other="nearest"), tmp_path)
+    assert engine.promises[0].cancelled()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"guide": "/nowhere/g.png"}, "no longer kept"),
         ({"depth": None}, "a depth file is missing"),
         ({"noise": "furlong"}, "neither a number"),
         ({"method": "/etc/passwd"}, "is not known"),

@@ -2,20 +2,27 @@
 
 import asyncio
 import base64
+import gc
 import io
 import logging
 import threading
 import time
+from concurrent.futures import Future
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import uvicorn
 from malformed import good_files, guide_bytes, png
 from waiting import wait_until
 
 from primaldepth.app.engine import Engine
 from primaldepth.app.guard import Guard
+from primaldepth.app.http import _awaited
 from primaldepth.app.metrics import Metrics
-from primaldepth.app.problems import RefusedError
+from primaldepth.app.places import Places
+from primaldepth.app.problems import INTERNAL, RefusedError
+from primaldepth.app.server import Server
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import Task
 from primaldepth.app.worker import _groups, _joined, _Loaded, _part
@@ -155,7 +162,7 @@ def test_a_slow_sender_is_refused():
     async def send(message):
         sent.append(message)
 
-    guard = Guard(app, ServiceSettings(upload_seconds=0.2), Metrics())
+    guard = Guard(app, ServiceSettings(upload_seconds=0.2), Metrics(), Places(1))
     scope = {"type": "http", "method": "POST", "path": "/v1/upsample", "headers": []}
     asyncio.run(guard(scope, receive, send))
     assert sent[0]["status"] == 408
@@ -173,7 +180,7 @@ def test_a_failure_of_ours_is_json_and_its_text_stays_out_of_the_log(caplog):
 
     scope = {"type": "http", "method": "POST", "path": "/v1/upsample", "headers": []}
     with caplog.at_level(logging.DEBUG):
-        asyncio.run(Guard(app, ServiceSettings(), Metrics())(scope, None, send))
+        asyncio.run(Guard(app, ServiceSettings(), Metrics(), Places(1))(scope, None, send))
     assert sent[0]["status"] == 500
     assert "ValueError" in caplog.text
     assert "what the client sent" not in caplog.text
@@ -225,3 +232,121 @@ def test_a_worker_that_cannot_start_leaves_no_one_waiting(tmp_path, monkeypatch)
         promise.result(timeout=60)
     assert not engine.ready
     engine.stop()
+
+
+def test_a_process_that_cannot_be_made_leaves_no_one_waiting(tmp_path, monkeypatch):
+    def no_more(self, settings):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("primaldepth.app.engine._Worker.__init__", no_more)
+    engine = Engine(ServiceSettings(device="cpu"))
+    promise = engine.submit(Task(tmp_path, "nearest", finish=print))
+    engine.start()
+    with pytest.raises(RefusedError, match="starting"):
+        promise.result(timeout=60)
+    assert engine._thread.is_alive()
+    engine.stop()
+
+
+def test_a_failure_of_the_queue_is_answered_and_survived(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("primaldepth.app.engine._PAUSE_SECONDS", 0.01)
+    engine = Engine(ServiceSettings(device="cpu"))
+
+    def fail():
+        raise ValueError("what the client sent")
+
+    monkeypatch.setattr(engine, "_serve_once", fail)
+    with caplog.at_level(logging.ERROR):
+        engine.start()
+        for _ in range(2):
+            with pytest.raises(RefusedError, match="failed on this request"):
+                engine.submit(Task(tmp_path, "nearest", finish=print)).result(timeout=60)
+    engine.stop()
+    assert "the queue failed: ValueError at" in caplog.text
+    assert "what the client sent" not in caplog.text
+
+
+def test_a_worker_made_while_the_engine_stops_is_ended(monkeypatch):
+    """The process is made after `stop` has looked for one to end."""
+    ended = []
+    engine = Engine(ServiceSettings(device="cpu"))
+
+    def late(settings):
+        engine._stopped = True
+        return SimpleNamespace(end=lambda: ended.append(True))
+
+    monkeypatch.setattr("primaldepth.app.engine._Worker", late)
+    assert not engine._start_worker()
+    assert ended == [True]
+
+
+def exchange(guard, method="POST"):
+    """One request through the guard; the statuses of its answers."""
+    statuses = []
+
+    async def send(message):
+        statuses.append(message.get("status"))
+
+    scope = {"type": "http", "method": method, "path": "/gradio_api/upload", "headers": []}
+    asyncio.run(guard(scope, None, send))
+    return statuses[0]
+
+
+def test_no_body_is_read_where_too_many_are_under_way():
+    places = Places(1)
+    reached = []
+
+    async def app(scope, receive, send):
+        reached.append(scope["method"])
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+
+    guard = Guard(app, ServiceSettings(), Metrics(), places)
+    with places.place("POST"):
+        assert exchange(guard) == 429
+        assert exchange(guard, "GET") == 204
+    assert exchange(guard) == 204
+    assert reached == ["GET", "POST"]
+    places.close()
+    assert exchange(guard) == 503
+    assert places.taken == 0
+
+
+class Connection:
+    """What the server knows of a client."""
+
+    def __init__(self, transport):
+        self.transport = transport
+
+
+def test_it_does_not_end_before_the_last_byte_is_sent():
+    places, unsent = Places(1), [10]
+    server = Server(uvicorn.Config(None), SimpleNamespace(idle=True), places, grace_seconds=60.0)
+    server._told_at = time.monotonic()
+    line = SimpleNamespace(get_write_buffer_size=lambda: unsent[0])
+    server.server_state.connections.add(Connection(line))
+    with places.place("POST"):
+        assert not asyncio.run(server.on_tick(1))
+    assert not asyncio.run(server.on_tick(1))
+    unsent[0] = 0
+    assert asyncio.run(server.on_tick(1))
+
+
+def test_a_failure_after_the_client_left_is_not_logged(caplog):
+    """asyncio tells of exceptions that no one has asked for, with their text."""
+
+    class Gone:
+        async def is_disconnected(self):
+            return True
+
+    async def leave_then_fail():
+        future = Future()
+        future.set_running_or_notify_cancel()
+        with pytest.raises(RefusedError, match="closed the connection"):
+            await _awaited(Gone(), future)
+        future.set_exception(RefusedError(INTERNAL))
+        await asyncio.sleep(0.01)
+
+    with caplog.at_level(logging.DEBUG):
+        asyncio.run(leave_then_fail())
+        gc.collect()
+    assert "never retrieved" not in caplog.text

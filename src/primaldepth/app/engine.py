@@ -7,20 +7,29 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from primaldepth.app.problems import DRAINING, INTERNAL, NOT_READY, Problem, RefusedError
+from primaldepth.app.problems import (
+    BUSY_RETRY,
+    DRAINING,
+    INTERNAL,
+    NOT_READY,
+    Problem,
+    RefusedError,
+    place_of,
+)
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import Task
 from primaldepth.app.worker import Done, Failed, Message, Ready, Started, Ticket, work
 
 log = logging.getLogger("primaldepth.app")
 _START_SECONDS = 300.0  # a cold machine imports torch and compiles the kernels
-_BUSY_RETRY = {"Retry-After": "2"}
+_PAUSE_SECONDS = 1.0  # before the next try where something failed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +69,8 @@ class _Worker:
         return self._process.pid
 
     def end(self) -> None:
-        self.line.close()
+        with suppress(OSError):
+            self.line.close()
         self._process.kill()
         self._process.join()
 
@@ -93,7 +103,7 @@ class Engine:
                 raise RefusedError(DRAINING)
             if len(self._orders) >= self._settings.queue:
                 message = f"{len(self._orders)} requests wait already, as many as may"
-                raise RefusedError(Problem(429, "busy", message, "try again soon", _BUSY_RETRY))
+                raise RefusedError(Problem(429, "busy", message, "try again soon", BUSY_RETRY))
             order = _Order(Ticket(next(self._numbers), task))
             self._orders.append(order)
             self._changed.notify_all()
@@ -146,31 +156,46 @@ class Engine:
             _refuse(order, DRAINING)
 
     def _loop(self) -> None:
+        """Serve until told to stop; a failure here is answered to all and survived."""
         while not self._stopped:
-            if self._worker is None and not self._start_worker():
-                continue
-            self._take_orders()
-            if self._running and self._worker is not None:
-                self._run(self._worker)
+            try:
+                self._serve_once()
+            except Exception as error:
+                if not self._stopped:
+                    log.error("the queue failed: %s", place_of(error))
+                    self._end_worker()
+                    self._refuse_all(INTERNAL)
+                    time.sleep(_PAUSE_SECONDS)
+
+    def _serve_once(self) -> None:
+        if self._worker is None and not self._start_worker():
+            return
+        self._take_orders()
+        if self._running and self._worker is not None:
+            self._run(self._worker)
 
     def _start_worker(self) -> bool:
-        worker = self._worker = _Worker(self._settings)
         try:
+            worker = self._worker = _Worker(self._settings)
+            if self._stopped:  # `stop` may have looked before there was one to end
+                worker.end()
+                return False
             self.ready = isinstance(worker.hear(_START_SECONDS), Ready)
-        except EOFError:
+        except (EOFError, OSError):
             self.ready = False
         if not self.ready and not self._stopped:
             log.error("the worker did not start")
             self._end_worker()
             self._refuse_all(NOT_READY)
-            time.sleep(1.0)
+            time.sleep(_PAUSE_SECONDS)
         return self.ready
 
     def _refuse_all(self, problem: Problem) -> None:
         with self._changed:
-            waiting = list(self._orders)
+            left = [*self._running.values(), *self._orders]
+            self._running.clear()
             self._orders.clear()
-        for order in waiting:
+        for order in left:
             _refuse(order, problem)
 
     def _end_worker(self) -> None:
@@ -214,16 +239,17 @@ class Engine:
                 self._give_up(current if len(current) == 1 else (), INTERNAL)
 
     def _pass_on(self, message: Done | Failed) -> None:
-        order = self._running.pop(message.number)
-        if isinstance(message, Failed):
-            if message.trace:
-                log.error("request failed: %s", message.trace)
-            _refuse(order, message.problem)
-            return
-        if self._on_done is not None:
+        order = self._running[message.number]
+        if isinstance(message, Done) and self._on_done is not None:
             self._on_done(order.ticket.task.method, message.seconds)
-        if not order.future.done():
-            order.future.set_result(message.answer)
+        del self._running[message.number]
+        if isinstance(message, Done):
+            with suppress(InvalidStateError):
+                order.future.set_result(message.answer)
+            return
+        if message.trace:
+            log.error("request failed: %s", message.trace)
+        _refuse(order, message.problem)
 
     def _give_up(self, numbers: tuple[int, ...], problem: Problem) -> None:
         """End the worker; `numbers` get the problem as answer, the others are queued again, each alone."""
@@ -243,5 +269,5 @@ class Engine:
 
 
 def _refuse(order: _Order, problem: Problem) -> None:
-    if not order.future.done():
+    with suppress(InvalidStateError):  # its client has given it up
         order.future.set_exception(RefusedError(problem))

@@ -6,7 +6,6 @@ import binascii
 import hmac
 import logging
 import time
-import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from primaldepth.app.metrics import Metrics
-from primaldepth.app.problems import INTERNAL, Problem, RefusedError
+from primaldepth.app.places import Places
+from primaldepth.app.problems import INTERNAL, Problem, RefusedError, place_of
 from primaldepth.app.settings import ServiceSettings
 
 log = logging.getLogger("primaldepth.app")
@@ -50,8 +50,8 @@ class _Exchange:
 class Guard:
     """ASGI middleware around the whole service."""
 
-    def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics) -> None:
-        self._app, self._settings, self._metrics = app, settings, metrics
+    def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics, places: Places) -> None:
+        self._app, self._settings, self._metrics, self._places = app, settings, metrics, places
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it here."""
@@ -65,11 +65,12 @@ class Guard:
         out = _watched(send, exchange)
         try:
             self._check(scope)
-            await self._app(scope, self._limited(receive, exchange), out)
+            with self._places.place(scope["method"]):
+                await self._app(scope, self._limited(receive, exchange), out)
         except (RefusedError, BodyError) as error:
             await self._answer(error.problem, exchange, scope, receive, out)
         except Exception as error:
-            log.error("request failed: %s", _place(error))
+            log.error("request failed: %s", place_of(error))
             await self._answer(INTERNAL, exchange, scope, receive, out)
         finally:
             self._note(scope, exchange)
@@ -167,9 +168,3 @@ def _credential(header: str) -> str:
         return base64.b64decode(rest, validate=True).decode().partition(":")[2]
     except (binascii.Error, UnicodeDecodeError):
         return ""
-
-
-def _place(error: BaseException) -> str:
-    """The kind of an exception and where it was raised; its message may hold what a client sent."""
-    last = traceback.extract_tb(error.__traceback__)[-1:]
-    return f"{type(error).__name__}" + "".join(f" at {each.filename}:{each.lineno}" for each in last)

@@ -22,6 +22,7 @@ from primaldepth.app.answers import MEDIA_TYPES, Answer, Holes, accepted, check_
 from primaldepth.app.engine import Engine
 from primaldepth.app.guard import BodyError, Guard, json_answer
 from primaldepth.app.metrics import CONTENT_TYPE, Metrics
+from primaldepth.app.places import Places
 from primaldepth.app.problems import (
     DRAINING,
     NOT_READY,
@@ -79,7 +80,8 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         docs_url=None,  # they load scripts from elsewhere
         redoc_url=None,
     )
-    app.state.engine, app.state.settings = engine, settings
+    places = Places(settings.places)
+    app.state.engine, app.state.settings, app.state.places = engine, settings, places
     _add_errors(app)
     _add_upsample(app, engine, settings)
     _add_state(app, engine, metrics)
@@ -87,7 +89,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         from primaldepth.app.page.mount import mount_page  # Gradio takes seconds to import
 
         mount_page(app, engine, settings)
-    app.add_middleware(Guard, settings=settings, metrics=metrics)
+    app.add_middleware(Guard, settings=settings, metrics=metrics, places=places)
     return app
 
 
@@ -176,12 +178,14 @@ def _store(uploads: dict[str, UploadFile | None], folder: Path) -> None:
 async def _awaited(request: Request, future: "Future[Answer]") -> Answer:
     """The answer, unless the client goes away first; what only waits for it is then dropped."""
     promise = asyncio.wrap_future(future)
-    while not promise.done():
-        await asyncio.wait([promise], timeout=_WATCH_SECONDS)
-        if not promise.done() and await request.is_disconnected():
-            future.cancel()
-            raise RefusedError(Problem(499, "gone", "the client closed the connection"))
-    return promise.result()
+    try:
+        while not promise.done():
+            await asyncio.wait([promise], timeout=_WATCH_SECONDS)
+            if not promise.done() and await request.is_disconnected():
+                raise RefusedError(Problem(499, "gone", "the client closed the connection"))
+        return promise.result()
+    finally:
+        promise.cancel()  # not only the future: a later failure would be logged, with its text, as never seen
 
 
 def _add_state(app: FastAPI, engine: Engine, metrics: Metrics) -> None:

@@ -1,7 +1,8 @@
 """What goes wrong, told the same way everywhere: a status, a code for programs, a message and a hint."""
 
 import re
-from dataclasses import dataclass, field
+import traceback
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -26,6 +27,10 @@ class Problem:
     message: str
     hint: str = ""
     headers: dict[str, str] = field(default_factory=dict)
+
+    def with_headers(self, more: dict[str, str]) -> "Problem":
+        """The same with these headers too."""
+        return replace(self, headers=self.headers | more)
 
     def body(self) -> dict[str, dict[str, str]]:
         """The JSON answer."""
@@ -67,6 +72,7 @@ DRAINING = Problem(
 NOT_READY = Problem(
     503, "not_ready", "the service is starting", "try again in some seconds", {"Retry-After": "5"}
 )
+BUSY_RETRY = {"Retry-After": "2"}
 _CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 _HINTS = {404: "see /openapi.json for what there is", 405: "see the Allow header for what may be done here"}
 
@@ -84,6 +90,13 @@ def problem_of(error: PrimalDepthError, folder: Path | None = None) -> Problem:
     if isinstance(error, FileFormatError):
         return Problem(422, "unreadable_file", message, hint)
     return Problem(422, "invalid_input", message, hint)
+
+
+def place_of(error: BaseException) -> str:
+    """The kind of an exception and the lines of code it came through; its message may be a client's text."""
+    lines = traceback.extract_tb(error.__traceback__)[-4:]
+    places = " > ".join(f"{Path(each.filename).name}:{each.lineno}" for each in lines)
+    return f"{type(error).__name__} at {places}" if places else type(error).__name__
 
 
 def problem_of_status(status: int, detail: str, headers: dict[str, str] | None = None) -> Problem:

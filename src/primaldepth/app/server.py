@@ -10,6 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from primaldepth.app.engine import Engine
+from primaldepth.app.places import Places
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.core.errors import InputError
 
@@ -22,9 +23,9 @@ class Server(uvicorn.Server):
     A second signal ends it at once.
     """
 
-    def __init__(self, config: uvicorn.Config, engine: Engine, grace_seconds: float) -> None:
+    def __init__(self, config: uvicorn.Config, engine: Engine, places: Places, grace_seconds: float) -> None:
         super().__init__(config)
-        self._engine, self._grace = engine, grace_seconds
+        self._engine, self._places, self._grace = engine, places, grace_seconds
         self._told_at: float | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -33,6 +34,7 @@ class Server(uvicorn.Server):
             self._told_at = time.monotonic()
             log.info("told to end: %d running, %d waiting", self._engine.running, self._engine.waiting)
             self._engine.drain()
+            self._places.close()
             return
         self.should_exit = self.force_exit = True
 
@@ -40,8 +42,16 @@ class Server(uvicorn.Server):
         """Called ten times a second."""
         if self._told_at is not None and not self.should_exit:
             late = time.monotonic() - self._told_at > self._grace
-            self.should_exit = late or self._engine.idle
+            self.should_exit = late or self._all_sent
         return await super().on_tick(counter)
+
+    @property
+    def _all_sent(self) -> bool:
+        """Whether every answer is computed, and its last byte handed to the system."""
+        if not self._engine.idle or self._places.taken:
+            return False
+        lines = [connection.transport for connection in self.server_state.connections]
+        return all(line.get_write_buffer_size() == 0 for line in lines)
 
 
 def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
@@ -55,7 +65,7 @@ def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
         timeout_graceful_shutdown=5,
         timeout_keep_alive=10,
     )
-    return Server(config, app.state.engine, settings.grace_seconds)
+    return Server(config, app.state.engine, app.state.places, settings.grace_seconds)
 
 
 def serve(app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> None:

@@ -6,7 +6,6 @@ and the same sizes is computed as one batch.
 
 import signal
 import time
-import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.api import Inputs, pick_device
-from primaldepth.app.problems import INTERNAL, Problem, problem_of
+from primaldepth.app.problems import INTERNAL, Problem, place_of, problem_of
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import Computed, Task
 from primaldepth.core.errors import PrimalDepthError
@@ -172,11 +171,7 @@ def _failed(ticket: Ticket, error: Exception) -> Failed:
         return Failed(
             ticket.number, Problem(413, "out_of_memory", "not enough memory for this request", hint)
         )
-    places = [
-        f"{each.filename.rsplit('/', 1)[-1]}:{each.lineno}"
-        for each in traceback.extract_tb(error.__traceback__)
-    ]
-    return Failed(ticket.number, INTERNAL, f"{type(error).__name__} at {' > '.join(places[-4:])}")
+    return Failed(ticket.number, INTERNAL, place_of(error))
 
 
 def _groups(held: Sequence[_Loaded]) -> Iterator[list[_Loaded]]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import typer
 
-from primaldepth.api import DEFAULT_METHOD
+from primaldepth.api import DEFAULT_METHOD, pick_device
 from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.tasks import method_names
 from primaldepth.cli.output import note
 from primaldepth.core.errors import InputError, MissingDependencyError
 from primaldepth.methods import create
@@ -38,6 +39,9 @@ def serve(
     memory_gib: float = typer.Option(
         16.0, "--memory-gib", metavar="GIB", help="For decoding and computing on the CPU."
     ),
+    disk_gib: float = typer.Option(
+        8.0, "--disk-gib", metavar="GIB", help="For the page's uploads and results; the oldest go first."
+    ),
     token_file: Path | None = typer.Option(
         None,
         "--token-file",
@@ -61,6 +65,7 @@ def serve(
         "upload_seconds": upload_seconds,
         "grace_seconds": grace_seconds,
         "memory_gib": memory_gib,
+        "disk_gib": disk_gib,
         "token": _token(token_file),
         "page": page,
     }
@@ -68,7 +73,8 @@ def serve(
 
 
 def _serve(settings: ServiceSettings) -> None:
-    create(settings.method)  # a wrong name is told before anything is loaded, and so is a port that is taken
+    _check_method(settings.method)  # what is wrong is told before anything is loaded
+    pick_device(settings.device)
     _check_packages(settings)
     from primaldepth.app import server
     from primaldepth.app.http import create_app
@@ -79,6 +85,13 @@ def _serve(settings: ServiceSettings) -> None:
     address, port = listener.getsockname()[:2]
     note(f"listening on http://{f'[{address}]' if ':' in address else address}:{port}")
     server.serve(app, listener, settings)
+
+
+def _check_method(name: str) -> None:
+    create(name)
+    if name not in method_names():
+        hint = "run `primaldepth methods` for those there are"
+        raise InputError(f"--method {name}: a service offers methods by name, not files; {hint}")
 
 
 def _check_packages(settings: ServiceSettings) -> None:

@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from html import escape
@@ -27,7 +28,7 @@ class Choice:
     guide: str | None
     method: str
     other: str
-    noise: str
+    noise: str | None
     unit: str
     kind: str
     confidence: str | None
@@ -39,37 +40,55 @@ def results(engine: Engine, choice: Choice, place: Path) -> tuple[Drawn, Drawn |
     methods = [choice.method, *([] if choice.other in (NO_METHOD, choice.method) else [choice.other])]
     unit = None if choice.unit == AS_FILE_SAYS else choice.unit
     kind = None if choice.kind == AS_FILE_SAYS else choice.kind
-    noise = choice.noise.strip() or "auto"
+    noise = (choice.noise or "").strip() or "auto"
     for method in methods:
         check_fields(method, unit, kind, noise)
     with tempfile.TemporaryDirectory(prefix="primaldepth-") as name:
         folder = Path(name)
         _store(choice, folder)
-        promises: list[Future[Drawn]] = [
-            engine.submit(
-                Task(
-                    folder=folder,
-                    method=method,
-                    finish=drawer(place, "" if method == choice.method else f"{method}-"),
-                    unit=cast("Unit | None", unit),
-                    kind=cast("Kind | None", kind),
-                    noise=noise,
-                )
+        tasks = [
+            Task(
+                folder=folder,
+                method=method,
+                finish=drawer(place, "" if method == choice.method else f"{method}-"),
+                unit=cast("Unit | None", unit),
+                kind=cast("Kind | None", kind),
+                noise=noise,
             )
             for method in methods
         ]
-        drawn = [promise.result() for promise in promises]
+        drawn = _all_of(engine, tasks)
         return drawn[0], drawn[1] if len(drawn) > 1 else None
+
+
+def _all_of(engine: Engine, tasks: Sequence[Task]) -> list[Drawn]:
+    """The result of every task; where one is refused, none is left in the queue."""
+    promises: list[Future[Drawn]] = []
+    try:
+        for task in tasks:
+            promises.append(engine.submit(task))  # noqa: PERF401 - the next one may be refused
+        return [promise.result() for promise in promises]
+    finally:
+        for promise in promises:
+            promise.cancel()
 
 
 def _store(choice: Choice, folder: Path) -> None:
     for name in ("depth", "guide", "confidence", "cameras"):
         path = getattr(choice, name)
         if path is not None:
-            shutil.copyfile(path, folder / name)
+            _copy(name, Path(path), folder)
         elif name in ("depth", "guide"):
             what = "a depth file" if name == "depth" else "an image of the same view"
             raise RefusedError(Problem(422, "missing", f"{what} is missing", "drop one, or click an example"))
+
+
+def _copy(name: str, path: Path, folder: Path) -> None:
+    try:
+        shutil.copyfile(path, folder / name)
+    except FileNotFoundError:
+        message = f"{name}: the uploaded file is no longer kept"
+        raise RefusedError(Problem(422, "missing", message, "drop it again")) from None
 
 
 def problem_text(error: PrimalDepthError) -> str:

@@ -1,12 +1,14 @@
 """The page in the service: at `/`, behind the paths of the HTTP interface."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,6 +21,7 @@ from primaldepth.app.settings import ServiceSettings
 from primaldepth.samples import example_scenes
 
 _OURS = ("/v1/{rest:path}", "/healthz", "/readyz", "/metrics", "/openapi.json")
+_TIDY_SECONDS = 60.0
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
@@ -30,8 +33,8 @@ _POLICY = (
 def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
     """Add the page; what the HTTP interface does not know is still refused as JSON there."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    folders = Folders()
-    os.environ["GRADIO_TEMP_DIR"] = str(folders.root / "gradio")
+    folders = Folders(settings.disk_gib * 2**30)
+    os.environ["GRADIO_TEMP_DIR"] = str(folders.gradio)
     import gradio as gr
 
     known = list(app.router.routes)
@@ -52,21 +55,32 @@ def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
         pwa=False,
     )
     app.add_middleware(OwnBytesOnly)
-    _remove_at_the_end(app, folders)
+    app.add_middleware(TidyBeforeUpload, folders=folders)
+    _keep_tidy(app, folders)
 
 
-def _remove_at_the_end(app: FastAPI, folders: Folders) -> None:
+def _keep_tidy(app: FastAPI, folders: Folders) -> None:
+    """Remove what is old as long as the service runs, and everything at its end."""
     inner = app.router.lifespan_context
 
     @asynccontextmanager
     async def lifespan(whole: FastAPI) -> AsyncIterator[Any]:
+        tidying = asyncio.create_task(_tidy_for_ever(folders))
         try:
             async with inner(whole) as state:
                 yield state
         finally:
+            tidying.cancel()
             folders.remove()
 
     app.router.lifespan_context = lifespan
+
+
+async def _tidy_for_ever(folders: Folders) -> None:
+    while True:
+        await asyncio.sleep(_TIDY_SECONDS)
+        with suppress(OSError):
+            await run_in_threadpool(folders.tidy)
 
 
 class _Refusal:
@@ -85,6 +99,19 @@ class _Refusal:
         if allowed:
             raise HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})
         raise HTTPException(404)
+
+
+class TidyBeforeUpload:
+    """Make room before another file is taken in."""
+
+    def __init__(self, app: ASGIApp, folders: Folders) -> None:
+        self._app, self._folders = app, folders
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let every request through, an upload to the page after the old ones are removed."""
+        if scope["type"] == "http" and scope["method"] == "POST" and scope["path"].endswith("/upload"):
+            await run_in_threadpool(self._folders.tidy)
+        await self._app(scope, receive, send)
 
 
 class OwnBytesOnly:
