@@ -15,10 +15,11 @@ from primaldepth.evaluation.metrics import sensor_errors
 from primaldepth.geometry.backproject import point_cloud
 from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.geometry.meshing import MAX_JUMP, depth_mesh
-from primaldepth.io import Unit, output_unit
+from primaldepth.io import DepthMap, Unit, output_unit
 from primaldepth.io.formats import writer_for
 from primaldepth.io.mesh import Mesh
 from primaldepth.io.pointcloud import PointCloud
+from primaldepth.io.preview import RGB, overview
 from primaldepth.io.row_blocks import row_blocks
 from primaldepth.io.storage import stored_pixels
 from primaldepth.io.units import whole_stored
@@ -102,6 +103,45 @@ def mesh_of(inputs: Inputs, prediction: Prediction, jump: float = MAX_JUMP) -> M
     depth = first(prediction.depth)
     valid = first_mask(prediction.valid) & (depth > 0)
     return depth_mesh(depth, valid, guide_camera(inputs), colors=guide_rgb(inputs), max_jump=jump)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Metres or pixels as people read them; `factor` takes metres or pixels to `unit`."""
+
+    name: str
+    unit: str
+    factor: float
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> "Scale":
+        """Millimetres where the input's file has them."""
+        if inputs.kind == "disparity":
+            return cls("Disparity", "px", 1.0)
+        small = inputs.unit in ("mm", "5000")
+        return cls("Depth", "mm", 1000.0) if small else cls("Depth", "m", 1.0)
+
+
+def preview_of(inputs: Inputs, prediction: Prediction, truth: DepthMap | None = None) -> RGB:
+    """Guide, input and result side by side, with truth and error where known."""
+    scale = Scale.of(inputs)
+    return overview(
+        guide_rgb(inputs),
+        first(inputs.frame.depth) * scale.factor,
+        first_mask(inputs.frame.valid),
+        first(prediction.depth) * scale.factor,
+        first_mask(prediction.valid),
+        name=scale.name,
+        unit=scale.unit,
+        measured=first_mask(prediction.measured),
+        truth=None if truth is None else truth.values * scale.factor,
+        truth_valid=None if truth is None else truth.valid,
+    )
+
+
+def length_text(value: float, kind: str) -> str:
+    """Metres as millimetres, disparity as pixels, to three digits."""
+    return f"{value:.3g} px" if kind == "disparity" else f"{1000 * value:.3g} mm"
 
 
 def residual(inputs: Inputs, prediction: Prediction) -> dict[str, float | None]:

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from primaldepth.results import check_fits, first_mask, plain, residual, result_
 Holes = Literal["fill", "keep"]
 MEDIA_TYPES = {"image/png": ".png", "image/x-exr": ".exr", "application/x-npz": ".npz"}
 DEFAULT_MEDIA_TYPE = "image/png"
-HOLES: tuple[Holes, ...] = get_args(Holes)
 
 
 @dataclass(frozen=True, slots=True)

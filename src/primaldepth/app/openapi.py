@@ -20,7 +20,6 @@ _EXAMPLES = {
     401: Problem(
         401, "unauthorized", "the token is missing or wrong", "send the header 'Authorization: ...'"
     ),
-    405: Problem(405, "method_not_allowed", "method not allowed", "see the Allow header"),
     406: Problem(406, "not_acceptable", "no format of the Accept header is offered", "accept image/png"),
     408: Problem(
         408, "too_slow_upload", "the body did not arrive within 30 seconds", "send it faster, or less"
@@ -35,7 +34,6 @@ _EXAMPLES = {
 _WORDS = {
     400: "The body is no multipart form.",
     401: "A token is required.",
-    405: "This path answers another method.",
     406: "None of the formats offered is accepted.",
     408: "The body took too long to arrive.",
     413: "The body or an image in it is too large.",

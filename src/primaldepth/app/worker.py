@@ -18,7 +18,7 @@ from primaldepth.api import Inputs, pick_device
 from primaldepth.app.problems import INTERNAL, Problem, place_of, problem_of
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import Computed, Task
-from primaldepth.core.errors import PrimalDepthError
+from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.io.formats.base import size_limit
 from primaldepth.methods import create
@@ -166,7 +166,7 @@ def _finished(loaded: _Loaded, prediction: Prediction, seconds: float) -> Done |
 def _failed(ticket: Ticket, error: Exception) -> Failed:
     if isinstance(error, PrimalDepthError):
         return Failed(ticket.number, problem_of(error, ticket.task.folder))
-    if isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error):
+    if is_out_of_memory(error):
         hint = "use smaller images or another method"
         return Failed(
             ticket.number, Problem(413, "out_of_memory", "not enough memory for this request", hint)

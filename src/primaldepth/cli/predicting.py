@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import torch
 
-from primaldepth.core.errors import PrimalDepthError
+from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
 
 
@@ -18,7 +18,7 @@ def predict(
             torch.cuda.synchronize()
         return prediction
     except (MemoryError, RuntimeError) as error:
-        if not (isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error)):
+        if not is_out_of_memory(error):
             raise
         height, width = frame.high_size
         raise PrimalDepthError(

@@ -6,7 +6,7 @@ from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.cli.writing import Result
 from primaldepth.core.frame import Prediction
-from primaldepth.results import plain, residual
+from primaldepth.results import length_text, plain, residual
 
 __all__ = ["residual", "sentence", "summary"]
 
@@ -56,7 +56,7 @@ def sentence(report: dict[str, Any]) -> str:
 
 def _noise_text(report: dict[str, Any]) -> list[str]:
     sigma, source = report["noise_sigma"], report["noise_source"]
-    return [] if sigma is None else [f"noise {_length(sigma, report)} ({_source_text(source)})"]
+    return [] if sigma is None else [f"noise {length_text(sigma, report['kind'])} ({_source_text(source)})"]
 
 
 def _source_text(source: str) -> str:
@@ -69,10 +69,5 @@ def _residual_text(report: dict[str, Any]) -> list[str]:
     rms, sigmas = report["residual_rms"], report["residual_sigmas"]
     if rms is None:
         return []
-    return [
-        f"departs {_length(rms, report)} RMS from the samples" + (f" ({sigmas:.2g} sigma)" if sigmas else "")
-    ]
-
-
-def _length(value: float, report: dict[str, Any]) -> str:
-    return f"{value:.3g} px" if report["kind"] == "disparity" else f"{1000 * value:.3g} mm"
+    text = f"departs {length_text(rms, report['kind'])} RMS from the samples"
+    return [text + (f" ({sigmas:.2g} sigma)" if sigmas else "")]

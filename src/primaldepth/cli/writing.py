@@ -8,20 +8,19 @@ from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Prediction
-from primaldepth.io import DepthMap, Unit, write_bytes
+from primaldepth.io import DepthMap, write_bytes
 from primaldepth.io.depth import write_values
 from primaldepth.io.formats import png
 from primaldepth.io.mesh import write_mesh
 from primaldepth.io.pointcloud import write_cloud
-from primaldepth.io.preview import overview, write_preview
+from primaldepth.io.preview import write_preview
 from primaldepth.results import (
     Result,
     check_fits,
     cloud_of,
-    first,
     first_mask,
-    guide_rgb,
     mesh_of,
+    preview_of,
     result_for,
     result_unit,
 )
@@ -30,7 +29,6 @@ __all__ = [
     "Result",
     "check_fits",
     "check_metric",
-    "guide_rgb",
     "result_for",
     "write_cloud_file",
     "write_measured",
@@ -38,8 +36,6 @@ __all__ = [
     "write_preview_file",
     "write_sigma",
 ]
-
-_MILLIMETRES: tuple[Unit, ...] = ("mm", "5000")
 
 
 def write_measured(path: Path, prediction: Prediction) -> None:
@@ -60,22 +56,7 @@ def write_preview_file(
     path: Path, inputs: Inputs, prediction: Prediction, *, truth: DepthMap | None = None
 ) -> None:
     """Guide, input and result side by side, with truth and error where known."""
-    disparity = inputs.kind == "disparity"
-    small = not disparity and inputs.unit in _MILLIMETRES
-    scale = 1000.0 if small else 1.0
-    picture = overview(
-        guide_rgb(inputs),
-        first(inputs.frame.depth) * scale,
-        first_mask(inputs.frame.valid),
-        first(prediction.depth) * scale,
-        first_mask(prediction.valid),
-        name="Disparity" if disparity else "Depth",
-        unit="px" if disparity else ("mm" if small else "m"),
-        measured=first_mask(prediction.measured),
-        truth=None if truth is None else truth.values * scale,
-        truth_valid=None if truth is None else truth.valid,
-    )
-    write_preview(path, picture)
+    write_preview(path, preview_of(inputs, prediction, truth))
 
 
 def check_metric(job: Job, inputs: Inputs) -> None:

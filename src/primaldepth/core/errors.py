@@ -23,3 +23,12 @@ class StepSizeError(PrimalDepthError, ValueError):
 
 class MissingDependencyError(PrimalDepthError, ImportError):
     """An optional package is needed for what was asked."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the machine or its GPU has too little memory for what was asked.
+
+    torch says so in three ways; the class is told by its name, so that no one who needs an error loads torch.
+    """
+    named = any(each.__name__ == "OutOfMemoryError" for each in type(error).__mro__)
+    return named or isinstance(error, MemoryError) or "allocate memory" in str(error)

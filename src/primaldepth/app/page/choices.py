@@ -15,6 +15,7 @@ from primaldepth.app.problems import Problem, RefusedError, problem_of
 from primaldepth.app.tasks import Task, check_fields
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.io import Kind, Unit
+from primaldepth.results import length_text
 
 AS_FILE_SAYS = "as the file says"
 NO_METHOD = "none"
@@ -120,9 +121,7 @@ def _both(report: dict[str, Any], other: dict[str, Any] | None, text: Any) -> st
 
 
 def _length(value: float | None, report: dict[str, Any]) -> str:
-    if value is None:
-        return "unknown"
-    return f"{value:.3g} px" if report["kind"] == "disparity" else f"{1000 * value:.3g} mm"
+    return "unknown" if value is None else length_text(value, report["kind"])
 
 
 def _time(seconds: float) -> str:

@@ -26,13 +26,21 @@ from primaldepth.io.preview import (
     enlarge,
     error_map,
     mark_filled,
-    overview,
     robust_error,
     robust_limits,
     write_preview,
 )
 from primaldepth.operators.resampling import resample
-from primaldepth.results import cloud_of, first, first_mask, guide_camera, guide_rgb, result_for
+from primaldepth.results import (
+    Scale,
+    cloud_of,
+    first,
+    first_mask,
+    guide_camera,
+    guide_rgb,
+    preview_of,
+    result_for,
+)
 
 FORMATS = (".png", ".exr", ".tiff", ".pfm", ".npy", ".npz", ".mat")
 _SHOWN_SIDE = 1280  # pixels of a picture on the page
@@ -60,25 +68,9 @@ class Drawn:
     report: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    """Metres or pixels as the page shows them."""
-
-    name: str
-    unit: str
-    factor: float
-
-    @classmethod
-    def of(cls, inputs: Inputs) -> "_Scale":
-        if inputs.kind == "disparity":
-            return cls("Disparity", "px", 1.0)
-        small = inputs.unit in ("mm", "5000")
-        return cls("Depth", "mm", 1000.0) if small else cls("Depth", "m", 1.0)
-
-
 def draw(computed: Computed, *, folder: Path, prefix: str) -> Drawn:
     """Make everything in `folder`, in files whose names begin with `prefix`."""
-    inputs, prediction, scale = computed.inputs, computed.prediction, _Scale.of(computed.inputs)
+    inputs, prediction, scale = computed.inputs, computed.prediction, Scale.of(computed.inputs)
     low, low_valid = first(inputs.frame.depth) * scale.factor, first_mask(inputs.frame.valid)
     depth, valid = first(prediction.depth) * scale.factor, first_mask(prediction.valid)
     limits = robust_limits(low, low_valid)
@@ -123,9 +115,7 @@ def _save(folder: Path, prefix: str, what: str, rgb: RGB) -> Path:
     return path
 
 
-def _residual(
-    inputs: Inputs, prediction: Prediction, scale: _Scale, size: tuple[int, int]
-) -> tuple[RGB, str]:
+def _residual(inputs: Inputs, prediction: Prediction, scale: Scale, size: tuple[int, int]) -> tuple[RGB, str]:
     """The result reduced to the samples' grid, less the samples: the signed map and its colours."""
     frame = inputs.frame
     again = prediction.depth.to(frame.depth)
@@ -139,7 +129,7 @@ def _residual(
     return enlarge(picture, *size), colour_bar(title, (-limit, limit), ERROR_COLORS)
 
 
-def _sigma(prediction: Prediction, scale: _Scale, size: tuple[int, int]) -> tuple[RGB | None, str]:
+def _sigma(prediction: Prediction, scale: Scale, size: tuple[int, int]) -> tuple[RGB | None, str]:
     if prediction.sigma is None:
         return None, ""
     sigma, valid = first(prediction.sigma) * scale.factor, first_mask(prediction.valid)
@@ -185,7 +175,7 @@ def _files(computed: Computed, folder: Path, prefix: str) -> list[Path]:
         except PrimalDepthError:  # PNG cannot hold every depth
             continue
         found.append(path)
-    found.append(_preview(computed, folder / f"{prefix}picture.png"))
+    found.append(_save(folder, prefix, "picture", preview_of(computed.inputs, computed.prediction)))
     found.append(_save(folder, prefix, "measured", _mask_rgb(first_mask(computed.prediction.measured))))
     if computed.inputs.kind != "disparity" and computed.prediction.depth.numel() <= _CLOUD_PIXELS:
         found.append(folder / f"{prefix}cloud.ply")
@@ -198,22 +188,6 @@ def _files(computed: Computed, folder: Path, prefix: str) -> list[Path]:
 
 def _mask_rgb(mask: NDArray[np.bool_]) -> RGB:
     return np.repeat((mask * np.uint8(255))[..., None], 3, axis=-1)
-
-
-def _preview(computed: Computed, path: Path) -> Path:
-    inputs, prediction, scale = computed.inputs, computed.prediction, _Scale.of(computed.inputs)
-    picture = overview(
-        guide_rgb(inputs),
-        first(inputs.frame.depth) * scale.factor,
-        first_mask(inputs.frame.valid),
-        first(prediction.depth) * scale.factor,
-        first_mask(prediction.valid),
-        name=scale.name,
-        unit=scale.unit,
-        measured=first_mask(prediction.measured),
-    )
-    write_preview(path, picture)
-    return path
 
 
 def drawer(folder: Path, prefix: str) -> "partial[Drawn]":

@@ -196,9 +196,8 @@ def _shown(drawn: Drawn, other: Drawn | None) -> list[Any]:
 _EMPTY: list[Any] = [None, "", "", None, "", "", (None, None), None, "", "", None, "", "", None, None]
 
 
-def _labels(drawn: Drawn, other: Drawn | None) -> str:
-    second = "" if other is None else other.report["method"]
-    return f"{drawn.report['method']} (left) and {second} (right)"
+def _labels(drawn: Drawn, other: Drawn) -> str:
+    return f"{drawn.report['method']} (left) and {other.report['method']} (right)"
 
 
 def _path(path: Any) -> str | None:
