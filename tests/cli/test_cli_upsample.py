@@ -62,6 +62,19 @@ def test_a_method_without_uncertainty_says_so_at_once(cli: Cli, files: Path) -> 
     assert not (files / "out.png").exists()
 
 
+def test_a_network_far_from_its_scales_is_doubted(cli: Cli, files: Path) -> None:
+    Image.open(files / "guide.png").resize((8, 6)).save(files / "same.png")
+    outcome = cli("upsample", "depth.png", "same.png", "-o", "out.png", "--method", "fcn-s")
+    assert outcome.code == 0
+    assert "warning: 'fcn-s' was trained for x2 to x16, this is x1; try pdn-any" in outcome.err
+    assert "warning" not in cli("upsample", "depth.png", "guide.png", "-o", "b.png", *ANY).err
+
+
+def test_a_result_that_left_its_samples_is_doubted(cli: Cli, files: Path) -> None:
+    outcome = cli("upsample", "depth.png", "guide.png", "-o", "out.png", "--noise", "0.01", *ANY)
+    assert "warning: the result does not follow the samples" in outcome.err
+
+
 def test_an_ensemble(cli: Cli, files: Path) -> None:
     cli("upsample", "depth.png", "guide.png", "-o", "one.npy", *ANY)
     assert cli("upsample", "depth.png", "guide.png", "-o", "eight.npy", "--ensemble", *ANY).code == 0

@@ -6,9 +6,12 @@ from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.cli.writing import Result
 from primaldepth.core.frame import Prediction
+from primaldepth.networks.zoo import SHIPPED
 from primaldepth.results import length_text, plain, residual
 
-__all__ = ["residual", "sentence", "summary"]
+__all__ = ["doubts", "residual", "sentence", "summary"]
+FAR_OFF = 8.0  # sigma of the samples, root mean square
+BEYOND = 1.5  # times a scale that a network was trained for
 
 
 def summary(
@@ -52,6 +55,24 @@ def sentence(report: dict[str, Any]) -> str:
     if report["empty_fraction"] > 0:
         parts.append(f"{100 * report['empty_fraction']:.1f} % left as holes")
     return ", ".join(parts)
+
+
+def doubts(report: dict[str, Any], method: str) -> list[str]:
+    """What a user should look at before the result is used."""
+    found = []
+    sigmas = report["residual_sigmas"]
+    if sigmas is not None and sigmas > FAR_OFF:
+        found.append(
+            f"the result does not follow the samples ({sigmas:.2g} sigma); look at it, give --noise, or try "
+            "another method"
+        )
+    scales = SHIPPED[method].scales if method in SHIPPED else ()
+    ratio = report["output_size"][0] / report["input_size"][0]
+    if scales and not min(scales) / BEYOND <= ratio <= max(scales) * BEYOND:
+        found.append(
+            f"'{method}' was trained for x{min(scales)} to x{max(scales)}, this is x{ratio:.2g}; try pdn-any"
+        )
+    return found
 
 
 def _noise_text(report: dict[str, Any]) -> list[str]:

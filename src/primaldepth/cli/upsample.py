@@ -26,7 +26,7 @@ from primaldepth.cli.output import fail, note, progress_bar, show_json
 from primaldepth.cli.predicting import predict
 from primaldepth.cli.sequence import NAME as MEMORY
 from primaldepth.cli.sequence import SequenceJournal
-from primaldepth.cli.summary import residual, sentence, summary
+from primaldepth.cli.summary import doubts, residual, sentence, summary
 from primaldepth.cli.writing import (
     check_fits,
     check_metric,
@@ -163,7 +163,7 @@ def upsample(
     )
     made = create(method, request.options)  # a wrong name or option is told before any file is read
     if sigma is not None and not getattr(made, "gives_sigma", False):
-        raise InputError(f"--sigma: method '{method}' does not say how far it may be off; leave it out")
+        raise InputError(f"--sigma: method '{method}' does not say how far it may be off; use pdn-any")
     targets = Targets(depth, guide, out, confidence, preview, cloud, measured, mesh, sigma)
     _run(targets, request, as_json, overwrite, gpus if ray else None)
 
@@ -272,6 +272,8 @@ def _attempt(
         return {"depth": str(job.depth), "error": message}
     clock.tick()
     note(sentence(report) + ("" if journal is None else f"; {clock}"))
+    for doubt in report["warnings"]:
+        note(f"{job.out}: warning: {doubt}")
     if journal is not None:
         journal.add(job, report)
     return report
@@ -303,7 +305,8 @@ def _finish(
 ) -> dict[str, Any]:
     """Write the results and report them."""
     departure = residual(inputs, prediction)  # before the result is made, which takes memory too
-    return _write(job, inputs, prediction, request) | departure | {"seconds": round(seconds, 3)}
+    report = _write(job, inputs, prediction, request) | departure | {"seconds": round(seconds, 3)}
+    return report | {"warnings": doubts(report, request.method)}
 
 
 def _predict(method: Method, inputs: Inputs, device: torch.device, journal: Journal | None) -> Prediction:
