@@ -18,6 +18,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Settings
 from primaldepth.methods.holes import fill_holes, measured_mask
+from primaldepth.methods.sparse import gathered
 from primaldepth.networks import DepthNet, Estimate, from_pretrained, load
 from primaldepth.networks.normalisation import Scaling, relative_sigma
 from primaldepth.networks.zoo import SCALES, SHIPPED
@@ -166,7 +167,7 @@ class Network:
 
     def __call__(self, frame: Frame) -> Prediction:
         """Estimate window by window."""
-        inputs, size = NetworkInputs.of(frame), frame.high_size
+        inputs, size = NetworkInputs.of(gathered(frame)), frame.high_size
         self.net.to(frame.depth.device)
         depth = frame.depth.new_empty((frame.depth.shape[0], 1, *size))
         sigma = torch.empty_like(depth) if self.gives_sigma else None
@@ -258,7 +259,7 @@ class ShippedNetwork:
 
     def __call__(self, frame: Frame) -> Prediction:
         """Run the network trained for the nearest scale."""
-        ratio = frame.high_size[1] / frame.low_size[1]
+        ratio = frame.high_size[1] / gathered(frame).low_size[1]
         known = SHIPPED[self.name].present
         scale = min(known, key=lambda scale: 0.0 if scale is None else abs(math.log(scale / ratio)))
         net = _loaded(self.name, scale, known[scale], frame.depth.device)

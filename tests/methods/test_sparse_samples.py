@@ -1,0 +1,59 @@
+"""Samples that stand alone are gathered; a dense map, with or without large holes, is left alone."""
+
+import pytest
+import torch
+
+from primaldepth.core.frame import Frame
+from primaldepth.methods import create
+from primaldepth.methods.sparse import gathered
+
+
+def sparse_frame(step=5, size=(60, 80)):
+    """One sample in every step x step cell of a slanted wall, garbage elsewhere."""
+    y, x = torch.meshgrid(torch.arange(size[0]), torch.arange(size[1]), indexing="ij")
+    depth = (2.0 + 0.01 * x + 0.005 * y)[None, None]
+    valid = ((y % step == step // 2) & (x % step == step // 2))[None, None]
+    sigma = torch.full_like(depth, 0.02)
+    return Frame(torch.where(valid, depth, torch.nan), valid, torch.rand(1, 3, *size), sigma=sigma), depth
+
+
+def test_one_sample_a_cell():
+    frame, depth = sparse_frame()
+    found = gathered(frame)
+    assert found.low_size == (12, 16)
+    assert found.valid.all()
+    assert torch.allclose(found.depth, depth[..., 2::5, 2::5])
+    assert torch.allclose(found.sigma, torch.tensor(0.02))
+
+
+def test_several_samples_in_a_cell_are_averaged():
+    frame, _ = sparse_frame()
+    valid = frame.valid.clone()
+    depth = torch.where(valid, frame.depth, 0.0)
+    valid[..., 2, 3], depth[..., 2, 3] = True, 9.0
+    found = gathered(Frame(depth, valid, frame.guide, sigma=frame.sigma))
+    assert float(found.depth[0, 0, 0, 0]) == pytest.approx((9.0 + 2.03) / 2)
+    assert float(found.sigma[0, 0, 0, 0]) == pytest.approx(0.02 / 2**0.5)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.8])
+def test_dense_maps_stay(share):
+    frame, depth = sparse_frame()
+    valid = torch.ones_like(frame.valid)
+    valid[..., : int(share * 80)] = False
+    frame = Frame(depth, valid, frame.guide)
+    assert gathered(frame) is frame
+
+
+def test_random_holes_of_half_the_samples_are_no_reason():
+    frame, depth = sparse_frame()
+    valid = torch.rand(depth.shape, generator=torch.Generator().manual_seed(0)) > 0.5
+    assert gathered(Frame(depth, valid, frame.guide)).low_size == (60, 80)
+
+
+@pytest.mark.parametrize("name", ["fcn-pdn-s", "pdn-any"])
+def test_networks_follow_them(name):
+    frame, depth = sparse_frame()
+    found = create(name)(frame)
+    assert found.measured.equal(frame.valid)
+    assert float((found.depth - depth).abs().mean()) < 0.05
