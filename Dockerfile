@@ -1,14 +1,13 @@
 # The service in a container: docker build -t primaldepth . && docker run --rm -p 7860:7860 primaldepth
-# For a GPU: docker run --gpus all ... A machine without one needs no CUDA: give --build-arg TORCH_INDEX=URL, the
-# index of the CPU wheels that PyTorch's own installation page names; they are a tenth of the size.
+# For a GPU: docker run --gpus all ... A machine without one needs no CUDA, see docs/serve.md.
 FROM python:3.11-slim AS build
-ARG TORCH_INDEX=
+ARG PIP_EXTRA_INDEX_URL
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/primaldepth
 ENV PATH=/opt/primaldepth/bin:$PATH
 WORKDIR /source
 COPY constraints.txt ./
-RUN pip install -c constraints.txt torch ${TORCH_INDEX:+--index-url "$TORCH_INDEX"}
+RUN pip install -c constraints.txt torch
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
 RUN pip install -c constraints.txt '.[app,fast,mat]'

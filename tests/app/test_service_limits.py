@@ -97,15 +97,21 @@ def test_a_full_queue_refuses_and_what_waits_is_answered(start):
     assert answers["first"].status_code == answers["second"].status_code == 200
 
 
-def test_a_worker_that_dies_is_replaced_and_hurts_one_request_at_most(start):
-    client = start()
-    engine = client.app.state.engine
-    answers = []
+def asked(client, answers):
+    """A thread whose slow request is running; the answer goes into `answers`."""
     asking = threading.Thread(
         target=lambda: answers.append(client.post("/v1/upsample", files=slow_files(), data={"method": SLOW}))
     )
     asking.start()
-    wait_until(lambda: engine.running == 1)
+    wait_until(lambda: client.app.state.engine.running == 1)
+    return asking
+
+
+def test_a_worker_that_dies_is_replaced_and_hurts_one_request_at_most(start):
+    client = start()
+    engine = client.app.state.engine
+    answers = []
+    asking = asked(client, answers)
     time.sleep(0.5)
     engine._worker._process.kill()
     asking.join()
@@ -118,11 +124,7 @@ def test_draining_refuses_new_work_and_finishes_what_runs(start):
     client = start()
     engine = client.app.state.engine
     answers = []
-    asking = threading.Thread(
-        target=lambda: answers.append(client.post("/v1/upsample", files=slow_files(), data={"method": SLOW}))
-    )
-    asking.start()
-    wait_until(lambda: engine.running == 1)
+    asking = asked(client, answers)
     engine.drain()
     late = client.post("/v1/upsample", files=good_files())
     assert (late.status_code, code(late)) == (503, "draining")

@@ -167,7 +167,11 @@ class Network:
 
     def __call__(self, frame: Frame) -> Prediction:
         """Estimate window by window."""
-        inputs, size = NetworkInputs.of(gathered(frame)), frame.high_size
+        return self.predict(frame, gathered(frame))
+
+    def predict(self, frame: Frame, samples: Frame) -> Prediction:
+        """As for `frame`, with its `samples` gathered already."""
+        inputs, size = NetworkInputs.of(samples), frame.high_size
         self.net.to(frame.depth.device)
         depth = frame.depth.new_empty((frame.depth.shape[0], 1, *size))
         sigma = torch.empty_like(depth) if self.gives_sigma else None
@@ -259,17 +263,20 @@ class ShippedNetwork:
 
     def __call__(self, frame: Frame) -> Prediction:
         """Run the network trained for the nearest scale."""
-        ratio = frame.high_size[1] / gathered(frame).low_size[1]
+        samples = gathered(frame)
+        ratio = frame.high_size[1] / samples.low_size[1]
         known = SHIPPED[self.name].present
         scale = min(known, key=lambda scale: 0.0 if scale is None else abs(math.log(scale / ratio)))
-        net = _loaded(self.name, scale, known[scale], frame.depth.device)
-        return _with_options(self.name, net, self.options)(frame)
+        network = _loaded(self.name, scale, known[scale], self.options, frame.depth.device)
+        return network.predict(frame, samples)
 
 
 @functools.lru_cache(maxsize=len(SCALES))
-def _loaded(name: str, scale: int | None, _path: Path, device: torch.device) -> DepthNet:
-    """Weights of a file are read once, not for every frame."""
-    return load(name, scale, device)
+def _loaded(
+    name: str, scale: int | None, _path: Path, options: NetworkOptions, device: torch.device
+) -> Network:
+    """Weights of a file are read, and fitted to the options, once and not for every frame."""
+    return _with_options(name, load(name, scale, device), options)
 
 
 def network_method(name: str, options: Mapping[str, Any]) -> Network | ShippedNetwork:
