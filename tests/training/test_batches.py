@@ -4,9 +4,11 @@ import pytest
 import torch
 from toy_runs import recipe
 
+from primaldepth.core.errors import InputError
 from primaldepth.data.patches import Scenes
 from primaldepth.data.shards import Shards
 from primaldepth.training.batches import _choice, draw_batch
+from primaldepth.training.loop import _check
 
 NO_JITTER = {"jitter": 0.0}
 
@@ -153,3 +155,48 @@ class TestMixture:
     def test_a_unet_sees_colours(self, scenes):
         net = {"backbone": "unet", "widths": (8, 8), "blocks": (0, 0), "window": 3, "iterations": 1}
         assert draw_batch(scenes, recipe(net=net), 2, 16, (0, 0, 0)).maps[3].shape == (2, 3, 16, 16)
+
+
+class TestBlend:
+    MIX = ({"sensor": "middlebury-noisy-v1"}, {"sensor": "tof-v1", "weight": 0.25})
+
+    def wanted(self, **changes):
+        return recipe(data={"mix": self.MIX, "blend": 4, **changes}, scale=(2, 4, 8))
+
+    def test_every_slice_has_some_of_each_part(self, scenes):
+        batch = draw_batch(scenes, self.wanted(), 16, 32, (0, 1, 0))
+        ratios = batch.maps[4].flatten().view(4, 4)
+        assert (ratios == ratios[0]).all()
+        assert len(ratios[0].unique()) > 1
+
+    def test_the_weight_of_a_sensor_multiplies_its_errors(self, scenes):
+        one, quarter = (
+            draw_batch(
+                scenes,
+                recipe(data={"mix": [{"sensor": "tof-v1", "weight": weight}]}, scale=4),
+                2,
+                32,
+                (0, 0, 0),
+            )
+            for weight in (1.0, 0.25)
+        )
+        assert torch.equal(0.25 * one.unit, quarter.unit)
+        assert torch.equal(one.truth, quarter.truth)
+
+    def test_a_patch_that_does_not_fit_every_scale_is_named(self):
+        stages = [{"part": "fcn", "steps": 1, "batch": 4, "patch": 20}]
+        with pytest.raises(InputError, match="20 is not a multiple of the scale 8"):
+            _check(recipe(data={"blend": 4}, scale=(2, 4, 8), stages=stages), 1)
+
+    def test_a_batch_that_has_no_equal_parts_is_refused(self):
+        stages = [{"part": "fcn", "steps": 1, "batch": 6, "patch": 16}]
+        with pytest.raises(InputError, match=r"batch 6 cannot be shared out evenly to .* 4 kinds"):
+            _check(recipe(data={"blend": 4}, scale=(2, 4, 8), stages=stages), 1)
+
+
+class TestOverlay:
+    def test_another_picture_shines_through_in_some(self, scenes):
+        plain, laid = (draw_batch(scenes, recipe(data={"overlay": x}), 16, 16, (0, 0, 0)) for x in (0.0, 0.8))
+        assert torch.equal(plain.maps[0], laid.maps[0])
+        changed = (plain.maps[3] != laid.maps[3]).flatten(1).any(1)
+        assert 2 <= int(changed.sum()) <= 14

@@ -47,6 +47,7 @@ class Variation:
         cast: largest relative change of each colour; an image in three also loses its colours at times.
         blur: largest share of the image's own blur (3x3) that replaces it.
         shift: largest number of pixels by which the image is moved against the depth, each way.
+        overlay: largest share of the image of another patch that shines through in half of the images.
     """
 
     far: tuple[float, float] = (20.0, 110.0)
@@ -58,6 +59,7 @@ class Variation:
     cast: float = 0.0
     blur: float = 0.0
     shift: int = 0
+    overlay: float = 0.0
 
 
 class Scenes:
@@ -150,6 +152,9 @@ class Scenes:
         else:
             image = image * (1.0 + variation.cast * (2.0 * u[:, 2:5, None, None] - 1.0))
             image = torch.where(u[:, 5, None, None, None] < GREY, grey, image)
+        if variation.overlay:
+            share = variation.overlay * (2.0 * u[:, 7, None, None, None] - 1.0).clamp_min(0.0)
+            image = torch.lerp(image, image.roll(1, 0), share)
         if variation.blur:
             soft = avg_pool2d(pad(image, (1, 1, 1, 1), mode="replicate"), 3, stride=1)
             image = torch.lerp(image, soft, variation.blur * u[:, 6, None, None, None])

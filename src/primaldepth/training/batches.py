@@ -1,5 +1,6 @@
 """Batches: patches of scenes, seen by a sensor, as the network gets them; each fixed by its seed alone."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
@@ -49,6 +50,26 @@ class Batch:
 
 def draw_batch(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[int, ...]) -> Batch:
     """The batch at `place` (stage, step, ...) of a run: the same whoever draws it."""
+    blend = recipe.data.blend
+    if blend == 1:
+        return _drawn(scenes, recipe, count, patch, place)
+    parts = [_drawn(scenes, recipe, count // blend, patch, (*place, part)) for part in range(blend)]
+    return _interleaved(parts)
+
+
+def _interleaved(parts: list[Batch]) -> Batch:
+    """One batch in which the parts take turns, so that a slice of it has some of each."""
+
+    def turns(maps: Iterable[Tensor]) -> Tensor:
+        return torch.stack(list(maps), dim=1).flatten(0, 1)
+
+    maps = tuple(turns(same) for same in zip(*(part.maps for part in parts), strict=True))
+    truth, valid, unit = (turns(getattr(part, name) for part in parts) for name in ("truth", "valid", "unit"))
+    return Batch(maps, truth, valid, unit)
+
+
+def _drawn(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[int, ...]) -> Batch:
+    """A batch of one sensor and one scale."""
     device = scenes.depth.device
     generator = torch.Generator(device).manual_seed(derive_seed("batch", recipe.seed, *place))
     mix, scale = _choice(recipe, place)
@@ -57,11 +78,11 @@ def draw_batch(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tu
     colours = recipe.net.colours
     size = patch // scale * scale
     patches = scenes.draw(count, size, generator, recipe.data.variation, kind, colours)
-    return observed(patches, camera, recipe.data, generator, mix.noise)
+    return observed(patches, camera, recipe.data, generator, mix)
 
 
 def _choice(recipe: Recipe, place: tuple[int, ...]) -> tuple[Mix, int]:
-    """Sensor and scale of a step."""
+    """Sensor and scale at a place."""
     mixture, scales = recipe.data.mixture, recipe.scales
     if len(mixture) == len(scales) == 1:
         return mixture[0], scales[0]
@@ -70,11 +91,11 @@ def _choice(recipe: Recipe, place: tuple[int, ...]) -> tuple[Mix, int]:
 
 
 def observed(
-    patches: Patches, camera: Sensor, data: DataRecipe, generator: torch.Generator, noise: tuple[float, float]
+    patches: Patches, camera: Sensor, data: DataRecipe, generator: torch.Generator, mix: Mix
 ) -> Batch:
     """Samples of the patches, normalised as their scenes are, up to `data.jitter`."""
     u = torch.rand((3, len(patches.depth), 1, 1, 1), generator=generator, device=generator.device)
-    low, high = noise
+    low, high = mix.noise
     gain = low * (high / low) ** u[0] if low != high else torch.full_like(u[0], low)
     samples = camera(patches.depth, patches.valid, generator=generator, gain=gain)
     valid = samples.valid
@@ -86,5 +107,6 @@ def observed(
     sigma = torch.where(valid, samples.sigma / spread, 0.0)
     inputs = NetworkInputs.made(samples.depth, valid, sigma, samples.confidence, scaling, size)
     maps = inputs.window(Window(0, size[0], 0, size[1]), patches.guide, int(patches.guide.shape[1]))
-    unit = (spread if camera.kind == "disparity" else spread / CENTIMETRE) * camera.scale**-data.balance
+    unit = mix.weight * (spread if camera.kind == "disparity" else spread / CENTIMETRE)
+    unit = unit * camera.scale**-data.balance
     return Batch(maps, scaling.apply(patches.depth), patches.valid, unit)

@@ -286,10 +286,11 @@ def _check(recipe: Recipe, processes: int) -> None:
             raise InputError(
                 f"{where}: part '{stage.part}' needs a primal-dual part, but net.iterations is 0"
             )
-        if len(recipe.scales) == 1 and stage.patch % recipe.scales[0]:
-            raise InputError(f"{where}: patch {stage.patch} is not a multiple of the scale {recipe.scale}")
+        odd = [scale for scale in recipe.scales if stage.patch % scale]
+        if odd and (len(recipe.scales) == 1 or recipe.data.blend > 1):
+            raise InputError(f"{where}: patch {stage.patch} is not a multiple of the scale {odd[0]}")
         if stage.patch < max(recipe.scales):
             raise InputError(f"{where}: patch {stage.patch} is smaller than the scale {max(recipe.scales)}")
-        if stage.batch % (recipe.accumulate * processes):
-            parts = f"{processes} processes in {recipe.accumulate} parts"
+        if stage.batch % (recipe.accumulate * processes * recipe.data.blend):
+            parts = f"{processes} processes in {recipe.accumulate} parts of {recipe.data.blend} kinds"
             raise InputError(f"{where}: batch {stage.batch} cannot be shared out evenly to {parts}")

@@ -35,10 +35,12 @@ class Mix(Settings):
         sensor: of `data.sensors`.
         share: of the steps, relative to the other sensors'.
         noise: range of the factor on the sensor's noise, drawn log-uniformly for each patch.
+        weight: of its errors, relative to the other sensors': theirs may be counted in another unit.
     """
 
     sensor: str
     share: Positive = 1.0
+    weight: Positive = 1.0
     noise: Range = (1.0, 1.0)
 
 
@@ -48,7 +50,9 @@ class DataRecipe(Settings):
     Args:
         sensor: of `data.sensors`.
         noise: range of the factor on the sensor's noise, drawn log-uniformly for each patch.
-        mix: several sensors instead of one; every step has one of them.
+        mix: several sensors instead of one.
+        blend: parts of a batch, each with a sensor and a scale of its own; then `patch` is a multiple of
+            every scale.
         holes: share of the patches whose samples have holes beyond the sensor's own.
         balance: errors at scale s count s^-balance times, so that large scales do not outweigh the others.
         far: range of the scene's smallest disparity.
@@ -62,12 +66,15 @@ class DataRecipe(Settings):
         cast: largest relative change of each colour of the image.
         blur: largest share of the image's own blur that replaces it.
         shift: largest number of pixels by which the image is moved against the depth, each way.
+        overlay: largest share of another scene's image that shines through: texture that says nothing
+            about the depth.
         held_out: scenes at the end of the folder that are validated on, not trained on; at most a fifth.
     """
 
     sensor: str = "middlebury-noisy-v1"
     noise: Range = (1.0, 1.0)
     mix: tuple[Mix, ...] = ()
+    blend: Count = 1
     holes: Annotated[float, Field(ge=0, le=1)] = 0.0
     balance: NotNegative = 0.0
     far: Range = (20.0, 110.0)
@@ -80,6 +87,7 @@ class DataRecipe(Settings):
     cast: Annotated[float, Field(ge=0, lt=1)] = 0.0
     blur: Annotated[float, Field(ge=0, le=1)] = 0.0
     shift: Annotated[int, Field(ge=0)] = 0
+    overlay: Annotated[float, Field(ge=0, le=1)] = 0.0
     held_out: Annotated[int, Field(ge=0)] = 16
 
     @field_validator("near")
@@ -93,7 +101,7 @@ class DataRecipe(Settings):
     @property
     def variation(self) -> Variation:
         """For `Scenes.draw`."""
-        names = ("far", "near", "gamma", "contrast", "grain", "turn", "cast", "blur", "shift")
+        names = ("far", "near", "gamma", "contrast", "grain", "turn", "cast", "blur", "shift", "overlay")
         return Variation(**{name: getattr(self, name) for name in names})
 
     @property
@@ -166,7 +174,7 @@ class Recipe(Settings):
 
     Args:
         name: of the run, for messages.
-        scale: pixels per sample, per side; several make one network for all of them, each step has one.
+        scale: pixels per sample, per side; several make one network for all of them, see `data.blend`.
         seed: of weights, patches and noise.
         start: weights to start from, a path; None starts from nothing.
         precision: of the convolutions on a GPU; a CPU computes in fp32.
