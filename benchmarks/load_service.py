@@ -1,6 +1,8 @@
 """Many clients at once: does each get its own result, is memory flat, and does SIGTERM finish what runs?
 
     python -m benchmarks.load_service --clients 32 --seconds 300 --json load.json
+    python -m benchmarks.load_service --method pdn-any --samples 160x120 --scale 4 --tolerance 0.1 \\
+        --serve="--device cuda --queue 64"
 
 Every client sends constant depth maps of a level that no other request has, so that an answer tells whose
 it is. A client that hears 429 waits and asks again. At the end the service is told to end while all clients
@@ -20,8 +22,6 @@ import httpx2
 import numpy as np
 
 from benchmarks.service_process import Service, running
-
-SIZES = ((24, 32), (30, 40))
 
 
 @dataclass
@@ -43,13 +43,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--method", default="bilinear")
     parser.add_argument("--scale", type=int, default=8)
+    parser.add_argument("--samples", type=_size, nargs="+", default=[(24, 32), (30, 40)], metavar="WxH")
+    parser.add_argument("--tolerance", type=float, default=5e-5, help="what a method adds to a constant")
+    parser.add_argument("--serve", default="", help="further options of the service")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     tally, memory = Tally(), []
-    with running("--no-page", "--method", arguments.method) as service:
-        guides = {size: _guide(size, arguments.scale) for size in SIZES}
+    with running("--no-page", "--method", arguments.method, *arguments.serve.split()) as service:
+        guides = {size: _guide(size, arguments.scale) for size in arguments.samples}
         threads = [
-            threading.Thread(target=_client, args=(service.url, guides, tally, index))
+            threading.Thread(target=_client, args=(service.url, guides, tally, index, arguments.tolerance))
             for index in range(arguments.clients)
         ]
         start = time.perf_counter()
@@ -79,8 +82,11 @@ def _report(tally, memory, arguments, answered, rejected, elapsed, code) -> dict
     others = {status: count for status, count in tally.statuses.items() if status not in (200, 429, 503)}
     return {
         "clients": arguments.clients,
+        "service": arguments.serve,
         "method": arguments.method,
-        "output_sizes": [[size[1] * arguments.scale, size[0] * arguments.scale] for size in SIZES],
+        "output_sizes": [
+            [size[1] * arguments.scale, size[0] * arguments.scale] for size in arguments.samples
+        ],
         "seconds": round(elapsed, 1),
         "answered": answered,
         "requests_per_second": round(answered / elapsed, 1),
@@ -113,18 +119,23 @@ def _guide(size: tuple[int, int], scale: int) -> bytes:
     return stream.getvalue()
 
 
-def _client(url: str, guides: dict, tally: Tally, index: int) -> None:
-    count = 0
+def _size(text: str) -> tuple[int, int]:
+    width, height = map(int, text.split("x"))
+    return height, width
+
+
+def _client(url: str, guides: dict, tally: Tally, index: int, tolerance: float) -> None:
+    count, sizes = 0, list(guides)
     with httpx2.Client(base_url=url, timeout=120) as line:
         while True:
             count += 1
             level = 1.0 + index * 0.25 + (count % 1000) * 2e-4
-            size = SIZES[count % len(SIZES)]
-            if not _ask(line, guides[size], np.full(size, level, np.float32), tally):
+            size = sizes[count % len(sizes)]
+            if not _ask(line, guides[size], np.full(size, level, np.float32), tally, tolerance):
                 return
 
 
-def _ask(line: httpx2.Client, guide: bytes, depth: np.ndarray, tally: Tally) -> bool:
+def _ask(line: httpx2.Client, guide: bytes, depth: np.ndarray, tally: Tally, tolerance: float) -> bool:
     """One request; False when the service is no longer there."""
     stream = io.BytesIO()
     np.save(stream, depth)
@@ -146,15 +157,15 @@ def _ask(line: httpx2.Client, guide: bytes, depth: np.ndarray, tally: Tally) -> 
         tally.statuses[answer.status_code] += 1
         if answer.status_code == 200:
             tally.seconds.append(taken)
-            tally.foreign += not _is_own(answer.content, float(depth[0, 0]))
+            tally.foreign += not _is_own(answer.content, float(depth[0, 0]), tolerance)
     if answer.status_code == 429:
         time.sleep(0.2)
     return answer.status_code != 503
 
 
-def _is_own(body: bytes, level: float) -> bool:
+def _is_own(body: bytes, level: float, tolerance: float) -> bool:
     with np.load(io.BytesIO(body)) as arrays:
-        return bool(np.abs(arrays["depth"] - level).max() < 5e-5)
+        return bool(np.abs(arrays["depth"] - level).max() < tolerance)
 
 
 if __name__ == "__main__":

@@ -68,11 +68,11 @@ def test_the_header_of_an_image_decides_before_it_is_decoded(service, size):
 
 def test_what_takes_too_long_is_ended_and_the_next_request_is_served(start):
     client = start(seconds=0.3)
-    before = client.app.state.engine.worker_pid
+    before = client.app.state.engine.lanes[0].worker_pid
     answer = client.post("/v1/upsample", files=slow_files(), data={"method": SLOW})
     assert (answer.status_code, code(answer)) == (504, "too_slow")
     assert client.post("/v1/upsample", files=good_files()).status_code == 200
-    assert client.app.state.engine.worker_pid != before
+    assert client.app.state.engine.lanes[0].worker_pid != before
 
 
 def test_a_full_queue_refuses_and_what_waits_is_answered(start):
@@ -113,11 +113,27 @@ def test_a_worker_that_dies_is_replaced_and_hurts_one_request_at_most(start):
     answers = []
     asking = asked(client, answers)
     time.sleep(0.5)
-    engine._worker._process.kill()
+    engine.lanes[0]._worker._process.kill()
     asking.join()
     assert answers[0].status_code == 500
     assert code(answers[0]) == "internal"
     assert client.post("/v1/upsample", files=good_files()).status_code == 200
+
+
+def test_a_second_worker_computes_beside_the_first(start):
+    client = start(workers=2, batch=1)
+    engine = client.app.state.engine
+    wait_until(lambda: all(lane.ready for lane in engine.lanes))
+    answers = []
+    asking = asked(client, answers)
+    busy = next(lane for lane in engine.lanes if lane.running)
+    assert client.post("/v1/upsample", files=good_files()).status_code == 200
+    assert not answers
+    busy._worker._process.kill()
+    assert client.post("/v1/upsample", files=good_files()).status_code == 200
+    asking.join()
+    assert [answer.status_code for answer in answers] == [500]
+    assert engine.restarts == 1
 
 
 def test_draining_refuses_new_work_and_finishes_what_runs(start):
@@ -182,7 +198,7 @@ def test_a_failure_of_ours_is_json_and_its_text_stays_out_of_the_log(caplog):
 
     scope = {"type": "http", "method": "POST", "path": "/v1/upsample", "headers": []}
     with caplog.at_level(logging.DEBUG):
-        asyncio.run(Guard(app, ServiceSettings(), Metrics(), Places(1))(scope, None, send))
+        asyncio.run(Guard(app, ServiceSettings(), Metrics(), Places(1))(scope, arrived, send))
     assert sent[0]["status"] == 500
     assert "ValueError" in caplog.text
     assert "what the client sent" not in caplog.text
@@ -226,7 +242,7 @@ def test_a_batch_is_cut_apart_as_it_was_put_together(tmp_path):
 
 
 def test_a_worker_that_cannot_start_leaves_no_one_waiting(tmp_path, monkeypatch):
-    monkeypatch.setattr("primaldepth.app.engine.work", int)  # ends at once: it is no function of a worker
+    monkeypatch.setattr("primaldepth.app.lane.work", int)  # ends at once: it is no function of a worker
     engine = Engine(ServiceSettings(device="cpu"))
     promise = engine.submit(Task(tmp_path, "nearest", finish=print))
     engine.start()
@@ -240,24 +256,24 @@ def test_a_process_that_cannot_be_made_leaves_no_one_waiting(tmp_path, monkeypat
     def no_more(self, settings):
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr("primaldepth.app.engine._Worker.__init__", no_more)
+    monkeypatch.setattr("primaldepth.app.lane._Worker.__init__", no_more)
     engine = Engine(ServiceSettings(device="cpu"))
     promise = engine.submit(Task(tmp_path, "nearest", finish=print))
     engine.start()
     with pytest.raises(RefusedError, match="starting"):
         promise.result(timeout=60)
-    assert engine._thread.is_alive()
+    assert engine.lanes[0].thread.is_alive()
     engine.stop()
 
 
 def test_a_failure_of_the_queue_is_answered_and_survived(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("primaldepth.app.engine._PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("primaldepth.app.lane._PAUSE_SECONDS", 0.01)
     engine = Engine(ServiceSettings(device="cpu"))
 
     def fail():
         raise ValueError("what the client sent")
 
-    monkeypatch.setattr(engine, "_serve_once", fail)
+    monkeypatch.setattr(engine.lanes[0], "_serve_once", fail)
     with caplog.at_level(logging.ERROR):
         engine.start()
         for _ in range(2):
@@ -274,12 +290,17 @@ def test_a_worker_made_while_the_engine_stops_is_ended(monkeypatch):
     engine = Engine(ServiceSettings(device="cpu"))
 
     def late(settings):
-        engine._stopped = True
+        engine._orders.stopped = True
         return SimpleNamespace(end=lambda: ended.append(True))
 
-    monkeypatch.setattr("primaldepth.app.engine._Worker", late)
-    assert not engine._start_worker()
+    monkeypatch.setattr("primaldepth.app.lane._Worker", late)
+    assert not engine.lanes[0]._start_worker()
     assert ended == [True]
+
+
+async def arrived():
+    """The whole body, which is empty."""
+    return {"type": "http.request", "body": b"", "more_body": False}
 
 
 def exchange(guard, method="POST"):
@@ -290,8 +311,27 @@ def exchange(guard, method="POST"):
         statuses.append(message.get("status"))
 
     scope = {"type": "http", "method": method, "path": "/gradio_api/upload", "headers": []}
-    asyncio.run(guard(scope, None, send))
+    asyncio.run(guard(scope, arrived, send))
     return statuses[0]
+
+
+def test_a_client_that_still_sends_may_finish_before_it_is_refused():
+    left = [b"x" * 2**20] * 3
+
+    async def receive():
+        return {"type": "http.request", "body": left.pop(), "more_body": bool(left)}
+
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    places = Places(1)
+    places.close()
+    scope = {"type": "http", "method": "POST", "path": "/v1/upsample", "headers": []}
+    asyncio.run(Guard(None, ServiceSettings(), Metrics(), places)(scope, receive, send))
+    assert sent[0]["status"] == 503
+    assert not left
 
 
 def test_no_body_is_read_where_too_many_are_under_way():

@@ -99,7 +99,7 @@ def _everything(computed: Computed, valid: np.ndarray[Any, Any]) -> bytes:
     if prediction.sigma is not None:
         arrays["sigma"] = prediction.sigma[0, 0].numpy().astype(np.float32)
     stream = io.BytesIO()
-    np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]  # numpy's stub takes the names for options
+    np.savez(stream, **arrays)  # type: ignore[arg-type]  # numpy's stub takes the names for options
     return stream.getvalue()
 
 

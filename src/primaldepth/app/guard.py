@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import binascii
+import contextlib
 import hmac
 import logging
 import time
@@ -20,6 +21,7 @@ from primaldepth.app.problems import INTERNAL, Problem, RefusedError, place_of
 from primaldepth.app.settings import ServiceSettings
 
 log = logging.getLogger("primaldepth.app")
+_SWALLOWED_BYTES, _SWALLOWED_SECONDS = 4 * 2**20, 1.0
 OPEN_PATHS = ("/healthz", "/readyz")
 _ROUTES = ("/v1/upsample", "/v1/methods", "/healthz", "/readyz", "/metrics", "/openapi.json")
 
@@ -79,6 +81,7 @@ class Guard:
         self, problem: Problem, exchange: _Exchange, scope: Scope, receive: Receive, send: Send
     ) -> None:
         if exchange.status == 0:
+            await _swallow(receive, exchange)
             await json_answer(problem)(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
@@ -142,6 +145,16 @@ class Guard:
             exchange.received,
             seconds,
         )
+
+
+async def _swallow(receive: Receive, exchange: _Exchange) -> None:
+    """Read on for a moment: a client that still sends would see its line break instead of the answer."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_SWALLOWED_SECONDS):
+            while not exchange.complete and exchange.received < _SWALLOWED_BYTES:
+                message = await receive()
+                exchange.received += len(message.get("body", b""))
+                exchange.complete = not message.get("more_body", False)
 
 
 def _watched(send: Send, exchange: _Exchange) -> Callable[[Any], Awaitable[None]]:

@@ -16,9 +16,9 @@ class ServiceSettings(Settings):
 
     max_bytes bounds the body of a request, max_pixels and max_side each image in it (read from its header,
     before anything is decoded), seconds the time one frame is computed, queue the requests that wait, batch
-    those that are computed together, upload_seconds the time a body takes to arrive, grace_seconds the time
-    that is left to finish when the service is told to end, memory_gib what decoding and computing may take,
-    disk_gib what uploads to the page and its results may.
+    those that are computed together, workers the processes that compute, upload_seconds the time a body
+    takes to arrive, grace_seconds the time that is left to finish when the service is told to end, memory_gib
+    what decoding and computing may take in all, disk_gib what uploads to the page and its results may.
     """
 
     host: str = "127.0.0.1"
@@ -31,6 +31,7 @@ class ServiceSettings(Settings):
     seconds: _Seconds = 60.0
     queue: _Count = 16
     batch: _Count = 8
+    workers: _Count = 1
     upload_seconds: _Seconds = 30.0
     grace_seconds: _Seconds = 60.0
     memory_gib: Annotated[float, Field(gt=0.0)] = 16.0
@@ -41,4 +42,4 @@ class ServiceSettings(Settings):
     @property
     def places(self) -> int:
         """Requests with a body at a time: those computed, those waiting, and as many on their way."""
-        return 2 * self.queue + self.batch
+        return 2 * self.queue + self.workers * self.batch

@@ -85,6 +85,7 @@ def work(connection: Connection, settings: ServiceSettings) -> None:
     """Serve tickets until the other end is closed."""
     for name in (signal.SIGINT, signal.SIGTERM):  # meant for the service, which lets this process finish
         signal.signal(name, signal.SIG_IGN)
+    torch.set_num_threads(max(1, torch.get_num_threads() // settings.workers))
     worker = _Worker(connection, settings, pick_device(settings.device))
     try:
         worker.warm_up()
@@ -105,7 +106,7 @@ class _Worker:
         frame = Frame(depth, depth > 0, torch.rand(1, 3, 16, 16), None, torch.full_like(depth, 0.01))
         create(self._settings.method)(frame.to(self._device))
         if self._device.type == "cpu":
-            _limit_memory(self._settings.memory_gib)
+            _limit_memory(self._settings.memory_gib / self._settings.workers)
 
     def serve(self, tickets: Sequence[Ticket]) -> None:
         """Answer every ticket; no more images are held at a time than the limit on pixels means."""

@@ -14,6 +14,7 @@ from primaldepth.cli.output import note
 from primaldepth.core.errors import InputError, MissingDependencyError
 from primaldepth.methods import create
 
+_ON_GPU = 4
 _TOKEN_VARIABLE = "PRIMALDEPTH_TOKEN"  # noqa: S105 - the name of a variable
 
 
@@ -30,6 +31,9 @@ def serve(
     seconds: float = typer.Option(60.0, "--seconds", metavar="S", help="To compute one frame."),
     queue: int = typer.Option(16, "--queue", metavar="N", help="Requests that may wait."),
     batch: int = typer.Option(8, "--batch", metavar="N", help="Requests computed together."),
+    workers: int | None = typer.Option(
+        None, "--workers", metavar="N", help="Processes that compute.  [default: 4 on a GPU, else 1]"
+    ),
     upload_seconds: float = typer.Option(
         30.0, "--upload-seconds", metavar="S", help="For the body of a request to arrive."
     ),
@@ -62,6 +66,7 @@ def serve(
         "seconds": seconds,
         "queue": queue,
         "batch": batch,
+        "workers": _workers(device) if workers is None else workers,
         "upload_seconds": upload_seconds,
         "grace_seconds": grace_seconds,
         "memory_gib": memory_gib,
@@ -70,6 +75,11 @@ def serve(
         "page": page,
     }
     _serve(ServiceSettings.parse(values, "serve"))
+
+
+def _workers(device: str) -> int:
+    """One decodes and encodes while others compute; on the CPU they would only share the cores."""
+    return _ON_GPU if pick_device(device).type == "cuda" else 1
 
 
 def _serve(settings: ServiceSettings) -> None:

@@ -12,7 +12,7 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.io.formats.base import Codec, Pixels, Raster, Source, library_errors, listing, native
+from primaldepth.io.formats.base import LEVEL, Codec, Pixels, Raster, Source, library_errors, listing, native
 from primaldepth.io.formats.exr_header import MAGIC, Channel, Header, damaged, parse_header
 
 _LINES = {"NONE": 1, "RLE": 1, "ZIPS": 1, "ZIP": 16}
@@ -151,7 +151,7 @@ def _pack(rows: bytes) -> bytes:
     halves = np.concatenate([flat[0::2], flat[1::2]])
     steps = halves.copy()
     steps[1:] = halves[1:] - halves[:-1] + np.uint8(128)
-    packed = zlib.compress(steps.tobytes(), 6)
+    packed = zlib.compress(steps.tobytes(), LEVEL)
     return packed if len(packed) < len(rows) else rows
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.io.formats.base import Codec, Pixels, Raster, Source, library_errors
+from primaldepth.io.formats.base import LEVEL, Codec, Pixels, Raster, Source, library_errors
 from primaldepth.io.row_blocks import row_blocks
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
 
 def _deflated(pixels: Pixels) -> list[bytes]:
     """The rows through the "up" filter, 2: each minus the one above."""
-    deflate, parts = zlib.compressobj(6), []
+    deflate, parts = zlib.compressobj(LEVEL), []
     above = np.zeros((1, pixels.shape[1] * pixels.dtype.itemsize), np.uint8)
     for rows in row_blocks(*pixels.shape):
         block = pixels[rows].astype(">u2" if pixels.dtype.itemsize == 2 else "u1")

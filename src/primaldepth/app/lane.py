@@ -1,0 +1,181 @@
+"""One worker, the thread that feeds it, and what happens when no answer comes."""
+
+import logging
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+
+from primaldepth.app.orders import Order, Orders
+from primaldepth.app.problems import INTERNAL, NOT_READY, Problem, place_of
+from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.worker import Done, Failed, Message, Ready, Started, work
+
+log = logging.getLogger("primaldepth.app")
+_START_SECONDS = 300.0  # a cold machine imports torch and compiles the kernels
+_PAUSE_SECONDS = 1.0  # before the next try where something failed
+
+
+class _Worker:
+    """The process and the line to it."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.line: Connection
+        self.line, far = context.Pipe()
+        self._process: SpawnProcess = context.Process(
+            target=work, args=(far, settings), name="primaldepth-worker", daemon=True
+        )
+        self._process.start()
+        far.close()
+
+    def hear(self, seconds: float) -> Message | None:
+        """The next message, or None if it does not come in time; EOFError if the process is gone."""
+        try:
+            if not self.line.poll(seconds):
+                return None
+            message: Message = self.line.recv()
+            return message
+        except OSError as error:
+            raise EOFError from error
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def end(self) -> None:
+        with suppress(OSError):
+            self.line.close()
+        self._process.kill()
+        self._process.join()
+
+
+class Lane:
+    """Takes orders, hands them to its worker, and passes the answers on.
+
+    Args:
+        on_done: told the method and the seconds of every frame.
+        on_failure: told why the lane cannot work at present.
+    """
+
+    def __init__(
+        self,
+        orders: Orders,
+        settings: ServiceSettings,
+        on_done: Callable[[str, float], None] | None,
+        on_failure: Callable[[Problem], None],
+    ) -> None:
+        self._orders, self._settings = orders, settings
+        self._on_done, self._on_failure = on_done, on_failure
+        self._worker: _Worker | None = None
+        self.running: dict[int, Order] = {}
+        self.ready = False
+        self.restarts = 0
+        self.thread = threading.Thread(target=self._loop, name="primaldepth-lane", daemon=True)
+
+    @property
+    def worker_pid(self) -> int | None:
+        """The process that computes."""
+        return None if self._worker is None else self._worker.pid
+
+    def stop(self) -> None:
+        """End the worker; the orders are stopped already."""
+        if self._worker is not None:
+            self._worker.end()
+        if self.thread.ident is not None:
+            self.thread.join(timeout=10)
+
+    def _loop(self) -> None:
+        """Serve until told to stop; a failure here is answered to all and survived."""
+        while not self._orders.stopped:
+            try:
+                self._serve_once()
+            except Exception as error:
+                if not self._orders.stopped:
+                    log.error("the queue failed: %s", place_of(error))
+                    self._fail(INTERNAL)
+
+    def _serve_once(self) -> None:
+        if self._worker is None and not self._start_worker():
+            return
+        self._orders.take(self._settings.batch, self.running)
+        if self.running and self._worker is not None:
+            self._run(self._worker)
+
+    def _start_worker(self) -> bool:
+        try:
+            worker = self._worker = _Worker(self._settings)
+            if self._orders.stopped:  # `stop` may have looked before there was one to end
+                worker.end()
+                return False
+            self.ready = isinstance(worker.hear(_START_SECONDS), Ready)
+        except (EOFError, OSError):
+            self.ready = False
+        if not self.ready and not self._orders.stopped:
+            log.error("the worker did not start")
+            self._fail(NOT_READY)
+        return self.ready
+
+    def _fail(self, problem: Problem) -> None:
+        """Refuse what runs here, and pause before the next try."""
+        self._end_worker()
+        left, self.running = self.running, {}
+        for order in left.values():
+            order.refuse(problem)
+        self._on_failure(problem)
+        time.sleep(_PAUSE_SECONDS)
+
+    def _end_worker(self) -> None:
+        self.ready = False
+        if self._worker is not None:
+            self._worker.end()
+        self._worker = None
+        self.restarts += 1
+
+    def _run(self, worker: _Worker) -> None:
+        """Hand the orders over and pass the answers on, until each has one or the worker is gone."""
+        current: tuple[int, ...] = ()
+        try:
+            worker.line.send([order.ticket for order in self.running.values()])
+            while self.running:
+                message = worker.hear(self._settings.seconds * max(1, len(current)))
+                if message is None:
+                    self._give_up(current, self._too_slow())
+                    return
+                if isinstance(message, Started):
+                    current = message.numbers
+                elif isinstance(message, Done | Failed):
+                    self._pass_on(message)
+        except (EOFError, OSError):
+            if not self._orders.stopped:
+                log.error("the worker ended by itself; it is started again")
+                self._give_up(current if len(current) == 1 else (), INTERNAL)
+
+    def _pass_on(self, message: Done | Failed) -> None:
+        order = self.running[message.number]
+        if isinstance(message, Done) and self._on_done is not None:
+            self._on_done(order.ticket.task.method, message.seconds)
+        del self.running[message.number]
+        if isinstance(message, Done):
+            order.answer(message.answer)
+            return
+        if message.trace:
+            log.error("request failed: %s", message.trace)
+        order.refuse(message.problem)
+
+    def _give_up(self, numbers: tuple[int, ...], problem: Problem) -> None:
+        """End the worker; `numbers` get the problem as answer, the others are queued again, each alone."""
+        self._end_worker()
+        for number in numbers:
+            order = self.running.pop(number, None)
+            if order is not None:
+                order.refuse(problem)
+        self._orders.put_back(self.running.values())  # first: what is in neither would count as done
+        self.running.clear()
+
+    def _too_slow(self) -> Problem:
+        message = f"not computed within {self._settings.seconds:g} seconds"
+        return Problem(504, "too_slow", message, "use a smaller image or a faster method")
