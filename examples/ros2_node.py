@@ -1,6 +1,6 @@
 """A ROS 2 node: depth and colour in, depth of the colour image's size out.
 
-    python ros2_node.py --ros-args -p method:=nlh-l2 -p noise:=realsense-d435 \
+    python ros2_node.py --ros-args -p method:=pdn-any -p noise:=realsense-d435 \
         -r depth:=/camera/aligned_depth_to_color/image_raw \
         -r color:=/camera/color/image_raw -r camera_info:=/camera/color/camera_info
 
@@ -58,7 +58,7 @@ class FineDepth(Node):
         super().__init__("fine_depth")
         self._options = {
             name: self.declare_parameter(name, default).value
-            for name, default in (("method", "nlh-l2"), ("noise", "auto"), ("device", "auto"))
+            for name, default in (("method", "pdn-any"), ("noise", "auto"), ("device", "auto"))
         }
         slop = self.declare_parameter("slop", 0.02).value  # seconds
         self._image = self.create_publisher(Image, "depth_fine", 1)

@@ -24,7 +24,7 @@ from primaldepth.variational import Progress
 PathLike = str | os.PathLike[str]
 ArrayLike = NDArray[Any] | Tensor
 Device = Literal["auto", "cpu", "cuda"]
-DEFAULT_METHOD = "nlh-l2"
+DEFAULT_METHOD = "pdn-any"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, pad
 
+from primaldepth.data.lone_samples import lone_samples
+
 POWERS = (-1.0, 0.0, 1.0, 2.0)  # disparities; constant; relative; triangulation
 _FREEDOM = 6  # nine samples less the three numbers of a plane
 _STEP = 0.1  # of log variance: 5 % of sigma
@@ -31,10 +33,14 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
     Every window of 3x3 valid samples gives the variance s^2 of its residuals from a plane. On a surface
     6 s^2 / sigma^2 is chi-squared with 6 degrees of freedom; on edges and curves it is that times a factor
     >= 1, log-uniform. Both p and a maximise the likelihood of that mixture. d is a local
-    median; residuals below the step of the stored numbers count as the step's own, step / sqrt 12.
+    median; residuals below the step of the stored numbers count as the step's own, step / sqrt 12. Samples
+    that stand alone have no such windows: means over cells with about one of them each take their place.
     """
-    maps = [_of_image(depth[i : i + 1], valid[i : i + 1]) for i in range(depth.shape[0])]
-    return torch.cat(maps)
+    cells = lone_samples(valid)
+    if cells is not None:
+        depth, valid = cells.means(depth, valid)
+    maps = torch.cat([_of_image(depth[i : i + 1], valid[i : i + 1]) for i in range(depth.shape[0])])
+    return maps if cells is None else cells.at_pixels(maps)
 
 
 def _of_image(depth: Tensor, valid: Tensor) -> Tensor:

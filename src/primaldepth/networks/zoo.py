@@ -60,7 +60,6 @@ SHIPPED = {
     "fcn-pdn-s": Shipped("fcn-pdn-s", "fcn-s and a solver trained with it: the paper's network"),
     "pdn-any": Shipped("pdn-any", "one network for every scale, noise and sensor", (), gives_sigma=True),
     "pdn-any-small": Shipped("pdn-any-small", "the same for CPUs and small devices", (), gives_sigma=True),
-    "pdn-tof": Shipped("pdn-tof", "for a time-of-flight camera beside a sharper one", (5,), gives_sigma=True),
 }
 UNTRAINED = {"iterations": 20, "model": "nlh-l2"}
 _SUFFIXES = (".safetensors", ".json")

@@ -1,0 +1,60 @@
+"""Samples that stand alone on a fine grid, as cells of a grid that is as coarse as they are."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import max_pool2d
+
+AROUND = 15  # pixels on a side that count as around a sample
+SPARSE = 0.2  # share of them that is valid, below which samples stand alone
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Cells with about one sample each, which share the image out evenly.
+
+    Args:
+        size: (h, w) of the fine grid.
+        grid: rows and columns of the cells.
+        index: (h w,) the cell of every pixel.
+    """
+
+    size: tuple[int, int]
+    grid: tuple[int, int]
+    index: Tensor
+
+    def sums(self, values: Tensor) -> Tensor:
+        """(B, 1, h, w) -> (B, 1, *grid): the sum over each cell."""
+        total = values.new_zeros((values.shape[0], self.grid[0] * self.grid[1]))
+        return total.index_add(1, self.index, values.flatten(1)).view(-1, 1, *self.grid)
+
+    def means(self, values: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+        """(mean over the valid samples of each cell, whether it has any); holes may hold anything."""
+        count = self.sums(valid.to(values.dtype))
+        return self.sums(torch.where(valid, values, 0.0)) / count.clamp_min(1.0), count > 0
+
+    def at_pixels(self, values: Tensor) -> Tensor:
+        """(B, 1, *grid) -> (B, 1, h, w): to every pixel what its cell has."""
+        return values.flatten(1)[:, self.index].view(-1, 1, *self.size)
+
+
+def lone_samples(valid: Tensor) -> Cells | None:
+    """The cells of a mask (B, 1, h, w) whose samples stand alone; None where they do not.
+
+    A map that is dense but for large holes has none: only what lies around samples counts.
+    """
+    height, width = (int(side) for side in valid.shape[2:])
+    cell = round(_density(valid) ** -0.5)
+    if cell < 1 / SPARSE**0.5 or min(height, width) < cell:
+        return None
+    size, grid = (height, width), (height // cell, width // cell)
+    rows, columns = (torch.arange(n, device=valid.device) * m // n for n, m in zip(size, grid, strict=True))
+    return Cells(size, grid, (rows[:, None] * grid[1] + columns).flatten())
+
+
+def _density(valid: Tensor) -> float:
+    """Share of valid samples in what lies around them; 1 where there is none."""
+    weight = valid.float()
+    around = max_pool2d(weight, AROUND, stride=1, padding=AROUND // 2).sum()
+    return float(weight.sum() / around) if around > 0 else 1.0
