@@ -28,11 +28,16 @@ RATIOS = (2.0, 2.7, 4.0, 6.0, 7.5, 8.0)
 HOLES = 0.3
 
 
-def degraded(case: Case, ratio: float) -> Frame:
-    """The case's truth reduced by any ratio, with noise of 651 / d, rounded."""
+def reduced(case: Case, ratio: float) -> Tensor:
+    """The case's truth, smaller by any ratio."""
     size = case.frame.high_size
     low_size = (round(size[0] / ratio), round(size[1] / ratio))
-    low = Resample(size, low_size, "bicubic")(fill_occlusions(case.truth, case.known))
+    return Resample(size, low_size, "bicubic")(fill_occlusions(case.truth, case.known))
+
+
+def degraded(case: Case, ratio: float) -> Frame:
+    """The case's truth reduced by any ratio, with noise of 651 / d, rounded."""
+    low = reduced(case, ratio)
     noise = normal(low, generator("any-scale", case.scene, str(ratio)))
     noisy = (low + noise * MIDDLEBURY_NOISE / low.clamp_min(1.0)).round().clamp(1, 255)
     valid = torch.ones_like(noisy, dtype=torch.bool)
