@@ -102,7 +102,6 @@ def load_inputs(
     check_meaning(unit, kind)
     if isinstance(noise, str | int | float):
         check_noise(noise)
-    known = read_cameras(cameras) if isinstance(cameras, str | os.PathLike) else cameras
     values, valid, found_unit, found_kind = _load_depth(depth, unit, kind)
     trust = None if confidence is None else _load_confidence(confidence, values)
     from_file = found_unit if isinstance(depth, str | os.PathLike) else None
@@ -110,10 +109,11 @@ def load_inputs(
         _check_sensor(noise, found_kind, str(depth))
     level = _noise(noise, from_file, values)
     image, note = _load_guide(guide), None
+    size = int(image.shape[2]), int(image.shape[3])
+    known = read_cameras(cameras, size[::-1]) if isinstance(cameras, str | os.PathLike) else cameras
     if known is not None and known.depth is not None:
         metres = 1.0 if from_file or found_unit is None else float(from_stored(np.ones(()), found_unit))
         maps = tuple(each for each in (trust, level) if isinstance(each, Tensor))
-        size = int(image.shape[2]), int(image.shape[3])
         view = to_guide_view(values, valid, known, size, found_kind, maps=maps, metres=metres)
         values, valid, note, found_kind = view.samples.depth, view.samples.valid, view.note, "z"
         trust = None if trust is None else view.samples.maps[0]

@@ -144,3 +144,22 @@ def test_a_batch_writes_a_mesh_for_each(cli: Cli, rig_files: Path) -> None:
         np.save(f"in/{name}.npy", np.load("depth.npy"))
     assert cli("upsample", "in", "guide.png", "-o", "out", "--mesh", "meshes", *FAST).code == 0
     assert sorted(path.name for path in Path("meshes").iterdir()) == ["a.glb", "b.glb"]
+
+
+def test_a_bare_matrix_is_the_guides_camera(cli: Cli, rig_files: Path) -> None:
+    one = Intrinsics(80.0, 80.0, 48.0, 36.0, 96, 72)
+    np.save("near.npy", np.full((36, 48), 2.0))
+    (rig_files / "K.txt").write_text("80 0 47.5\n0 80 35.5\n0 0 1\n")  # pixel centres at whole numbers
+    write_cameras("K.json", one)
+    clouds = []
+    for name in ("K.txt", "K.json"):
+        options = ("--method", "bilinear", "--unit", "m", "--cameras", name, "--cloud", "c.ply")
+        outcome = cli("upsample", "near.npy", "guide.png", "-o", "o.npy", *options)
+        assert outcome.code == 0, outcome.err
+        assert "60 degree" not in outcome.err
+        clouds.append((rig_files / "c.ply").read_bytes())
+    assert clouds[0] == clouds[1]
+    (rig_files / "K.txt").write_text("80 0 47.5")
+    outcome = cli("upsample", "near.npy", "guide.png", "-o", "o.npy", "--cameras", "K.txt", "--unit", "m")
+    assert outcome.code == 2
+    assert "K.txt: 3 numbers, expected the nine of a 3x3 camera matrix" in outcome.err

@@ -75,6 +75,26 @@ def test_a_result_that_left_its_samples_is_doubted(cli: Cli, files: Path) -> Non
     assert "warning: the result does not follow the samples" in outcome.err
 
 
+@pytest.mark.parametrize(
+    ("unit", "doubt"),
+    [("m", "the median depth is 1.5e+03 m; if that cannot be, give the right --unit"), ("mm", None)],
+)
+def test_depth_no_camera_sees_is_doubted(cli: Cli, files: Path, unit: str, doubt: str | None) -> None:
+    np.save("big.npy", np.full((6, 8), 1500.0))
+    outcome = cli("upsample", "big.npy", "guide.png", "-o", "out.npy", "--unit", unit, *FAST)
+    assert outcome.code == 0
+    assert (f"warning: {doubt}" in outcome.err) if doubt else ("median depth" not in outcome.err)
+
+
+def test_eight_bits_are_doubted_unless_their_meaning_is_given(cli: Cli, files: Path) -> None:
+    Image.fromarray(np.full((6, 8), 90, np.uint8)).save(files / "eight.png")
+    said = "8-bit numbers are taken as disparities; if they are distances, give --unit"
+    assert said in cli("upsample", "eight.png", "guide.png", "-o", "a.png", *FAST).err
+    assert (
+        said not in cli("upsample", "eight.png", "guide.png", "-o", "b.png", "--kind", "disparity", *FAST).err
+    )
+
+
 def test_an_ensemble(cli: Cli, files: Path) -> None:
     cli("upsample", "depth.png", "guide.png", "-o", "one.npy", *ANY)
     assert cli("upsample", "depth.png", "guide.png", "-o", "eight.npy", "--ensemble", *ANY).code == 0

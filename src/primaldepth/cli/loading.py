@@ -11,7 +11,7 @@ from primaldepth.io import Kind, Unit
 
 
 def read_job(
-    job: Job, *, unit: Unit | None, kind: Kind | None, noise: str, cameras: Cameras | None
+    job: Job, *, unit: Unit | None, kind: Kind | None, noise: str, cameras: Cameras | Path | None
 ) -> Inputs:
     """Read and check; a recording's own unit and camera stand where none is given."""
     if job.shot is None:

@@ -11,6 +11,7 @@ from primaldepth.results import length_text, plain, residual
 
 __all__ = ["doubts", "residual", "sentence", "summary"]
 FAR_OFF = 8.0  # sigma of the samples, root mean square
+NEAR, FAR = 0.1, 100.0  # metres: what depth cameras see
 BEYOND = 1.5  # times a scale that a network was trained for
 
 
@@ -32,6 +33,7 @@ def summary(
         "unit": result.unit,
         "input_size": list(frame.low_size[::-1]),
         "output_size": list(frame.high_size[::-1]),
+        "median_depth": plain(float(frame.depth[frame.valid].median())) if frame.valid.any() else None,
         "noise_sigma": sigma,
         "noise_unit": "px" if inputs.kind == "disparity" else "m",
         "noise_source": noise,
@@ -57,9 +59,13 @@ def sentence(report: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def doubts(report: dict[str, Any], method: str) -> list[str]:
-    """What a user should look at before the result is used."""
-    found = []
+def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str]:
+    """What a user should look at before the result is used.
+
+    Args:
+        meaning: unit or kind of the depth as the user gave it, or None.
+    """
+    found = _unit_doubts(report, meaning)
     sigmas = report["residual_sigmas"]
     if sigmas is not None and sigmas > FAR_OFF:
         found.append(
@@ -73,6 +79,17 @@ def doubts(report: dict[str, Any], method: str) -> list[str]:
             f"'{method}' was trained for x{min(scales)} to x{max(scales)}, this is x{ratio:.2g}; try pdn-any"
         )
     return found
+
+
+def _unit_doubts(report: dict[str, Any], meaning: str | None) -> list[str]:
+    """Where the numbers of the file hardly mean what they are taken for."""
+    depth, kind = report["median_depth"], report["kind"]
+    if kind == "disparity":
+        hint = "8-bit numbers are taken as disparities; if they are distances, give --unit"
+        return [hint] if meaning is None else []
+    if depth is not None and not NEAR <= depth <= FAR:
+        return [f"the median depth is {depth:.3g} m; if that cannot be, give the right --unit"]
+    return []
 
 
 def _noise_text(report: dict[str, Any]) -> list[str]:

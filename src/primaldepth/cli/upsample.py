@@ -57,7 +57,7 @@ class Request:
     unit: Unit | None
     kind: Kind | None
     noise: str
-    cameras: Cameras | None
+    cameras: Cameras | Path | None
     device: torch.device
     fill: bool
     jump: float
@@ -85,8 +85,9 @@ def upsample(
     cameras: Path | None = typer.Option(
         None,
         "--cameras",
-        metavar="JSON",
-        help="The guide's camera; with a depth camera beside it, DEPTH is registered into the guide's view.",
+        metavar="FILE",
+        help="JSON of the guide's camera, or its 3x3 matrix as text; with a depth camera in the JSON, DEPTH is "
+        "registered into the guide's view.",
     ),
     noise: str = typer.Option(
         "auto",
@@ -155,7 +156,7 @@ def upsample(
         unit=cast("Unit | None", unit),
         kind=cast("Kind | None", kind),
         noise=noise,
-        cameras=None if cameras is None else read_cameras(cameras),
+        cameras=None if cameras is None else _cameras(cameras),
         device=worker_device(device, gpus) if ray else pick_device(device),
         fill=holes == "fill",
         jump=check_jump(mesh_jump),
@@ -173,6 +174,11 @@ def _options(pairs: list[str]) -> dict[str, str]:
         if "=" not in pair:
             raise InputError(f"--set: '{pair}' is not KEY=VALUE")
     return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _cameras(path: Path) -> Cameras | Path:
+    """A JSON file is read now, to be told early what is wrong; a bare matrix needs the size of each guide."""
+    return path if path.suffix.lower() != ".json" and path.is_file() else read_cameras(path)
 
 
 def _given(**options: int | bool | None) -> dict[str, str]:
@@ -201,7 +207,8 @@ def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool, gpu
 
 def _open_journal(folder: Path, jobs: list[Job], request: Request) -> Journal:
     remove_leftovers(jobs, folder / MEMORY)
-    settings = f"{request} {method_identity(create(request.method, request.options))}"
+    matrix = request.cameras.read_bytes() if isinstance(request.cameras, Path) else b""
+    settings = f"{request} {matrix!r} {method_identity(create(request.method, request.options))}"
     if not request.temporal:
         return Journal(folder, settings)
     return SequenceJournal(folder, settings, lambda job: _read(job, request), request.device)
@@ -306,7 +313,7 @@ def _finish(
     """Write the results and report them."""
     departure = residual(inputs, prediction)  # before the result is made, which takes memory too
     report = _write(job, inputs, prediction, request) | departure | {"seconds": round(seconds, 3)}
-    return report | {"warnings": doubts(report, request.method)}
+    return report | {"warnings": doubts(report, request.method, request.unit or request.kind)}
 
 
 def _predict(method: Method, inputs: Inputs, device: torch.device, journal: Journal | None) -> Prediction:

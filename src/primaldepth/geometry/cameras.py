@@ -85,10 +85,17 @@ class _CamerasKeys(Settings):
     pixel_centres: PixelCentres = "half"
 
 
-def read_cameras(path: str | os.PathLike[str]) -> Cameras:
-    """Read a camera file (JSON, see the top of this module); unknown keys are errors."""
+def read_cameras(path: str | os.PathLike[str], guide_size: tuple[int, int] | None = None) -> Cameras:
+    """Read a camera file (JSON, see the top of this module); unknown keys are errors.
+
+    Args:
+        guide_size: (width, height); then the file may also hold just the 3x3 matrix of a guide of that size.
+    """
     try:
-        values = json.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        if guide_size is not None and not text.lstrip().startswith("{"):
+            return Cameras(read_matrix(Path(path), *guide_size))
+        values = json.loads(text)
     except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no JSON, endless numbers
         detail = " ".join(str(error).split())[:120]
         raise FileFormatError(f"{path}: not a readable JSON camera file ({detail})") from error
@@ -134,8 +141,9 @@ def _lens(values: dict[str, Any], where: str) -> Distortion | None:
     return None
 
 
-def write_cameras(path: str | Path, cameras: Cameras) -> None:
-    """Write what `read_cameras` reads."""
+def write_cameras(path: str | Path, cameras: Cameras | Intrinsics) -> None:
+    """Write what `read_cameras` reads; one camera is the guide's."""
+    cameras = Cameras(cameras) if isinstance(cameras, Intrinsics) else cameras
     values: dict[str, Any] = {"guide": _plain(cameras.guide)}
     if cameras.depth is not None:
         values["depth"] = _plain(cameras.depth)
