@@ -86,8 +86,8 @@ def upsample(
         None,
         "--cameras",
         metavar="FILE",
-        help="JSON of the guide's camera, or its 3x3 matrix as text; with a depth camera in the JSON, DEPTH is "
-        "registered into the guide's view.",
+        help="JSON of the guide's camera, or its 3x3 matrix as text; with a depth camera in the JSON, DEPTH "
+        "is registered into the guide's view.",
     ),
     noise: str = typer.Option(
         "auto",
