@@ -45,11 +45,13 @@ def fused_dual_step(
         return None
     if not _plain(K, p, u_bar, F.w) or pick_backend(p) != "numba":
         return None
+    rows = sigma.rows if isinstance(sigma, WeightedStep) else None
     if isinstance(K, PairwiseSlope):
         from primaldepth.operators.pairwise.cpu_slope import slope_step
 
-        rows = sigma.rows if isinstance(sigma, WeightedStep) else None
         return slope_step(u_bar, p, F.w.expand(p.shape), K.offsets, step, rows, reuse)
+    if rows is not None:
+        return None
     from primaldepth.operators.pairwise.cpu import dual_step
 
     images, channels = u_bar.shape[0], K.in_shape[0]

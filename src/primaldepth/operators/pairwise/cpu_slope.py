@@ -55,40 +55,49 @@ def _add_flow(flow: Array, sign: int, a: float, c: float, div: Array, y: int, le
     _add(c, flow, div[2, y, left:end])
 
 
-@numba.njit(parallel=True, fastmath=True, error_model="numpy", cache=True)
+@numba.njit(fastmath=True, cache=True)
+def _slope_band(
+    z: Array, p: Array, w: Array, offsets: Array, halves: Array, steps: Array, div: Array, halo: Array,
+    top: int, bottom: int,
+) -> None:  # fmt: skip
+    """Rows top to bottom of one image; z, div: (3, H, W), p, w: (N, H, W), halo: (3, reach, W)."""
+    width, reach, apart = p.shape[2], halo.shape[1], np.empty_like(z[0, 0])
+    div[:, top:bottom] = 0
+    halo[:] = 0
+    for block in range(top, bottom, BLOCK_ROWS):
+        for k in range(len(p)):
+            dx, a, c = offsets[k, 1], halves[k, 0], halves[k, 1]
+            left, right = max(0, -dx), width - max(0, dx)
+            for y in range(block, min(block + BLOCK_ROWS, bottom)):
+                there = y + offsets[k, 0]
+                inside = there >= 0 and left < right
+                apart[: left if inside else width] = 0  # pairs that leave the frame have no difference
+                apart[right:] = 0
+                if inside:
+                    departure(z, y, left, there, left + dx, a, c, apart[left:right])
+                _update(p[k, y], w[k, y], apart, steps[k])
+                if inside:
+                    flow = p[k, y, left:right]
+                    _add_flow(flow, 1, a, c, div, y, left)
+                    owner, row = (div, there) if there >= top else (halo, there - top + reach)
+                    _add_flow(flow, -1, a, c, owner, row, left + dx)
+
+
+# What runs in parallel only hands out the bands: the compiler takes long for every line in here.
+@numba.njit(parallel=True, cache=True)
 def _slope_bands(
     z: Array, p: Array, w: Array, offsets: Array, halves: Array, steps: Array, div: Array, halo: Array
 ) -> None:
-    """z, div: (B, 3, H, W), p, w: (B, N, H, W), halves: d / 2, steps: (N, 3), halo: (B, bands, 3, _, W)."""
-    images, pairs, height, width = p.shape
-    bands, reach = halo.shape[1], halo.shape[3]
+    """As `_slope_band` with the images in front, and the bands in halo: (B, bands, 3, reach, W)."""
+    images, bands, height = len(p), halo.shape[1], p.shape[2]
     for job in numba.prange(images * bands):
         b, band = job // bands, job % bands
         top, bottom = height * band // bands, height * (band + 1) // bands
-        div[b, :, top:bottom] = 0
-        halo[b, band] = 0
-        apart = np.empty_like(z[b, 0, 0])
-        for block in range(top, bottom, BLOCK_ROWS):
-            for k in range(pairs):
-                dx, a, c = offsets[k, 1], halves[k, 0], halves[k, 1]
-                left, right = max(0, -dx), width - max(0, dx)
-                for y in range(block, min(block + BLOCK_ROWS, bottom)):
-                    there = y + offsets[k, 0]
-                    inside = there >= 0 and left < right
-                    apart[: left if inside else width] = 0  # pairs that leave the frame have no difference
-                    apart[right:] = 0
-                    if inside:
-                        departure(z[b], y, left, there, left + dx, a, c, apart[left:right])
-                    _update(p[b, k, y], w[b, k, y], apart, steps[k])
-                    if inside:
-                        flow = p[b, k, y, left:right]
-                        _add_flow(flow, 1, a, c, div[b], y, left)
-                        owner, row = (div[b], there) if there >= top else (halo[b, band], there - top + reach)
-                        _add_flow(flow, -1, a, c, owner, row, left + dx)
+        _slope_band(z[b], p[b], w[b], offsets, halves, steps, div[b], halo[b, band], top, bottom)
 
 
-@numba.njit(cache=True)
 def _add_halo(div: Array, halo: Array) -> None:
+    """Hand what bands owe to rows above them to those rows."""
     height, bands, reach = div.shape[2], halo.shape[1], halo.shape[3]
     for band in range(1, bands):
         top = height * band // bands
