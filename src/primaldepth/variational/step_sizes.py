@@ -100,7 +100,7 @@ def check_step_sizes(energy: Energy, steps: StepSizes, like: Tensor) -> None:
     duals = [step.tensor if isinstance(step, WeightedStep) else step for step in steps.sigma]
     positive = [torch.as_tensor(step) for step in (steps.tau, *duals)]
     ranges = [torch.aminmax(step) for step in positive]
-    if not all(0 < float(low) <= float(high) < math.inf for low, high in ranges):
+    if not all(bool((low > 0) & (high < math.inf)) for low, high in ranges):
         raise StepSizeError("step sizes must be positive and finite")
     if float(steps.theta) != 1.0:  # below 1 the iteration can circle for ever
         raise StepSizeError(f"theta = {steps.theta}, and convergence is only proven for 1")
