@@ -49,6 +49,12 @@ def test_flat_guides_leave_only_the_distance():
     assert proximity(offsets, w).flatten().tolist() == pytest.approx([2**0.5, 1, 2**0.5, 1])
 
 
+def test_distances_of_equal_pixels_have_no_gradient():
+    guide = torch.full((1, 3, 4, 5), 0.5, dtype=torch.float64, requires_grad=True)
+    guide_distance(guide, half_window(3)).sum().backward()
+    assert guide.grad.equal(torch.zeros_like(guide))
+
+
 def test_distance_is_zero_outside():
     assert (guide_distance(uniform(1, 3, 2, 2), [(-5, 0), (0, 9)]) == 0).all()
 

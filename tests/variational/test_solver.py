@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from copy import deepcopy
 
 import pytest
 import torch
@@ -88,6 +89,16 @@ def test_the_start_is_untouched():
     start = f.clone()
     solve(energy_of("nlh-l2", f), start, iterations=3)
     assert start.equal(f)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_state_to_go_on_from_is_untouched(name):
+    f = step_with_noise()
+    energy = energy_of(name, f)
+    state = solve(energy, first_estimate(name, f), iterations=2).state
+    before = deepcopy(state)
+    assert not same(solve(energy, state, iterations=3).state, state)
+    assert same(state, before)
 
 
 def test_one_pixel_is_a_problem_too():

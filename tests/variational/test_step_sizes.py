@@ -8,7 +8,10 @@ from problems import dual_steps, energy_of, first_estimate, step_with_noise, uni
 
 from primaldepth.core.errors import StepSizeError
 from primaldepth.operators import Resample
-from primaldepth.variational import MODELS, StepSizes, check_step_sizes, preconditioned
+from primaldepth.operators.pairwise import use_backend
+from primaldepth.variational import MODELS, State, StepSizes, check_step_sizes, preconditioned
+from primaldepth.variational.fused import fused_dual_step
+from primaldepth.variational.step_sizes import PAIR_FLOOR
 
 every_model = pytest.mark.parametrize("name", MODELS)
 SENSOR = Resample((12, 12), (5, 4))
@@ -140,3 +143,23 @@ def test_steps_of_an_image_do_not_depend_on_its_batch():
     assert all(
         torch.allclose(a[:1], b, rtol=1e-12) for a, b in zip(dual_steps(both), dual_steps(alone), strict=True)
     )
+
+
+@pytest.mark.parametrize("name", ["nlh-l2", "nltgv-l2", "nltgv-l1"])
+def test_steps_of_pairs_are_their_weights_over_their_row_sums(name):
+    energy, u = problem(name)
+    for term, sigma in zip(energy.terms, dual_steps(preconditioned(energy, u, 3.0)), strict=True):
+        rows = term.K.magnitude()(torch.ones((1, *term.K.in_shape), dtype=u.dtype))
+        expected = 3.0 * (term.F.w + PAIR_FLOOR) / rows
+        assert torch.allclose(sigma[rows > 0], expected[rows > 0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["nltv-l2", "nlh-l2", "nltgv-l2", "nltgv-l1"])
+def test_the_kernels_take_the_made_steps(name):
+    """Steps as maps would send every iteration through tensors of all differences."""
+    pytest.importorskip("numba")
+    energy, u = problem(name)
+    steps, p = preconditioned(energy, u), State.start(energy, u).p
+    with use_backend("numba"):
+        for term, p_i, sigma in zip(energy.terms, p, steps.sigma, strict=True):
+            assert fused_dual_step(term.K, term.F, p_i, u, sigma, None) is not None

@@ -20,10 +20,11 @@ def proximity(offsets: Sequence[Offset], like: Tensor) -> Tensor:
 def guide_distance(guide: Tensor, offsets: Sequence[Offset]) -> Tensor:
     """Delta_a(x, k) = |g(x) - g(x + d_k)|_2 over the channels: (B, C, H, W) -> (B, N, H, W); 0 outside."""
     size = (int(guide.shape[2]), int(guide.shape[3]))
-    out = guide.new_zeros((guide.shape[0], len(offsets), *size))
+    out, tiny = guide.new_zeros((guide.shape[0], len(offsets), *size)), torch.finfo(guide.dtype).tiny
     for k, offset in enumerate(offsets):
         x, y = ends(offset, size)
-        out[:, k, x[0], x[1]] = (guide[:, :, x[0], x[1]] - guide[:, :, y[0], y[1]]).norm(dim=1)
+        squares = (guide[:, :, x[0], x[1]] - guide[:, :, y[0], y[1]]).square().sum(dim=1)
+        out[:, k, x[0], x[1]] = squares.clamp_min(tiny).sqrt()  # norm(dim=1) is not vectorised
     return out
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.base import LinearOperator
-from primaldepth.variational.fused import WeightedStep, fused_dual_step
+from primaldepth.variational.fused import WeightedStep, fused_dual_step, fused_value
 from primaldepth.variational.penalties import Number, Penalty, Quadratic
 
 
@@ -18,13 +18,18 @@ class Term:
     K: LinearOperator
     F: Penalty
 
+    def value(self, u: Tensor) -> Tensor:
+        """F(K u), shape (B,)."""
+        fused = fused_value(self.K, self.F, u)
+        return fused if fused is not None else self.F.value(self.K(u))
+
     def dual_step(
         self, p: Tensor, u_bar: Tensor, sigma: Number | WeightedStep, reuse: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """p+ = prox_{sigma F*}(p + sigma K u_bar), and K' p+.
 
         Args:
-            reuse: memory of the shape of p that a fused backend may write p+ to.
+            reuse: memory of the shape of p that a fused backend may write p+ to; may be p itself.
         """
         fused = fused_dual_step(self.K, self.F, p, u_bar, sigma, reuse)
         if fused is not None:
@@ -115,10 +120,12 @@ class Energy:
 
     def value(self, u: Tensor) -> Tensor:
         """E(u), shape (B,)."""
-        return sum((term.F.value(term.K(u)) for term in self.terms), self.G.value(u))
+        return sum((term.value(u) for term in self.terms), self.G.value(u))
 
     def dual_value(self, p: tuple[Tensor, ...]) -> Tensor | None:
         """- sum_i F_i*(p_i) - G*(-sum_i K_i' p_i), shape (B,), or None where G* is not finite."""
+        if isinstance(self.G, Unconstrained):  # its conjugate is not finite at any K' p of interest
+            return None
         conjugate = self.G.conjugate(-self.adjoint(p))
         if conjugate is None:
             return None

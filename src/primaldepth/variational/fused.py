@@ -12,16 +12,18 @@ from primaldepth.variational.penalties import Huber, Number, Penalty
 
 @dataclass(frozen=True, slots=True)
 class WeightedStep:
-    """A dual step base + slope * w for every pair, without a tensor of its own."""
+    """A dual step (base + slope w) / rows[k] for pair k, without a tensor of its own; no rows: all 1."""
 
     base: float
     slope: float
     w: Tensor
+    rows: tuple[float, ...] | None = None
 
     @property
     def tensor(self) -> Tensor:
         """The same as a tensor."""
-        return self.base + self.slope * self.w
+        step = self.base + self.slope * self.w
+        return step if self.rows is None else step / step.new_tensor(self.rows).view(-1, 1, 1)
 
 
 def fused_dual_step(
@@ -43,10 +45,13 @@ def fused_dual_step(
         return None
     if not _plain(K, p, u_bar, F.w) or pick_backend(p) != "numba":
         return None
+    rows = sigma.rows if isinstance(sigma, WeightedStep) else None
     if isinstance(K, PairwiseSlope):
         from primaldepth.operators.pairwise.cpu_slope import slope_step
 
-        return slope_step(u_bar, p, F.w.expand(p.shape), K.offsets, step, reuse)
+        return slope_step(u_bar, p, F.w.expand(p.shape), K.offsets, step, rows, reuse)
+    if rows is not None:
+        return None
     from primaldepth.operators.pairwise.cpu import dual_step
 
     images, channels = u_bar.shape[0], K.in_shape[0]
@@ -55,6 +60,27 @@ def fused_dual_step(
     w = F.w.expand(p.shape).reshape(folded)
     p_next, divergence = dual_step(u_bar.reshape(-1, 1, *K.size), p.reshape(folded), w, K.offsets, step, out)
     return p_next.view(p.shape), divergence.view(images, channels, *K.size)
+
+
+def fused_value(K: LinearOperator, F: Penalty, u: Tensor) -> Tensor | None:
+    """F(K u), shape (B,), by a fused kernel, or None where there is none for this case."""
+    if isinstance(K, Composition) and isinstance(K.outer, PairwiseDifference):
+        return fused_value(K.outer, F, K.inner(u))
+    if not isinstance(K, PairwiseDifference | PairwiseSlope) or not isinstance(F, Huber):
+        return None
+    if isinstance(F.eps, Tensor) or not isinstance(F.w, Tensor):
+        return None
+    if not _plain(K, u, F.w) or pick_backend(u) != "numba":
+        return None
+    from primaldepth.operators.pairwise.cpu_value import pair_value
+
+    images = u.shape[0]
+    w = F.w.expand(images, *K.out_shape)
+    if isinstance(K, PairwiseSlope):
+        return pair_value(u, w, K.offsets, F.eps)
+    folded = u.reshape(-1, 1, *K.size)  # every channel is an image of its own
+    values = pair_value(folded, w.reshape(-1, len(K.offsets), *K.size), K.offsets, F.eps)
+    return values.view(images, -1).sum(dim=1)
 
 
 def _step(F: Penalty, sigma: Number | WeightedStep) -> tuple[float, float, float] | None:

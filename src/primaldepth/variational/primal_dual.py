@@ -32,7 +32,7 @@ def primal_dual_step(energy: Energy, state: State, steps: StepSizes, *, reuse: S
     u_bar = u+ + theta (u+ - u)
 
     Args:
-        reuse: a state that nobody needs any more; its dual variables may be overwritten.
+        reuse: a state that nobody needs any more; its dual variables may be overwritten; may be `state`.
     """
     u = state.u
     spare = reuse.p if reuse is not None else (None,) * len(energy.terms)

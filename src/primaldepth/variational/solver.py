@@ -41,11 +41,11 @@ class Solution:
         return self.history[-1].iteration
 
 
-def _measure(energy: Energy, before: State, after: State, iteration: int) -> Progress:
+def _measure(energy: Energy, before: Tensor, after: State, iteration: int) -> Progress:
     value = energy.value(after.u)
     gap = energy.gap(after.u, after.p)
     scale = after.u[:, :1].flatten(1).std(dim=1, correction=0).clamp_min(1e-12)
-    change = (after.u - before.u)[:, :1].flatten(1).pow(2).mean(dim=1).sqrt() / scale
+    change = (after.u - before)[:, :1].flatten(1).pow(2).mean(dim=1).sqrt() / scale
     return Progress(
         iteration, float(value.max()), None if gap is None else float(gap.max()), float(change.max())
     )
@@ -86,10 +86,9 @@ def solve(
     steps = steps if steps is not None else StepSizes.uniform(energy)
     check_step_sizes(energy, steps, state.u)
     history: list[Progress] = []
-    before, spare = state, None  # the caller's state is never overwritten, those made here may be
     for iteration in range(1, iterations + 1):
-        spare = before if iteration > 2 else None
-        before, state = state, primal_dual_step(energy, state, steps, reuse=spare)
+        spare = state if iteration > 1 else None  # never the caller's, only a state made here
+        before, state = state.u, primal_dual_step(energy, state, steps, reuse=spare)
         if iteration % check_every and iteration < iterations:
             continue
         with torch.no_grad():

@@ -1,12 +1,19 @@
 """Step sizes for which the primal-dual iteration converges, and the check that refuses others."""
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from primaldepth.core.errors import StepSizeError
-from primaldepth.operators import Composition, LinearOperator, PairwiseDifference, SelectChannels
+from primaldepth.operators import (
+    Composition,
+    LinearOperator,
+    PairwiseDifference,
+    PairwiseSlope,
+    SelectChannels,
+)
 from primaldepth.variational.energies import Energy, Term
 from primaldepth.variational.fused import WeightedStep
 from primaldepth.variational.penalties import GroupNorm, Number
@@ -37,10 +44,16 @@ def _ones(term: Term, like: Tensor) -> Tensor:
     return torch.ones((1, *term.K.in_shape), dtype=like.dtype, device=like.device)
 
 
-def _is_pairwise(K: LinearOperator) -> bool:
+def _pair_step(K: LinearOperator, weight: Tensor, ratio: float) -> WeightedStep | None:
+    """Ratio (w + floor) / |K| 1 for pairs: the row sum is 2 for differences, 2 + |dy| + |dx| with slopes."""
     if isinstance(K, Composition) and isinstance(K.inner, SelectChannels):
         K = K.outer
-    return isinstance(K, PairwiseDifference)
+    if isinstance(K, PairwiseSlope):
+        rows = tuple(2.0 + abs(dy) + abs(dx) for dy, dx in K.offsets)
+        return WeightedStep(ratio * PAIR_FLOOR, ratio, weight, rows)
+    if isinstance(K, PairwiseDifference):
+        return WeightedStep(ratio * PAIR_FLOOR / 2, ratio / 2, weight)
+    return None
 
 
 def _row_sums(term: Term, like: Tensor) -> Tensor:
@@ -68,13 +81,10 @@ def preconditioned(energy: Energy, like: Tensor, ratio: float = 1.0) -> StepSize
     columns = torch.zeros((), dtype=like.dtype, device=like.device)
     for term in energy.terms:
         weight = torch.as_tensor(term.F.dual_scale, dtype=like.dtype, device=like.device)
-        pairwise = _is_pairwise(term.K)
-        scale = weight + (PAIR_FLOOR if pairwise else _floor(weight))
+        step = _pair_step(term.K, weight, ratio)
+        scale = weight + (PAIR_FLOOR if step is not None else _floor(weight))
         scale = scale.expand(-1 if weight.ndim == 4 else 1, *term.K.out_shape)
-        if pairwise:  # |K| 1 = 2 for every pair
-            sigma.append(WeightedStep(ratio * PAIR_FLOOR / 2, ratio / 2, weight))
-        else:
-            sigma.append(ratio * scale / _row_sums(term, like))
+        sigma.append(step if step is not None else ratio * scale / _row_sums(term, like))
         columns = columns + term.K.magnitude().adjoint(scale.contiguous())
     return StepSizes(1.0 / (ratio * columns.clamp_min(1e-12)), tuple(sigma))
 
@@ -89,7 +99,8 @@ def check_step_sizes(energy: Energy, steps: StepSizes, like: Tensor) -> None:
         raise StepSizeError(f"{len(steps.sigma)} dual steps for {len(energy.terms)} terms")
     duals = [step.tensor if isinstance(step, WeightedStep) else step for step in steps.sigma]
     positive = [torch.as_tensor(step) for step in (steps.tau, *duals)]
-    if not all(bool((step > 0).all()) and bool(torch.isfinite(step).all()) for step in positive):
+    ranges = [torch.aminmax(step) for step in positive]
+    if not all(bool((low > 0) & (high < math.inf)) for low, high in ranges):
         raise StepSizeError("step sizes must be positive and finite")
     if float(steps.theta) != 1.0:  # below 1 the iteration can circle for ever
         raise StepSizeError(f"theta = {steps.theta}, and convergence is only proven for 1")

@@ -25,7 +25,7 @@ torch.set_num_threads(_threads)
 def _dual_row(p: Array, w: Array, z: Array, z_there: Array, step: Array, out: Array) -> None:
     """Clamp (p + s (z - z_there)) / (1 + s eps) to [-w, w] with s = step[0] + step[1] w, eps = step[2]."""
     base, slope, eps = step[0], step[1], step[2]
-    one = base * 0 + 1
+    one = step.dtype.type(1)  # a plain 1 would turn single precision into double
     if slope == 0:  # one step for all pairs: nothing to divide by
         shrink = one / (one + base * eps)
         gain = base * shrink
@@ -101,7 +101,7 @@ def _primal_rows(
 ) -> None:
     """u+ = (u - tau div + tau lam c f) / (1 + tau lam c), u_bar+ = u+ + theta (u+ - u); all (rows, W)."""
     tau, lam, theta = step[0], step[1], step[2]
-    one = tau * 0 + 1
+    one = step.dtype.type(1)
     for y in numba.prange(u.shape[0]):
         for x in range(u.shape[1]):
             pull = tau * lam * c[y, x]

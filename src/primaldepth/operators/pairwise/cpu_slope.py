@@ -1,71 +1,108 @@
 """The fused CPU update for pairs with slopes, the coupling of non-local TGV; see cpu.py for the scheme.
 
-u(x) - u(y) + <(v(x) + v(y)) / 2, d> is a difference too: of u + <v, d> / 2 at x and u - <v, d> / 2 at y. So
-a pair needs two rows more than in cpu.py, and its flow goes to u with the signs of its ends and to v along
-d / 2.
+A pair departs from its plane by u(x) - u(y) + <(v(x) + v(y)) / 2, d>. Its flow goes to u with the signs of
+its ends and to v along d / 2. The dual variable is updated where it lies: no row of it is copied.
 """
+
+from typing import Any
 
 import numba
 import numpy as np
 import torch
 from torch import Tensor
 
-from primaldepth.operators.pairwise.cpu import Array, _add_flow, _dual_row, thread_count
+from primaldepth.operators.pairwise.cpu import Array, thread_count
+
+BLOCK_ROWS = 8  # of one pair at a time; with three channels half as many as in cpu.py stay in the cache
 
 
 @numba.njit(fastmath=True, cache=True)
-def _tilted(z: Array, row: int, start: int, a: float, b: float, out: Array) -> None:
-    """Row of u + a v_y + b v_x, from column `start` on."""
-    u, v_y, v_x = z[0, row, start:], z[1, row, start:], z[2, row, start:]
+def departure(z: Array, y: int, left: int, there: int, start: int, a: float, c: float, out: Array) -> None:
+    """Out = u - u' + a (v_y + v_y') + c (v_x + v_x'), ends at (y, left ..) and (there, start ..) of z."""
+    end, stop = left + out.size, start + out.size
+    u, v_y, v_x = z[0, y, left:end], z[1, y, left:end], z[2, y, left:end]
+    u_, v_y_, v_x_ = z[0, there, start:stop], z[1, there, start:stop], z[2, there, start:stop]
     for x in range(out.size):
-        out[x] = u[x] + a * v_y[x] + b * v_x[x]
+        out[x] = u[x] - u_[x] + a * (v_y[x] + v_y_[x]) + c * (v_x[x] + v_x_[x])
+
+
+@numba.njit(fastmath=True, error_model="numpy", cache=True)
+def _update(p: Array, w: Array, z: Array, step: Array) -> None:
+    """P = clamp((p + s z) / (1 + s eps), -w, w) with s = step[0] + step[1] w, eps = step[2]."""
+    base, slope, eps = step[0], step[1], step[2]
+    one = step.dtype.type(1)
+    for x in range(p.size):
+        bound = w[x]
+        s = base + slope * bound
+        value = (p[x] + s * z[x]) / (one + s * eps)
+        value = value if value < bound else bound
+        p[x] = value if value > -bound else -bound
 
 
 @numba.njit(fastmath=True, cache=True)
-def _add_share(flow: Array, share: float, here: Array, there: Array) -> None:
-    """The same share of the flow to both ends."""
+def _add(share: float | np.floating[Any], flow: Array, out: Array) -> None:
+    """Out + share flow."""
     for x in range(flow.size):
-        here[x] += share * flow[x]
-    for x in range(flow.size):
-        there[x] += share * flow[x]
+        out[x] += share * flow[x]
 
 
-@numba.njit(parallel=True, fastmath=True, error_model="numpy", cache=True)
+@numba.njit(fastmath=True, cache=True)
+def _add_flow(flow: Array, sign: int, a: float, c: float, div: Array, y: int, left: int) -> None:
+    """One end of the adjoint of `departure`; array by array, which is what gets vectorised."""
+    end = left + flow.size
+    _add(flow.dtype.type(sign), flow, div[0, y, left:end])
+    _add(a, flow, div[1, y, left:end])
+    _add(c, flow, div[2, y, left:end])
+
+
+@numba.njit(fastmath=True, cache=True)
+def _slope_band(
+    z: Array, p: Array, w: Array, offsets: Array, halves: Array, steps: Array, div: Array, halo: Array,
+    top: int, bottom: int,
+) -> None:  # fmt: skip
+    """Rows top to bottom of one image; z, div: (3, H, W), p, w: (N, H, W), halo: (3, reach, W)."""
+    width, reach, apart = p.shape[2], halo.shape[1], np.empty_like(z[0, 0])
+    div[:, top:bottom] = 0
+    halo[:] = 0
+    for block in range(top, bottom, BLOCK_ROWS):
+        for k in range(len(p)):
+            dx, a, c = offsets[k, 1], halves[k, 0], halves[k, 1]
+            left, right = max(0, -dx), width - max(0, dx)
+            for y in range(block, min(block + BLOCK_ROWS, bottom)):
+                there = y + offsets[k, 0]
+                inside = there >= 0 and left < right
+                apart[: left if inside else width] = 0  # pairs that leave the frame have no difference
+                apart[right:] = 0
+                if inside:
+                    departure(z, y, left, there, left + dx, a, c, apart[left:right])
+                _update(p[k, y], w[k, y], apart, steps[k])
+                if inside:
+                    flow = p[k, y, left:right]
+                    _add_flow(flow, 1, a, c, div, y, left)
+                    owner, row = (div, there) if there >= top else (halo, there - top + reach)
+                    _add_flow(flow, -1, a, c, owner, row, left + dx)
+
+
+# What runs in parallel only hands out the bands: the compiler takes long for every line in here.
+@numba.njit(parallel=True, cache=True)
 def _slope_bands(
-    z: Array, p: Array, w: Array, offsets: Array, step: Array, out: Array, div: Array, halo: Array
+    z: Array, p: Array, w: Array, offsets: Array, halves: Array, steps: Array, div: Array, halo: Array
 ) -> None:
-    """z, div: (B, 3, H, W), p, w, out: (B, N, H, W), halo: (B, bands, 3, reach, W)."""
-    images, pairs, height, width = p.shape
-    bands, reach = halo.shape[1], halo.shape[3]
+    """As `_slope_band` with the images in front, and the bands in halo: (B, bands, 3, reach, W)."""
+    images, bands, height = len(p), halo.shape[1], p.shape[2]
     for job in numba.prange(images * bands):
         b, band = job // bands, job % bands
         top, bottom = height * band // bands, height * (band + 1) // bands
-        div[b, :, top:bottom] = 0
-        halo[b, band] = 0
-        new, near, far = np.empty_like(z[b, 0, 0]), np.empty_like(z[b, 0, 0]), np.empty_like(z[b, 0, 0])
-        half = step[0] * 0 + 0.5
-        for y in range(top, bottom):
-            for k in range(pairs):
-                dy, dx = offsets[k, 0], offsets[k, 1]
-                there = y + dy
-                left, right = max(0, -dx), width - max(0, dx)
-                if there < 0 or left >= right:
-                    left, right = width, width
-                old, bound, zero = p[b, k, y], w[b, k, y], z[b, 0, y]
-                _dual_row(old[:left], bound[:left], zero[:left], zero[:left], step, new[:left])
-                _dual_row(old[right:], bound[right:], zero[right:], zero[right:], step, new[right:])
-                if left < right:
-                    a, c = half * dy, half * dx
-                    start, end, count = left + dx, right + dx, right - left
-                    _tilted(z[b], y, left, a, c, near[:count])
-                    _tilted(z[b], there, start, -a, -c, far[:count])
-                    flow = new[left:right]
-                    _dual_row(old[left:right], bound[left:right], near[:count], far[:count], step, flow)
-                    owner = div[b, :, there] if there >= top else halo[b, band, :, there - top + reach]
-                    _add_flow(flow, div[b, 0, y, left:right], owner[0, start:end])
-                    _add_share(flow, a, div[b, 1, y, left:right], owner[1, start:end])
-                    _add_share(flow, c, div[b, 2, y, left:right], owner[2, start:end])
-                out[b, k, y] = new
+        _slope_band(z[b], p[b], w[b], offsets, halves, steps, div[b], halo[b, band], top, bottom)
+
+
+def _add_halo(div: Array, halo: Array) -> None:
+    """Hand what bands owe to rows above them to those rows."""
+    height, bands, reach = div.shape[2], halo.shape[1], halo.shape[3]
+    for band in range(1, bands):
+        top = height * band // bands
+        skip = max(0, reach - top)
+        div[:, :, top - reach + skip : top] += halo[:, band, :, skip:]
 
 
 def slope_step(
@@ -74,30 +111,30 @@ def slope_step(
     w: Tensor,
     offsets: tuple[tuple[int, int], ...],
     step: tuple[float, float, float],
+    rows: tuple[float, ...] | None = None,
     out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """One dual update with `PairwiseSlope` and its adjoint; arguments as of `cpu.dual_step`.
 
     Args:
         u_bar: (B, 3, H, W): u and the two slopes.
+        rows: the step of pair k is (base + slope * w) / rows[k]; None for 1.
 
     Returns:
         The new p and K' p: (B, 3, H, W).
     """
-    images, _, height, width = p.shape
+    images, pairs, height, width = p.shape
     out = torch.empty_like(p, memory_format=torch.contiguous_format) if out is None else out
+    if out is not p:
+        out.copy_(p)
     reach = max(1, max(-dy for dy, _ in offsets))
     bands = thread_count(images, height, reach)
     div = torch.empty_like(u_bar, memory_format=torch.contiguous_format)
-    halo = np.empty((images, bands, 3, reach, width), dtype=div.numpy().dtype)
-    arrays = [t.contiguous().numpy() for t in (u_bar, p, w)]
-    _slope_bands(
-        arrays[0], arrays[1], arrays[2], np.array(offsets), np.array(step, dtype=halo.dtype), out.numpy(),
-        div.numpy(), halo,
-    )  # fmt: skip
-    total = div.numpy()
-    for band in range(1, bands):
-        top = height * band // bands
-        rows = slice(max(0, reach - top), reach)
-        total[:, :, top - reach + rows.start : top] += halo[:, band, :, rows]
+    z, bounds, total = u_bar.contiguous().numpy(), w.contiguous().numpy(), div.numpy()
+    halo = np.empty((images, bands, 3, reach, width), dtype=z.dtype)
+    base, slope, eps = step
+    steps = np.array([(base / row, slope / row, eps) for row in rows or (1.0,) * pairs], dtype=z.dtype)
+    halves = (np.array(offsets) / 2).astype(z.dtype)
+    _slope_bands(z, out.numpy(), bounds, np.array(offsets), halves, steps, total, halo)
+    _add_halo(total, halo)
     return out, div
