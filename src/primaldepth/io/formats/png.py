@@ -105,8 +105,8 @@ def _check_grey(source: Source, header: _Header) -> None:
     if header.colour != 0:
         found = _COLOURS[header.colour]
         raise source.error(
-            f"PNG with {found}; a {source.role} map has one grey channel, export it as such, and give the depth "
-            "before the image"
+            f"PNG with {found}; a {source.role} map has one grey channel, export it as such, and give "
+            "the depth before the image"
         )
     if header.bits < 8:
         raise source.error(f"PNG of {header.bits} bit; a {source.role} map has 8 or 16, export it as such")
