@@ -119,6 +119,8 @@ class Energy:
 
     def dual_value(self, p: tuple[Tensor, ...]) -> Tensor | None:
         """- sum_i F_i*(p_i) - G*(-sum_i K_i' p_i), shape (B,), or None where G* is not finite."""
+        if isinstance(self.G, Unconstrained):  # its conjugate is not finite at any K' p of interest
+            return None
         conjugate = self.G.conjugate(-self.adjoint(p))
         if conjugate is None:
             return None

@@ -44,10 +44,10 @@ def _is_pairwise(K: LinearOperator) -> bool:
 
 
 def _row_sums(term: Term, like: Tensor) -> Tensor:
-    """|K| 1: (1, *out_shape); one number per group where the penalty couples channels."""
+    """|K| 1: (1, *out_shape), or its largest channel where the penalty couples them: (1, 1, H, W)."""
     rows = term.K.magnitude()(_ones(term, like))
     if isinstance(term.F, GroupNorm):
-        rows = rows.amax(dim=1, keepdim=True).expand_as(rows)
+        rows = rows.amax(dim=1, keepdim=True)
     return rows.clamp_min(1e-6)
 
 
@@ -74,7 +74,8 @@ def preconditioned(energy: Energy, like: Tensor, ratio: float = 1.0) -> StepSize
         if pairwise:  # |K| 1 = 2 for every pair
             sigma.append(WeightedStep(ratio * PAIR_FLOOR / 2, ratio / 2, weight))
         else:
-            sigma.append(ratio * scale / _row_sums(term, like))
+            rows = _row_sums(term, like)
+            sigma.append(ratio * scale[:, : rows.shape[1]] / rows)
         columns = columns + term.K.magnitude().adjoint(scale.contiguous())
     return StepSizes(1.0 / (ratio * columns.clamp_min(1e-12)), tuple(sigma))
 
