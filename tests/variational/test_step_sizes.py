@@ -140,3 +140,11 @@ def test_steps_of_an_image_do_not_depend_on_its_batch():
     assert all(
         torch.allclose(a[:1], b, rtol=1e-12) for a, b in zip(dual_steps(both), dual_steps(alone), strict=True)
     )
+
+
+@pytest.mark.parametrize("name", ["atv-l2", "atgv-l2"])
+def test_maps_of_one_pixel_are_checked_as_maps(name):
+    """No difference exists there, so any step will do, while the bound of ||K|| knows nothing of the size."""
+    f = step_with_noise((1, 1))
+    energy = energy_of(name, f, size=(1, 1))
+    check_step_sizes(energy, preconditioned(energy, f), f)

@@ -94,7 +94,7 @@ def check_step_sizes(energy: Energy, steps: StepSizes, like: Tensor) -> None:
         raise StepSizeError("step sizes must be positive and finite")
     if float(steps.theta) != 1.0:  # below 1 the iteration can circle for ever
         raise StepSizeError(f"theta = {steps.theta}, and convergence is only proven for 1")
-    if all(step.numel() == 1 for step in positive):
+    if all(step.numel() == 1 and step.ndim < 4 for step in positive):  # maps of one pixel are maps
         pairs = zip(duals, energy.squared_norms, strict=True)
         product = float(steps.tau) * sum(float(sigma) * square for sigma, square in pairs)
     else:
