@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from primaldepth.operators.base import Composition, LinearOperator
@@ -33,6 +34,8 @@ def fused_dual_step(
     reuse: Tensor | None,
 ) -> tuple[Tensor, Tensor] | None:
     """p+ and K' p+ by a fused kernel, or None where there is none for this case."""
+    if torch.compiler.is_compiling():  # an exporter follows the definition, for sizes it does not know
+        return None
     if isinstance(F, Huber):
         return _pairwise_step(K, F, p, u_bar, sigma, reuse)
     if isinstance(sigma, WeightedStep):
@@ -78,7 +81,7 @@ def _pairwise_step(
 def fused_descent(u: Tensor, pulls: list[Tensor], tau: Number, theta: Number) -> tuple[Tensor, Tensor] | None:
     """u+ = u - tau sum(pulls) and u+ + theta (u+ - u) by a fused kernel, or None where there is none."""
     given = [t for t in (tau, theta) if isinstance(t, Tensor)]
-    if isinstance(theta, Tensor) and theta.numel() > 1:
+    if torch.compiler.is_compiling() or (isinstance(theta, Tensor) and theta.numel() > 1):
         return None
     if isinstance(tau, Tensor) and tau.numel() > 1 and tau.shape not in (u.shape, (1, *u.shape[1:])):
         return None
