@@ -163,3 +163,11 @@ def test_the_kernels_take_the_made_steps(name):
     with use_backend("numba"):
         for term, p_i, sigma in zip(energy.terms, p, steps.sigma, strict=True):
             assert fused_dual_step(term.K, term.F, p_i, u, sigma, None) is not None
+
+
+@pytest.mark.parametrize("name", ["atv-l2", "atgv-l2"])
+def test_maps_of_one_pixel_are_checked_as_maps(name):
+    """No difference exists there, so any step will do, while the bound of ||K|| knows nothing of the size."""
+    f = step_with_noise((1, 1))
+    energy = energy_of(name, f, size=(1, 1))
+    check_step_sizes(energy, preconditioned(energy, f), f)

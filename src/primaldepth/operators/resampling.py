@@ -8,7 +8,7 @@ mirrored, and every row of weights sums to one.
 
 import math
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from primaldepth.operators.base import LinearOperator
 
 Kernel = Literal["nearest", "bilinear", "bicubic", "area"]
 Array = NDArray[np.float64]
+Stretches = tuple[NDArray[np.int64], NDArray[np.floating[Any]]]
 
 
 def _triangle(t: Array) -> Array:
@@ -87,6 +88,21 @@ def _matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
     return _kernel_matrix(kernel, n_in, n_out)
 
 
+def stretches(matrix: Array) -> Stretches:
+    """Where the weights of each row of (m, n) start, (m,), and the weights from there on, (m, taps).
+
+    Everything beyond is 0: an output pixel reads a few neighbouring input pixels.
+    """
+    used, n = matrix != 0, matrix.shape[1]
+    some = used.any(axis=1)
+    first = np.where(some, used.argmax(axis=1), 0)
+    last = np.where(some, n - 1 - used[:, ::-1].argmax(axis=1), 0)
+    taps = int((last - first).max()) + 1
+    first = np.minimum(first, n - taps)
+    index = first[:, None] + np.arange(taps)[None, :]
+    return first, np.take_along_axis(matrix, index, axis=1)
+
+
 class Resample(LinearOperator):
     """u -> A_y u A_x' per channel, from one grid to another of the same field of view.
 
@@ -109,12 +125,23 @@ class Resample(LinearOperator):
         self.in_shape = (channels, rows.shape[1], columns.shape[1])
         self.out_shape = (channels, rows.shape[0], columns.shape[0])
         self._cast: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor]] = {}
+        self._stretches: dict[tuple[torch.dtype, bool], tuple[Stretches, Stretches]] = {}
 
     def _matrices(self, like: Tensor) -> tuple[Tensor, Tensor]:
         key = (like.dtype, like.device)
         if key not in self._cast:
             self._cast[key] = (self.rows.to(like), self.columns.to(like))
         return self._cast[key]
+
+    def stretches(self, dtype: torch.dtype, *, transposed: bool) -> tuple[Stretches, Stretches]:
+        """The weights of both axes, or those of the adjoint, without their zeros."""
+        key = (dtype, transposed)
+        if key not in self._stretches:
+            both = [m.mT if transposed else m for m in (self.rows, self.columns)]
+            (y, rows), (x, columns) = (stretches(m.numpy()) for m in both)
+            kind = torch.empty(0, dtype=dtype).numpy().dtype
+            self._stretches[key] = ((y, rows.astype(kind)), (x, columns.astype(kind)))
+        return self._stretches[key]
 
     def forward(self, u: Tensor) -> Tensor:
         """A_y u A_x'."""

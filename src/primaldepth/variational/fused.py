@@ -7,7 +7,8 @@ from torch import Tensor
 
 from primaldepth.operators.base import Composition, LinearOperator
 from primaldepth.operators.pairwise import PairwiseDifference, PairwiseSlope, pick_backend
-from primaldepth.variational.penalties import Huber, Number, Penalty
+from primaldepth.variational.fused_local import local_step, readable, sensor_step
+from primaldepth.variational.penalties import GroupNorm, Huber, Number, Penalty
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,31 @@ def fused_dual_step(
     reuse: Tensor | None,
 ) -> tuple[Tensor, Tensor] | None:
     """p+ and K' p+ by a fused kernel, or None where there is none for this case."""
+    if torch.compiler.is_compiling():  # an exporter follows the definition, for sizes it does not know
+        return None
+    if isinstance(F, Huber):
+        return _pairwise_step(K, F, p, u_bar, sigma, reuse)
+    if isinstance(sigma, WeightedStep):
+        return None
+    if isinstance(F, GroupNorm):
+        return local_step(K, F.w, p, u_bar, sigma, reuse)
+    return sensor_step(K, F, p, u_bar, sigma)
+
+
+def _pairwise_step(
+    K: LinearOperator,
+    F: Huber,
+    p: Tensor,
+    u_bar: Tensor,
+    sigma: Number | WeightedStep,
+    reuse: Tensor | None,
+) -> tuple[Tensor, Tensor] | None:
+    """p+ and K' p+ for differences over the pairs of a window."""
     step = _step(F, sigma)
-    if step is None or not isinstance(F, Huber) or not isinstance(F.w, Tensor):
+    if step is None or not isinstance(F.w, Tensor):
         return None
     if isinstance(K, Composition) and isinstance(K.outer, PairwiseDifference):
-        inner = fused_dual_step(K.outer, F, p, K.inner(u_bar), sigma, reuse)
+        inner = _pairwise_step(K.outer, F, p, K.inner(u_bar), sigma, reuse)
         return None if inner is None else (inner[0], K.inner.adjoint(inner[1]))
     if not isinstance(K, PairwiseDifference | PairwiseSlope):
         return None
@@ -83,9 +104,25 @@ def fused_value(K: LinearOperator, F: Penalty, u: Tensor) -> Tensor | None:
     return values.view(images, -1).sum(dim=1)
 
 
-def _step(F: Penalty, sigma: Number | WeightedStep) -> tuple[float, float, float] | None:
+def fused_descent(u: Tensor, pulls: list[Tensor], tau: Number, theta: Number) -> tuple[Tensor, Tensor] | None:
+    """u+ = u - tau sum(pulls) and u+ + theta (u+ - u) by a fused kernel, or None where there is none."""
+    given = [t for t in (tau, theta) if isinstance(t, Tensor)]
+    if torch.compiler.is_compiling() or (isinstance(theta, Tensor) and theta.numel() > 1):
+        return None
+    if isinstance(tau, Tensor) and tau.numel() > 1 and tau.shape not in (u.shape, (1, *u.shape[1:])):
+        return None
+    if not pulls or any(pull.shape != u.shape for pull in pulls):
+        return None
+    if not readable(u, *pulls, *given) or pick_backend(u) != "numba":
+        return None
+    from primaldepth.operators.local.descent import descend
+
+    return descend(u, pulls, tau, theta)
+
+
+def _step(F: Huber, sigma: Number | WeightedStep) -> tuple[float, float, float] | None:
     """(base, slope, eps) as plain numbers, or None if any of them is a map or carries a gradient."""
-    if not isinstance(F, Huber) or isinstance(F.eps, Tensor) or isinstance(sigma, Tensor):
+    if isinstance(F.eps, Tensor) or isinstance(sigma, Tensor):
         return None
     if isinstance(sigma, WeightedStep):
         return (sigma.base, sigma.slope, F.eps) if sigma.w is F.w else None
@@ -93,8 +130,6 @@ def _step(F: Penalty, sigma: Number | WeightedStep) -> tuple[float, float, float
 
 
 def _plain(K: PairwiseDifference | PairwiseSlope, *tensors: Tensor) -> bool:
-    """The kernel's conditions: differences of a half window, float32 or float64, nothing to differentiate."""
+    """The kernel's conditions: differences of a half window of numbers it can read."""
     half = all(dy < 0 or (dy == 0 and dx < 0) for dy, dx in K.offsets)
-    learning = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    kinds = {t.dtype for t in tensors}
-    return half and K.sign < 0 and not learning and kinds in ({torch.float32}, {torch.float64})
+    return half and K.sign < 0 and readable(*tensors)

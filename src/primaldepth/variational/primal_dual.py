@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from primaldepth.variational.energies import Energy
+from primaldepth.variational.energies import Energy, SimpleTerm, Unconstrained
+from primaldepth.variational.fused import fused_descent
 from primaldepth.variational.step_sizes import StepSizes
 
 
@@ -34,12 +35,21 @@ def primal_dual_step(energy: Energy, state: State, steps: StepSizes, *, reuse: S
     Args:
         reuse: a state that nobody needs any more; its dual variables may be overwritten; may be `state`.
     """
-    u = state.u
     spare = reuse.p if reuse is not None else (None,) * len(energy.terms)
-    duals, pull = [], torch.zeros((), dtype=u.dtype, device=u.device)
+    duals, pulls = [], []
     for term, p, sigma, memory in zip(energy.terms, state.p, steps.sigma, spare, strict=True):
         p_next, divergence = term.dual_step(p, state.u_bar, sigma, memory)
         duals.append(p_next)
-        pull = pull + divergence
-    u_next = energy.G.prox(u - steps.tau * pull, steps.tau)
-    return State(u_next, u_next + steps.theta * (u_next - u), tuple(duals))
+        pulls.append(divergence)
+    u_next, u_bar = _descend(energy.G, state.u, pulls, steps)
+    return State(u_next, u_bar, tuple(duals))
+
+
+def _descend(G: SimpleTerm, u: Tensor, pulls: list[Tensor], steps: StepSizes) -> tuple[Tensor, Tensor]:
+    """u+ and u_bar."""
+    fused = fused_descent(u, pulls, steps.tau, steps.theta) if isinstance(G, Unconstrained) else None
+    if fused is not None:
+        return fused
+    pull = sum(pulls, torch.zeros((), dtype=u.dtype, device=u.device))
+    u_next = G.prox(u - steps.tau * pull, steps.tau)
+    return u_next, u_next + steps.theta * (u_next - u)

@@ -57,10 +57,10 @@ def _pair_step(K: LinearOperator, weight: Tensor, ratio: float) -> WeightedStep 
 
 
 def _row_sums(term: Term, like: Tensor) -> Tensor:
-    """|K| 1: (1, *out_shape); one number per group where the penalty couples channels."""
+    """|K| 1: (1, *out_shape), or its largest channel where the penalty couples them: (1, 1, H, W)."""
     rows = term.K.magnitude()(_ones(term, like))
     if isinstance(term.F, GroupNorm):
-        rows = rows.amax(dim=1, keepdim=True).expand_as(rows)
+        rows = rows.amax(dim=1, keepdim=True)
     return rows.clamp_min(1e-6)
 
 
@@ -84,7 +84,11 @@ def preconditioned(energy: Energy, like: Tensor, ratio: float = 1.0) -> StepSize
         step = _pair_step(term.K, weight, ratio)
         scale = weight + (PAIR_FLOOR if step is not None else _floor(weight))
         scale = scale.expand(-1 if weight.ndim == 4 else 1, *term.K.out_shape)
-        sigma.append(step if step is not None else ratio * scale / _row_sums(term, like))
+        if step is not None:
+            sigma.append(step)
+        else:
+            rows = _row_sums(term, like)
+            sigma.append(ratio * scale[:, : rows.shape[1]] / rows)
         columns = columns + term.K.magnitude().adjoint(scale.contiguous())
     return StepSizes(1.0 / (ratio * columns.clamp_min(1e-12)), tuple(sigma))
 
@@ -104,7 +108,7 @@ def check_step_sizes(energy: Energy, steps: StepSizes, like: Tensor) -> None:
         raise StepSizeError("step sizes must be positive and finite")
     if float(steps.theta) != 1.0:  # below 1 the iteration can circle for ever
         raise StepSizeError(f"theta = {steps.theta}, and convergence is only proven for 1")
-    if all(step.numel() == 1 for step in positive):
+    if all(step.numel() == 1 and step.ndim < 4 for step in positive):  # maps of one pixel are maps
         pairs = zip(duals, energy.squared_norms, strict=True)
         product = float(steps.tau) * sum(float(sigma) * square for sigma, square in pairs)
     else:

@@ -1,0 +1,1 @@
+"""Fused updates of the models whose differences are those of next neighbours."""

@@ -1,0 +1,82 @@
+"""Resampling on the CPU without the zeros of its matrices, compiled by numba.
+
+An output pixel reads a few neighbouring input pixels, so most of a matrix is 0. The products take the
+stretches of weights that `Resample.stretches` found.
+"""
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from primaldepth.operators.pairwise.cpu import Array, thread_count
+from primaldepth.operators.resampling import Resample
+
+
+@numba.njit(error_model="numpy", cache=True)
+def _row_sum(x: Array, first: int, weights: Array, out: Array) -> None:
+    """Sum of weighted rows of x."""
+    out[:] = 0
+    for t in range(weights.size):
+        row, weight = x[first + t], weights[t]
+        for i in range(out.size):
+            out[i] += weight * row[i]
+
+
+@numba.njit(error_model="numpy", cache=True)
+def _dots(row: Array, first: NDArray[np.int64], weights: Array, out: Array) -> None:
+    """Sums of weighted numbers of a row."""
+    for i in range(out.size):
+        start, total = first[i], weights[i, 0] * 0
+        for t in range(weights.shape[1]):
+            total += weights[i, t] * row[start + t]
+        out[i] = total
+
+
+@numba.njit(parallel=True, cache=True)
+def _along_rows(
+    x: Array, channel: int, first: NDArray[np.int64], weights: Array, out: Array, to: int
+) -> None:
+    """M x for channel `channel` of x: (B, C, n, W) into channel `to` of out: (B, C', m, W)."""
+    images, rows = out.shape[0], out.shape[2]
+    for job in numba.prange(images * rows):
+        b, y = job // rows, job % rows
+        _row_sum(x[b, channel], first[y], weights[y], out[b, to, y])
+
+
+@numba.njit(parallel=True, cache=True)
+def _along_columns(x: Array, first: NDArray[np.int64], weights: Array, out: Array) -> None:
+    """The product x M' of x: (rows, n), out: (rows, m)."""
+    for y in numba.prange(len(x)):
+        _dots(x[y], first, weights, out[y])
+
+
+def _array(t: Tensor) -> Array:
+    array: Array = t.detach().contiguous().numpy()
+    return array
+
+
+def reduce(A: Resample, u: Tensor, channel: int = 0) -> Tensor:
+    """A_y u A_x' of one channel of u: (B, C, H, W) -> (B, 1, h, w)."""
+    rows, columns = A.stretches(u.dtype, transposed=False)
+    images, width = u.shape[0], u.shape[3]
+    _, h, w = A.out_shape
+    thread_count(1, h, 1)
+    half, out = u.new_empty((images, 1, h, width)), u.new_empty((images, 1, h, w))
+    _along_rows(_array(u), channel, *rows, half.numpy(), 0)
+    _along_columns(half.view(-1, width).numpy(), *columns, out.view(-1, w).numpy())
+    return out
+
+
+def spread(A: Resample, p: Tensor, channels: int = 1, channel: int = 0) -> Tensor:
+    """A_y' p A_x of p: (B, 1, h, w) as one of several channels, 0 in the others: (B, channels, H, W)."""
+    rows, columns = A.stretches(p.dtype, transposed=True)
+    images, _, h, w = p.shape
+    _, height, width = A.in_shape
+    thread_count(1, height, 1)
+    half, out = p.new_empty((images, 1, h, width)), p.new_empty((images, channels, height, width))
+    out[:, :channel] = 0
+    out[:, channel + 1 :] = 0
+    _along_columns(_array(p).reshape(-1, w), *columns, half.view(-1, width).numpy())
+    _along_rows(half.numpy(), 0, *rows, out.numpy(), channel)
+    return out
