@@ -9,12 +9,21 @@ from primaldepth.core.errors import InputError
 from primaldepth.data.draws import normal, uniform
 from primaldepth.data.sensors import Samples, sensor, sensor_class, sensor_names
 
-NAMES = ("middlebury-noisy-v1", "gaussian-v1", "tof-v1", "tof-beside-v1", "structured-light-v1", "lidar-v1")
+NAMES = (
+    "middlebury-noisy-v1",
+    "gaussian-v1",
+    "metric-gaussian-v1",
+    "tof-v1",
+    "tof-beside-v1",
+    "structured-light-v1",
+    "lidar-v1",
+)
 METRIC = NAMES[2:]
 IN_PLACE = tuple(name for name in NAMES if name != "tof-beside-v1")  # samples lie where the truth is read
 LOSSLESS = {
     "middlebury-noisy-v1": {"noise": 0.0},
     "gaussian-v1": {"sigma": 0.0},
+    "metric-gaussian-v1": {"sigma": 0.0},
     "tof-v1": {"read": 0.0, "shot": 0.0},
     "tof-beside-v1": {"read": 0.0, "shot": 0.0, "parallax": 0.0, "coarser": 0.0},
     "structured-light-v1": {"noise": 0.0, "step": 1e-3, "loss": 0.0, "edge_loss": 0.0},
@@ -115,7 +124,12 @@ def test_a_plane_without_noise_comes_out_as_it_is(name):
     samples = sensor(name, scale=4, **LOSSLESS[name])(truth, generator=seeded())
     low = torch.nn.functional.avg_pool2d(truth, 4)
     # Rounding; blur at the border.
-    tolerance = {"middlebury-noisy-v1": 0.6, "gaussian-v1": 0.1, "lidar-v1": 0.05}.get(name, 2e-3)
+    tolerance = {
+        "middlebury-noisy-v1": 0.6,
+        "gaussian-v1": 0.1,
+        "metric-gaussian-v1": 0.1,
+        "lidar-v1": 0.05,
+    }.get(name, 2e-3)
     assert samples.valid.all()
     assert (samples.depth - low).abs().max() < tolerance
 
@@ -168,7 +182,8 @@ def test_whatever_the_depth_no_sample_is_out_of_place(level, name, seed):
 
 def test_unknown_names_and_options_are_named():
     with pytest.raises(
-        InputError, match=r"unknown sensor 'kinect' \(known: middlebury-noisy-v1, gaussian-v1, tof-v1"
+        InputError,
+        match=r"unknown sensor 'kinect' \(known: middlebury-noisy-v1, gaussian-v1, metric-gaussian-v1, tof-v1",
     ):
         sensor("kinect")
     with pytest.raises(InputError, match="sensor 'tof-v1': unknown key 'shott'; did you mean 'shot'"):

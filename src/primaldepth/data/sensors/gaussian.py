@@ -31,10 +31,20 @@ class Gaussian(Sensor):
         generator: torch.Generator,
         gain: Tensor | None = None,
     ) -> Samples:
-        """Samples of (B, 1, H, W) disparities; holes are filled from behind before the reduction."""
+        """Samples of (B, 1, H, W) true values; holes are filled from their row before the reduction."""
         filled, whole = filled_and_whole(depth, valid, self.scale)
         low = reduced(filled, self.scale)
         samples = low + self.sigma * normal(low, generator, gain)
         measured = whole & (samples > 0)
         sigma = torch.full_like(samples, self.sigma)
         return Samples(torch.where(measured, samples, 0.0), measured, sigma if gain is None else sigma * gain)
+
+
+class MetricGaussian(Gaussian):
+    """The same in metres: a depth camera of which nothing but its noise is known."""
+
+    name: ClassVar[str] = "metric-gaussian-v1"
+    kind: ClassVar[Kind] = "z"
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {"sigma": (0.001, 0.2)}
+
+    sigma: NotNegative = 0.02

@@ -4,7 +4,7 @@ from typing import Any
 
 from primaldepth.core.errors import InputError
 from primaldepth.data.sensors.base import Sensor
-from primaldepth.data.sensors.gaussian import Gaussian
+from primaldepth.data.sensors.gaussian import Gaussian, MetricGaussian
 from primaldepth.data.sensors.lidar import Lidar
 from primaldepth.data.sensors.middlebury import MiddleburyNoisy
 from primaldepth.data.sensors.structured_light import StructuredLight
@@ -12,7 +12,16 @@ from primaldepth.data.sensors.tof import TimeOfFlight
 from primaldepth.data.sensors.tof_beside import TofBeside
 
 _SENSORS: dict[str, type[Sensor]] = {
-    each.name: each for each in (MiddleburyNoisy, Gaussian, TimeOfFlight, TofBeside, StructuredLight, Lidar)
+    each.name: each
+    for each in (
+        MiddleburyNoisy,
+        Gaussian,
+        MetricGaussian,
+        TimeOfFlight,
+        TofBeside,
+        StructuredLight,
+        Lidar,
+    )
 }
 
 
