@@ -17,7 +17,7 @@ _OPTIONAL = {
     "numba": "the fast pairwise update on the CPU (pip install 'primaldepth[fast]')",
     "triton": "the fast pairwise iterations on a GPU (comes with torch for CUDA)",
     "mitsuba": "rendering scenes (pip install 'primaldepth[render]')",
-    "ray": "rendering on several machines (pip install 'primaldepth[cluster]')",
+    "ray": "rendering and batches on several machines (pip install 'primaldepth[cluster]')",
     "gradio": "the web page of `primaldepth serve` (pip install 'primaldepth[app]')",
     "h5py": "reading MATLAB v7.3 files (pip install 'primaldepth[mat]')",
 }
