@@ -144,7 +144,9 @@ def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> No
         ] = "auto",
         holes: Annotated[Holes, Form(description="keep: what was not measured stays a hole.")] = "fill",
         confidence: Annotated[UploadFile | None, File(description="Map of the depth's size.")] = None,
-        cameras: Annotated[UploadFile | None, File(description="JSON file of the cameras.")] = None,
+        cameras: Annotated[
+            UploadFile | None, File(description="Cameras as JSON, or the guide's 3x3 matrix as text.")
+        ] = None,
         accept: Annotated[str | None, Header(description=f"One of {', '.join(MEDIA_TYPES)}.")] = None,
     ) -> Response:
         """The answer is a depth map in the unit of the input, in the format that `Accept` prefers."""

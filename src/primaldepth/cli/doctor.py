@@ -14,7 +14,7 @@ from primaldepth.scenes.variants import LLVM_HINT, find_llvm
 from primaldepth.version import __version__
 
 _OPTIONAL = {
-    "numba": "the fast pairwise update on the CPU (pip install 'primaldepth[fast]')",
+    "numba": "the fast updates of variational models on the CPU (pip install 'primaldepth[fast]')",
     "triton": "the fast pairwise iterations on a GPU (comes with torch for CUDA)",
     "mitsuba": "rendering scenes (pip install 'primaldepth[render]')",
     "ray": "rendering and batches on several machines (pip install 'primaldepth[cluster]')",

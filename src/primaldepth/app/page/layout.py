@@ -77,7 +77,7 @@ def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
         unit = gr.Dropdown([AS_FILE_SAYS, *UNITS], value=AS_FILE_SAYS, label="Unit of the depth")
         kind = gr.Dropdown([AS_FILE_SAYS, *KINDS], value=AS_FILE_SAYS, label="Kind of depth")
         confidence = gr.File(label="Confidence map, of the depth's size", file_types=_DEPTH_TYPES, height=150)
-        cameras = gr.File(label="Cameras, JSON", file_types=[".json"], height=150)
+        cameras = gr.File(label="Cameras, JSON or 3x3 text", file_types=[".json", ".txt"], height=150)
     for button, example in zip(buttons, examples, strict=True):
         button.click(_filler(example), None, [depth, guide, cameras], api_visibility="private")
     return [depth, guide, method, other, noise, unit, kind, confidence, cameras], run
