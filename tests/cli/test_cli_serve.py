@@ -17,7 +17,7 @@ pytest.importorskip("fastapi", reason="the extra 'app' is not installed")
         (("--max-pixels", "0"), "'max_pixels'"),
         (("--seconds", "-1"), "'seconds'"),
         (("--port", "70000"), "'port'"),
-        (("--device", "tpu"), "'device'"),
+        (("--device", "tpu"), "device: 'tpu' is not one of"),
         (("--method", "nlh-l3"), "did you mean 'nlh-l2'"),
     ],
 )
