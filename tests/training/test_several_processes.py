@@ -13,7 +13,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.training.loop import _check
 
 SCRIPT = """
-import json, sys
+import json, os, sys
 from pathlib import Path
 import torch
 from primaldepth.training import loop
@@ -24,7 +24,7 @@ loop.LOG_EVERY = 5
 shards, out, values = sys.argv[1:]
 events = []
 written = loop.train(Recipe.model_validate_json(values), Path(shards), Path(out), observer=events.append)
-rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 Path(f"{out}-{rank}.json").write_text(json.dumps([world, len(events), len(written)]))
 """
 

@@ -74,6 +74,8 @@ def train(
             run.stage(index)
     finally:
         run.close()
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()  # its threads would outlive the interpreter, and abort it
     return run.weight_files() if run.main else {}
 
 
