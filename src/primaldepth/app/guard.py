@@ -48,6 +48,11 @@ class _Exchange:
     received: int = 0
     complete: bool = False
 
+    def count(self, message: Message) -> None:
+        """A part of the body has arrived."""
+        self.received += len(message.get("body", b""))
+        self.complete = not message.get("more_body", False)
+
 
 class Guard:
     """ASGI middleware around the whole service."""
@@ -107,8 +112,7 @@ class Guard:
             if exchange.complete:
                 return await receive()
             message = await self._in_time(receive, exchange)
-            exchange.received += len(message.get("body", b""))
-            exchange.complete = not message.get("more_body", False)
+            exchange.count(message)
             if exchange.received > self._settings.max_bytes:
                 raise BodyError(self._too_large())
             return message
@@ -152,9 +156,7 @@ async def _swallow(receive: Receive, exchange: _Exchange) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_SWALLOWED_SECONDS):
             while not exchange.complete and exchange.received < _SWALLOWED_BYTES:
-                message = await receive()
-                exchange.received += len(message.get("body", b""))
-                exchange.complete = not message.get("more_body", False)
+                exchange.count(await receive())
 
 
 def _watched(send: Send, exchange: _Exchange) -> Callable[[Any], Awaitable[None]]:

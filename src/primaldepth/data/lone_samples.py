@@ -45,16 +45,25 @@ def lone_samples(valid: Tensor) -> Cells | None:
     A map that is dense but for large holes has none: only what lies around samples counts.
     """
     height, width = (int(side) for side in valid.shape[2:])
-    cell = round(_density(valid) ** -0.5)
-    if cell < 1 / SPARSE**0.5 or min(height, width) < cell:
+    if (
+        _side(float(valid.float().mean())) is None
+    ):  # a share of the whole is never larger than one around samples
+        return None
+    cell = _side(_density(valid))
+    if cell is None or min(height, width) < cell:
         return None
     size, grid = (height, width), (height // cell, width // cell)
     rows, columns = (torch.arange(n, device=valid.device) * m // n for n, m in zip(size, grid, strict=True))
     return Cells(size, grid, (rows[:, None] * grid[1] + columns).flatten())
 
 
+def _side(density: float) -> int | None:
+    """Of a cell with about one sample; None where samples of this density do not stand alone."""
+    cell = round(density**-0.5) if density > 0 else 1
+    return cell if cell >= 1 / SPARSE**0.5 else None
+
+
 def _density(valid: Tensor) -> float:
-    """Share of valid samples in what lies around them; 1 where there is none."""
+    """Share of valid samples in what lies around them; there is at least one."""
     weight = valid.float()
-    around = max_pool2d(weight, AROUND, stride=1, padding=AROUND // 2).sum()
-    return float(weight.sum() / around) if around > 0 else 1.0
+    return float(weight.sum() / max_pool2d(weight, AROUND, stride=1, padding=AROUND // 2).sum())

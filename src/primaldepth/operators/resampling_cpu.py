@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from primaldepth.operators.pairwise.cpu import Array, thread_count
+from primaldepth.operators.pairwise.cpu import Array, array_of, thread_count
 from primaldepth.operators.resampling import Resample
 
 
@@ -51,11 +51,6 @@ def _along_columns(x: Array, first: NDArray[np.int64], weights: Array, out: Arra
         _dots(x[y], first, weights, out[y])
 
 
-def _array(t: Tensor) -> Array:
-    array: Array = t.detach().contiguous().numpy()
-    return array
-
-
 def reduce(A: Resample, u: Tensor, channel: int = 0) -> Tensor:
     """A_y u A_x' of one channel of u: (B, C, H, W) -> (B, 1, h, w)."""
     rows, columns = A.stretches(u.dtype, transposed=False)
@@ -63,7 +58,7 @@ def reduce(A: Resample, u: Tensor, channel: int = 0) -> Tensor:
     _, h, w = A.out_shape
     thread_count(1, h, 1)
     half, out = u.new_empty((images, 1, h, width)), u.new_empty((images, 1, h, w))
-    _along_rows(_array(u), channel, *rows, half.numpy(), 0)
+    _along_rows(array_of(u), channel, *rows, half.numpy(), 0)
     _along_columns(half.view(-1, width).numpy(), *columns, out.view(-1, w).numpy())
     return out
 
@@ -77,6 +72,6 @@ def spread(A: Resample, p: Tensor, channels: int = 1, channel: int = 0) -> Tenso
     half, out = p.new_empty((images, 1, h, width)), p.new_empty((images, channels, height, width))
     out[:, :channel] = 0
     out[:, channel + 1 :] = 0
-    _along_columns(_array(p).reshape(-1, w), *columns, half.view(-1, width).numpy())
+    _along_columns(array_of(p).reshape(-1, w), *columns, half.view(-1, width).numpy())
     _along_rows(half.numpy(), 0, *rows, out.numpy(), channel)
     return out

@@ -58,6 +58,11 @@ class Source:
         """An error that names the file."""
         return FileFormatError(f"{self.path}: {message}")
 
+    @property
+    def order_hint(self) -> str:
+        """For what is a picture where a depth map should be."""
+        return ", and give the depth before the image" if self.role == "depth" else ""
+
     def check_size(
         self, height: int, width: int, *, stored_bytes: int = 0, ratio: int = DEFLATE_RATIO
     ) -> None:

@@ -30,10 +30,8 @@ def _frame_size(source: Source) -> tuple[int, int]:
 
 def _read(source: Source) -> Raster:
     if source.role != "guide":
-        raise source.error(
-            f"is a JPEG, whose losses spoil a {source.role} map; use PNG, EXR, PFM, TIFF or npy, and give "
-            "the depth before the image"
-        )
+        use = f"use PNG, EXR, PFM, TIFF or npy{source.order_hint}"
+        raise source.error(f"is a JPEG, whose losses spoil a {source.role} map; {use}")
     height, width = _frame_size(source)
     source.check_size(height, width, stored_bytes=height * width, ratio=_PIXELS_PER_BYTE)
     with library_errors(source, "JPEG"):

@@ -104,10 +104,8 @@ def _read(source: Source) -> Raster:
 def _check_grey(source: Source, header: _Header) -> None:
     if header.colour != 0:
         found = _COLOURS[header.colour]
-        raise source.error(
-            f"PNG with {found}; a {source.role} map has one grey channel, export it as such, and give "
-            "the depth before the image"
-        )
+        wanted = f"a {source.role} map has one grey channel, export it as such{source.order_hint}"
+        raise source.error(f"PNG with {found}; {wanted}")
     if header.bits < 8:
         raise source.error(f"PNG of {header.bits} bit; a {source.role} map has 8 or 16, export it as such")
 

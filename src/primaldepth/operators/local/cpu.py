@@ -15,7 +15,7 @@ from torch import Tensor
 
 from primaldepth.operators.local.descent import number
 from primaldepth.operators.local.rows import down, from_above, from_left, mix, project, right
-from primaldepth.operators.pairwise.cpu import Array, thread_count
+from primaldepth.operators.pairwise.cpu import Array, array_of, thread_count
 
 
 @numba.njit(error_model="numpy", cache=True)
@@ -120,19 +120,14 @@ def _bend_bands(
 def _rows(values: float | Tensor, p: Tensor) -> Array:
     """A number or a map (B or 1, 1, H, W) as (B or 1, 1 or H, W)."""
     if isinstance(values, Tensor) and values.numel() > 1:
-        return _array(values[:, 0])
-    return _array(p.new_full((1, 1, p.shape[3]), number(values)))
-
-
-def _array(t: Tensor) -> Array:
-    array: Array = t.detach().contiguous().numpy()
-    return array
+        return array_of(values[:, 0])
+    return array_of(p.new_full((1, 1, p.shape[3]), number(values)))
 
 
 def _carry(p: Tensor, channels: int) -> Array:
     """Memory for what leaves each band: (B, bands, channels, W)."""
     bands = thread_count(len(p), p.shape[2], 1)
-    return _array(p.new_empty((len(p), bands, channels, p.shape[3])))
+    return array_of(p.new_empty((len(p), bands, channels, p.shape[3])))
 
 
 def _settle(div: Array, carry: Array) -> None:
@@ -161,7 +156,7 @@ def edge_step(
     out = torch.empty_like(p, memory_format=torch.contiguous_format) if out is None else out
     div = torch.empty_like(u_bar, memory_format=torch.contiguous_format)
     total, carry = div.numpy(), _carry(p, 1)
-    given = (_array(u_bar), _array(p), _array(T), _rows(sigma, p), _rows(w, p))
+    given = (array_of(u_bar), array_of(p), array_of(T), _rows(sigma, p), _rows(w, p))
     _edge_bands(*given, out.numpy(), total, carry)
     _settle(total[:, :1], carry)
     return out, div
@@ -181,7 +176,7 @@ def bend_step(
     div[:, :first] = 0
     div[:, first + 2 :] = 0
     total, carry = div.numpy(), _carry(p, 2)
-    given = (_array(u_bar), _array(p), _rows(sigma, p), _rows(w, p), first)
+    given = (array_of(u_bar), array_of(p), _rows(sigma, p), _rows(w, p), first)
     _bend_bands(*given, out.numpy(), total, carry)
     _settle(total[:, first : first + 2], carry)
     return out, div

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primaldepth.operators.pairwise.cpu import Array, thread_count
+from primaldepth.operators.pairwise.cpu import Array, array_of, thread_count
 
 
 @numba.njit(error_model="numpy", cache=True)
@@ -64,5 +64,4 @@ def number(value: float | Tensor) -> float:
 
 
 def _rows(t: Tensor, width: int) -> Array:
-    rows: Array = t.detach().contiguous().view(-1, width).numpy()
-    return rows
+    return array_of(t).reshape(-1, width)

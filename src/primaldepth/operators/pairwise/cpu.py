@@ -143,6 +143,12 @@ def iterations(
     return u, u_bar, p
 
 
+def array_of(t: Tensor) -> Array:
+    """The tensor's numbers for a kernel, in the order of its axes."""
+    array: Array = t.detach().contiguous().numpy()
+    return array
+
+
 def thread_count(images: int, height: int, reach: int) -> int:
     """Bands to split each image into; sets numba's threads to what they can use."""
     threads = min(torch.get_num_threads(), _MAX_THREADS)
