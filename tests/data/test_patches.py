@@ -1,6 +1,7 @@
 """Patches: disparities in their range, planes stay planes, depth and image stay together, statistics."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -144,6 +145,15 @@ class TestImage:
         image = torch.tensor([0, 51, 204], dtype=torch.uint8).expand(1, SIZE, SIZE, 3)
         patches = Scenes(torch.ones(1, SIZE, SIZE), image).draw(1, SIZE, random(), STILL)
         assert torch.allclose(patches.guide, torch.tensor(1.0 / 3.0))
+
+    def test_some_images_are_moved(self):
+        """The image is a function of the depth: where it is not, it was moved."""
+        moving = replace(STILL, shift=1, shifted=0.25)
+        patches = scenes(holes=False).draw(400, 8, random(), moving, "z")
+        truth = patches.depth / patches.centre  # metres up to one factor for each patch
+        image = patches.guide / patches.guide.amax((1, 2, 3), keepdim=True)
+        moved = (truth / truth.amax((1, 2, 3), keepdim=True) - image).abs().amax((1, 2, 3)) > 0.05
+        assert 0.25 * 8 / 9 - 0.08 < moved.float().mean() < 0.25 * 8 / 9 + 0.08  # one of nine moves is none
 
     def test_gamma(self):
         image = torch.full((1, SIZE, SIZE, 3), 51, dtype=torch.uint8)

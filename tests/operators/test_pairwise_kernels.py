@@ -32,6 +32,12 @@ def test_numba_is_the_definition(case):
     check(errors("numba", case))
 
 
+@pytest.mark.parametrize(("size", "window"), AFFINITY_CASES)
+def test_numba_makes_the_weights(size, window):
+    pytest.importorskip("numba")
+    assert affinity_error("numba", size, window) <= TOLERANCE
+
+
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
 def test_interpreted_triton_is_the_definition():
     child = subprocess.run(

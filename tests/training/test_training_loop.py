@@ -70,6 +70,16 @@ class TestLearning:
         moved = after["pdn.log_coefficients"] - from_pretrained(finished / "toy-pdn-x2").pdn.log_coefficients
         assert moved.abs().max() > 0.01
 
+    def test_a_start_with_another_number_of_iterations(self, finished, shards, tmp_path):
+        first, more = from_pretrained(finished / "toy-pdn-x2"), NET["iterations"] + 2
+        stage = {**JOINT, "steps": 1, "rate": 1e-12, "ema": 0.0, "save_as": "more"}
+        wanted = recipe(stage, start=str(finished / "toy-pdn-x2"), net={**NET, "iterations": more})
+        run(wanted, shards, tmp_path / "run")
+        found = tensors(tmp_path / "run/more-x2.safetensors")
+        expected = first.with_iterations(more).state_dict()
+        assert len(found["pdn.log_coefficients"]) == more
+        assert all(torch.allclose(found[name], value, atol=1e-3) for name, value in expected.items())
+
     def test_the_log_tells_the_mean_loss_in_pixels(self, shards, tmp_path):
         wanted = recipe({**FCN, "steps": 2, "rate": 1e-12}, data={"held_out": 0})  # it does not learn
         run(wanted, shards, tmp_path / "run")

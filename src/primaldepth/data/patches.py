@@ -47,6 +47,7 @@ class Variation:
         cast: largest relative change of each colour; an image in three also loses its colours at times.
         blur: largest share of the image's own blur (3x3) that replaces it.
         shift: largest number of pixels by which the image is moved against the depth, each way.
+        shifted: share of the images that are moved.
         overlay: largest share of the image of another patch that shines through in half of the images.
     """
 
@@ -59,6 +60,7 @@ class Variation:
     cast: float = 0.0
     blur: float = 0.0
     shift: int = 0
+    shifted: float = 1.0
     overlay: float = 0.0
 
 
@@ -117,7 +119,7 @@ class Scenes:
             _range(u[:, 1 + axis], int(self.depth.shape[1 + axis]), size, device) for axis in (0, 1)
         )
         at = (which[:, None, None], rows[:, :, None], columns[:, None, :])
-        extra = torch.rand((count, 8), generator=generator, device=generator.device).to(device)
+        extra = torch.rand((count, 9), generator=generator, device=generator.device).to(device)
         depth, guide = self.depth[at][:, None], self._guide(which, rows, columns, extra, variation, colours)
         valid = depth > 0
         if kind == "z":
@@ -141,6 +143,7 @@ class Scenes:
         """(B, colours, S, S) image beside the patches, as another camera might show it."""
         if variation.shift:
             moves = ((2 * variation.shift + 1) * u[:, :2]).long() - variation.shift
+            moves = torch.where(u[:, 8:9] < variation.shifted, moves, 0)
             height, width = (int(side) for side in self.image.shape[1:3])
             rows = (rows + moves[:, :1]).clamp(0, height - 1)
             columns = (columns + moves[:, 1:]).clamp(0, width - 1)

@@ -252,7 +252,7 @@ def _network(recipe: Recipe) -> DepthNet:
     try:
         net.fcn.load_state_dict(start.fcn.state_dict())
         if net.pdn is not None and start.pdn is not None:
-            net.pdn.load_state_dict(start.pdn.state_dict())
+            net.pdn.load_state_dict(start.pdn.resampled(recipe.net.iterations).state_dict())
     except RuntimeError as error:
         raise InputError(
             f"start {recipe.start}: weights of a network with {start.settings}, which do not fit "

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -66,6 +67,7 @@ class DataRecipe(Settings):
         cast: largest relative change of each colour of the image.
         blur: largest share of the image's own blur that replaces it.
         shift: largest number of pixels by which the image is moved against the depth, each way.
+        shifted: share of the images that are moved.
         overlay: largest share of another scene's image that shines through: texture that says nothing
             about the depth.
         held_out: scenes at the end of the folder that are validated on, not trained on; at most a fifth.
@@ -87,6 +89,7 @@ class DataRecipe(Settings):
     cast: Annotated[float, Field(ge=0, lt=1)] = 0.0
     blur: Annotated[float, Field(ge=0, le=1)] = 0.0
     shift: Annotated[int, Field(ge=0)] = 0
+    shifted: Annotated[float, Field(ge=0, le=1)] = 1.0
     overlay: Annotated[float, Field(ge=0, le=1)] = 0.0
     held_out: Annotated[int, Field(ge=0)] = 16
 
@@ -101,8 +104,7 @@ class DataRecipe(Settings):
     @property
     def variation(self) -> Variation:
         """For `Scenes.draw`."""
-        names = ("far", "near", "gamma", "contrast", "grain", "turn", "cast", "blur", "shift", "overlay")
-        return Variation(**{name: getattr(self, name) for name in names})
+        return Variation(**{each.name: getattr(self, each.name) for each in fields(Variation)})
 
     @property
     def mixture(self) -> tuple[Mix, ...]:
@@ -176,7 +178,7 @@ class Recipe(Settings):
         name: of the run, for messages.
         scale: pixels per sample, per side; several make one network for all of them, see `data.blend`.
         seed: of weights, patches and noise.
-        start: weights to start from, a path; None starts from nothing.
+        start: weights to start from, a path; None starts from nothing. The number of iterations may differ.
         precision: of the convolutions on a GPU; a CPU computes in fp32.
         accumulate: parts in which a batch is computed, one after the other, to save memory.
         half: store convolution kernels as float16 in the weight files.

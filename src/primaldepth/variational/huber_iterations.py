@@ -68,14 +68,21 @@ def huber_from_affinities(
 ) -> Tensor:
     """Iterate from u = f, p = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1]); returns u.
 
-    Differentiable; without a gradient Triton makes the weights in one pass, in the type it keeps them.
+    Differentiable; without a gradient the kernels make the weights in one pass, Triton in the type it
+    keeps them.
     """
     tensors = (f, affinities, c, scales, coefficients)
     learns = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    if pick_backend(f) == "triton" and not learns and _is_half_window(offsets):
+    backend = pick_backend(f)
+    if backend == "triton" and not learns and _is_half_window(offsets):
         from primaldepth.operators.pairwise.triton import run_from_affinities
 
         return run_from_affinities(*tensors, storage=storage)
+    if backend == "numba" and not learns and _is_half_window(offsets):
+        from primaldepth.operators.pairwise import cpu
+
+        detached = (t.detach() for t in (f, affinities.to(f.dtype), c, scales, coefficients))
+        return cpu.run_from_affinities(*detached, tuple(offsets))
     w = support_weights(affinities.to(f.dtype).abs(), offsets, scales[0], scales[1])
     start = State(f, f, (torch.zeros_like(w),))
     return huber_iterations(start, w, f, c, coefficients, offsets, storage=storage).u

@@ -16,6 +16,7 @@ from torch import Tensor
 
 BLOCK_ROWS = 16  # of one pair at a time: a stretch of memory long enough to be fetched ahead
 Array = NDArray[np.floating[Any]]
+Offsets = tuple[tuple[int, int], ...]
 _threads = torch.get_num_threads()
 _MAX_THREADS = numba.get_num_threads()  # starts its threads, which resets torch's number too
 torch.set_num_threads(_threads)
@@ -110,6 +111,40 @@ def _primal_rows(
             u_bar_out[y, x] = value + theta * (value - u[y, x])
 
 
+@numba.njit(parallel=True, fastmath=True, cache=True)
+def _exponents(affinities: Array, near: Array, rate: Array, out: Array) -> None:
+    """-near[k] - rate[0] |a|, map by map; `affinities` may lie in memory in any order."""
+    images, pairs, height, width = out.shape
+    slope = rate[0]
+    for job in numba.prange(images * height):
+        b, y = job // height, job % height
+        for k in range(pairs):
+            base = near[k]
+            for x in range(width):
+                out[b, k, y, x] = -base - slope * abs(affinities[b, k, y, x])
+
+
+def weights_of(affinities: Tensor, near: Tensor, rate: Tensor) -> Tensor:
+    """exp(-near_k - rate |a|) as (B, N, H, W), contiguous; `near` has N numbers."""
+    out = torch.empty(affinities.shape, dtype=affinities.dtype)
+    numba.set_num_threads(min(torch.get_num_threads(), _MAX_THREADS))
+    _exponents(affinities.numpy(), near.numpy(), rate.view(1).numpy(), out.numpy())
+    for image in out:
+        for one in image:  # while it is in the cache
+            one.exp_()
+    return out
+
+
+def run_from_affinities(
+    f: Tensor, affinities: Tensor, c: Tensor, scales: Tensor, coefficients: Tensor, offsets: Offsets
+) -> Tensor:
+    """u after the iterations from u = f, p = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1])."""
+    near = torch.tensor([(dy * dy + dx * dx) ** 0.5 for dy, dx in offsets], dtype=f.dtype) / scales[0]
+    w = weights_of(affinities, near, 1.0 / scales[1])
+    p = torch.zeros(w.shape, dtype=w.dtype)
+    return iterations(f, f, p, w, (f, c), coefficients, offsets, out=p)[0]
+
+
 def iterations(
     u: Tensor,
     u_bar: Tensor,
@@ -117,9 +152,10 @@ def iterations(
     w: Tensor,
     data: tuple[Tensor, Tensor],
     coefficients: Tensor,
-    offsets: tuple[tuple[int, int], ...],
+    offsets: Offsets,
+    out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """N iterations of non-local Huber with a quadratic data term; no argument is modified.
+    """N iterations of non-local Huber with a quadratic data term; no argument but `out` is modified.
 
     Args:
         u: (B, 1, H, W), like u_bar.
@@ -127,12 +163,13 @@ def iterations(
         data: f and c, (B, 1, H, W).
         coefficients: (n, 5) of sigma, tau, eps, lam, theta.
         offsets: of a half window.
+        out: memory for the new p, which may be p itself, or None for fresh memory.
     """
     width = u.shape[-1]
     f, c = (t.contiguous().view(-1, width).numpy() for t in data)
     p, w = p.contiguous(), w.contiguous()
     u, u_bar = (t.clone(memory_format=torch.contiguous_format) for t in (u, u_bar))
-    out, div = torch.empty_like(p), torch.empty_like(u)
+    out, div = torch.empty_like(p) if out is None else out, torch.empty_like(u)
     spare = (torch.empty_like(u), torch.empty_like(u_bar))
     for sigma, tau, eps, lam, theta in coefficients.tolist():
         p, _ = dual_step(u_bar, p, w, offsets, (sigma, 0.0, eps), out=out, div=div)
@@ -161,7 +198,7 @@ def dual_step(
     u_bar: Tensor,
     p: Tensor,
     w: Tensor,
-    offsets: tuple[tuple[int, int], ...],
+    offsets: Offsets,
     step: tuple[float, float, float],
     out: Tensor | None = None,
     div: Tensor | None = None,
