@@ -138,7 +138,7 @@ def weights_of(affinities: Tensor, near: Tensor, rate: Tensor) -> Tensor:
 def run_from_affinities(
     f: Tensor, affinities: Tensor, c: Tensor, scales: Tensor, coefficients: Tensor, offsets: Offsets
 ) -> Tensor:
-    """u after the iterations from u = f, p = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1])."""
+    """Result of the iterations from u = f, p = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1])."""
     near = torch.tensor([(dy * dy + dx * dx) ** 0.5 for dy, dx in offsets], dtype=f.dtype) / scales[0]
     w = weights_of(affinities, near, 1.0 / scales[1])
     p = torch.zeros(w.shape, dtype=w.dtype)
