@@ -1,5 +1,7 @@
 """`bench models`: whole frames through a network, beside its eager definition and the arithmetic floor."""
 
+import copy
+
 import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
@@ -62,9 +64,10 @@ def _bench_size(
     repeats: int,
 ) -> BenchRow:
     torch.manual_seed(0)
-    net = DepthNet(settings).to(device).eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    net = DepthNet(settings).to(device).eval()
     maps = _maps(settings, size, device)
-    fast = _time(net, maps, dtype, device, repeats)
+    fast = _time(copy.deepcopy(net).stored_as(dtype), maps, dtype, device, repeats)
+    net = net.stored_as(torch.float32)
     with use_backend("torch"):
         reference = _time(net, maps, torch.float32, device, 3)
     return BenchRow(

@@ -298,4 +298,5 @@ def _with_options(name: str, net: DepthNet, options: NetworkOptions) -> Network:
         except ValueError as error:
             raise InputError(f"method '{name}': iterations: {error}") from error
     precision = _PRECISIONS[options.precision]
+    net = net.stored_as(precision)
     return Network(name, net, options.tile, options.memory_gib, precision, options.ensemble)

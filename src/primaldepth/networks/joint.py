@@ -139,6 +139,14 @@ class DepthNet(nn.Module):
         other.fcn, other.pdn = self.fcn, self.pdn.resampled(count)
         return other.train(self.training)
 
+    def stored_as(self, precision: torch.dtype) -> "DepthNet":
+        """Itself, with kernels of this type, channels last, as convolutions under autocast read them.
+
+        Otherwise they are made so for every frame.
+        """
+        self.fcn.to(dtype=precision, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return self
+
     def forward(
         self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor, ratio: Tensor | None = None
     ) -> Estimate:

@@ -81,8 +81,8 @@ def huber_from_affinities(
     if backend == "numba" and not learns and _is_half_window(offsets):
         from primaldepth.operators.pairwise import cpu
 
-        detached = (t.detach() for t in (f, affinities.to(f.dtype), c, scales, coefficients))
-        return cpu.run_from_affinities(*detached, tuple(offsets))
+        f, affinities, c, scales, coefficients = (t.detach().to(f.dtype) for t in tensors)
+        return cpu.run_from_affinities(f, affinities, c, scales, coefficients, tuple(offsets))
     w = support_weights(affinities.to(f.dtype).abs(), offsets, scales[0], scales[1])
     start = State(f, f, (torch.zeros_like(w),))
     return huber_iterations(start, w, f, c, coefficients, offsets, storage=storage).u
