@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 
 from primaldepth.api import pick_device
+from primaldepth.cli.options import ENSEMBLE_HELP, ITERATIONS_HELP, SET_HELP, method_options
 from primaldepth.cli.output import note, progress_bar, show_table
 from primaldepth.cli.places import check_place
 from primaldepth.core.errors import InputError
@@ -46,6 +47,9 @@ def evaluate(
         metavar="N",
         help="Frames computed at the same time; 0: one per core, or one on a GPU.",
     ),
+    ensemble: bool = typer.Option(False, "--ensemble", help=ENSEMBLE_HELP),
+    iterations: int | None = typer.Option(None, "--iterations", metavar="N", help=ITERATIONS_HELP),
+    option: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help=SET_HELP),
     no_cache: bool = typer.Option(
         False, "--no-cache", help="Compute everything; neither take results from the cache nor keep them."
     ),
@@ -55,7 +59,8 @@ def evaluate(
 ) -> None:
     """Score methods on a benchmark; prints RMSE per scene and scale."""
     chosen, folder = get_protocol(protocol), data_folder(data)
-    runs = [create(name) for name in dict.fromkeys(method)]
+    options = method_options(option, iterations=iterations, ensemble=ensemble or None)
+    runs = [create(name, options) for name in dict.fromkeys(method)]
     scales = sorted(set(scale)) or list(chosen.scales)
     for each in scales:
         chosen.check(each)

@@ -22,6 +22,7 @@ from primaldepth.cli.clock import Clock
 from primaldepth.cli.distributed import Outcome, Task, check_engine, run_on_ray, worker_device
 from primaldepth.cli.journal import Journal, remove_leftovers
 from primaldepth.cli.loading import read_job
+from primaldepth.cli.options import ENSEMBLE_HELP, ITERATIONS_HELP, SET_HELP, method_options
 from primaldepth.cli.output import fail, note, progress_bar, show_json
 from primaldepth.cli.predicting import predict
 from primaldepth.cli.sequence import NAME as MEMORY
@@ -123,15 +124,9 @@ def upsample(
     tile: int | None = typer.Option(
         None, "--tile", metavar="PX", help="Run a network in tiles of this size: less memory, same result."
     ),
-    ensemble: bool = typer.Option(
-        False, "--ensemble", help="Mean of a network's results on eight flips and rotations: better, slower."
-    ),
-    iterations: int | None = typer.Option(
-        None, "--iterations", metavar="N", help="Primal-dual iterations in place of the method's own number."
-    ),
-    option: list[str] = typer.Option(
-        [], "--set", metavar="KEY=VALUE", help="Setting of the method; repeat for several."
-    ),
+    ensemble: bool = typer.Option(False, "--ensemble", help=ENSEMBLE_HELP),
+    iterations: int | None = typer.Option(None, "--iterations", metavar="N", help=ITERATIONS_HELP),
+    option: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help=SET_HELP),
     engine: str = typer.Option("local", "--engine", metavar="NAME", help="local, or ray for a cluster."),
     gpus: float = typer.Option(
         0.0, "--gpus-per-task", metavar="X", help="With ray: GPUs of one pair, e.g. 0.25; 0 computes on CPUs."
@@ -152,7 +147,7 @@ def upsample(
     ray = check_engine(engine, gpus, temporal)
     request = Request(
         method=method,
-        options=_options(option) | _given(tile=tile, iterations=iterations, ensemble=ensemble or None),
+        options=method_options(option, tile=tile, iterations=iterations, ensemble=ensemble or None),
         unit=cast("Unit | None", unit),
         kind=cast("Kind | None", kind),
         noise=noise,
@@ -169,20 +164,9 @@ def upsample(
     _run(targets, request, as_json, overwrite, gpus if ray else None)
 
 
-def _options(pairs: list[str]) -> dict[str, str]:
-    for pair in pairs:
-        if "=" not in pair:
-            raise InputError(f"--set: '{pair}' is not KEY=VALUE")
-    return dict(pair.split("=", 1) for pair in pairs)
-
-
 def _cameras(path: Path) -> Cameras | Path:
     """A JSON file is read now, to be told early what is wrong; a bare matrix needs the size of each guide."""
     return path if path.suffix.lower() != ".json" and path.is_file() else read_cameras(path)
-
-
-def _given(**options: int | bool | None) -> dict[str, str]:
-    return {name: str(value) for name, value in options.items() if value is not None}
 
 
 def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool, gpus: float | None) -> None:
