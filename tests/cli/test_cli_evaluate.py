@@ -10,6 +10,7 @@ from small_files import Cli
 
 from primaldepth.evaluation import run
 from primaldepth.evaluation.protocols import get_protocol
+from primaldepth.methods import create
 
 ROW_KEYS = ["method", "scene", "scale", "rmse", "mae", "seconds"]
 
@@ -209,3 +210,19 @@ def test_what_is_made_first_is_announced(cli: Cli, tofmark: Path, monkeypatch: p
     outcome = cli("evaluate", "tofmark", "--method", "nearest", "--jobs", 1)
     assert outcome.code == 0
     assert outcome.lines == ["rendering tofmark: 2 of 2 scenes to do, once"]
+
+
+def test_settings_go_to_the_methods(cli: Cli, tofmark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All three ways to give one; a method that has none of that name says so."""
+    made: list[tuple[str, dict[str, str]]] = []
+    monkeypatch.setattr(
+        "primaldepth.cli.evaluate.create", lambda *given: made.append(given) or create("nearest")
+    )
+    chosen = ("--ensemble", "--iterations", 3, "--set", "tile=64")
+    outcome = cli("evaluate", "tofmark", "--method", "pdn-any", *chosen, "--data", tofmark, "--no-cache")
+    assert outcome.code == 0, outcome.err
+    assert made == [("pdn-any", {"tile": "64", "iterations": "3", "ensemble": "True"})]
+    monkeypatch.undo()
+    refused = cli("evaluate", "tofmark", "--method", "nearest", "--ensemble", "--data", tofmark)
+    assert refused.code == 2
+    assert "ensemble" in refused.err

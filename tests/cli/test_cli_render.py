@@ -148,3 +148,26 @@ def test_rendered_for_real(cli: Cli, tmp_path: Path) -> None:
     other = cli("render", "--out", out, "--count", 2, *options, "--seed", 1)
     assert other.code == 2
     assert "seed is 0 there and 1 now" in other.err
+
+
+def test_data_export_names_what_to_do_next(cli: Cli, tmp_path: Path) -> None:
+    wanted = Manifest(made_with={}, versions={}, scenes_per_shard=2, count=2)
+    depth, image = np.full((8, 8), 2.0, np.float32), np.zeros((8, 8, 3), np.uint8)
+    arrays = {
+        "depth": depth,
+        "valid": depth > 0,
+        "image": image,
+        "guide_camera": np.array([8.0, 8.0, 4.0, 4.0]),
+    }
+    with ShardWriter(tmp_path / "made", wanted) as writer:
+        for scene in range(2):
+            write_part(tmp_path / "made", scene, arrays)
+            writer.add(scene)
+    outcome = cli("data", "export", tmp_path / "made", "--out", tmp_path / "files", "--count", 1)
+    assert (outcome.code, outcome.out) == (0, f"{tmp_path / 'files'}\n")
+    assert "1 scenes; 'primaldepth upsample" in outcome.err
+    assert [path.name for path in (tmp_path / "files" / "depth").iterdir()] == ["000000.png"]
+    again = cli("data", "export", tmp_path / "made", "--out", tmp_path / "files")
+    assert (again.code, "exists already; name a new folder" in again.err) == (2, True)
+    none = cli("data", "export", tmp_path / "made", "--out", tmp_path / "other", "--count", 0)
+    assert (none.code, "--count 0: expected at least 1" in none.err) == (2, True)

@@ -1,13 +1,15 @@
-"""`primaldepth data verify`: compare files with the checksums they were frozen or rendered with."""
+"""`primaldepth data`: check files against their checksums; rendered scenes as the files of a camera."""
 
 from pathlib import Path
 
 import typer
 
-from primaldepth.cli.output import note
+from primaldepth.cli.output import note, progress_bar
 from primaldepth.core.errors import InputError
 from primaldepth.data.manifest import MANIFEST, Manifest
-from primaldepth.data.shards import shard_problems
+from primaldepth.data.recording import write_recording
+from primaldepth.data.sensors import sensor
+from primaldepth.data.shards import Shards, shard_problems
 from primaldepth.evaluation.protocols import Protocol, get_protocol, protocol_names
 
 app = typer.Typer(no_args_is_help=True)
@@ -43,6 +45,30 @@ def verify(
         note(line)
     if problems:
         raise typer.Exit(1)
+
+
+@app.command("export")
+def export(
+    scenes: Path = typer.Argument(metavar="SCENES", help="Folder of rendered scenes."),
+    out: Path = typer.Option(..., "--out", metavar="DIR", help="Folder for the files; must not exist."),
+    name: str = typer.Option(
+        "metric-gaussian-v1", "--sensor", metavar="NAME", help="Sensor that measures z in metres."
+    ),
+    scale: int = typer.Option(4, "--scale", metavar="N", help="Pixels of the image per sample, each way."),
+    count: int | None = typer.Option(None, "--count", metavar="N", help="The first scenes only."),
+    seed: int = typer.Option(0, "--seed", metavar="S", help="Of the sensor's noise."),
+) -> None:
+    """Write scenes as a camera would: depth/N.png in mm, guide/N.png, truth/N.png, cameras/N.json."""
+    if out.exists():
+        raise InputError(f"--out {out}: exists already; name a new folder")
+    if count is not None and count < 1:
+        raise InputError(f"--count {count}: expected at least 1")
+    shards, camera = Shards(scenes), sensor(name, scale=scale)
+    total = len(shards) if count is None else min(count, len(shards))
+    with progress_bar(str(out), total) as update:
+        write_recording(shards, out, camera, count=count, seed=seed, watch=lambda done: update(None, done))
+    note(f"{total} scenes; 'primaldepth upsample {out}/depth {out}/guide -o RESULTS' takes them all")
+    typer.echo(out)
 
 
 def _verify_shards(folder: Path) -> None:
