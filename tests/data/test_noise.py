@@ -199,3 +199,31 @@ def test_nothing_but_steps_between_flat_parts_is_no_noise():
     depth = torch.ones(1, 1, 40, 40)
     depth[..., 20:] = 3.0
     assert float(noise_map("auto", depth, everywhere(depth)).max()) < 0.01
+
+
+class TestSharedNoise:
+    """A camera that smooths or enlarges its map gives neighbours the same error."""
+
+    def noise(self, side, seed=0):
+        random = torch.Generator().manual_seed(seed)
+        return 0.01 * torch.randn((1, 1, side, side), generator=random)
+
+    def plane(self, side):
+        y, x = torch.meshgrid(torch.linspace(0, 1, side), torch.linspace(0, 1, side), indexing="ij")
+        return (2.0 + 0.3 * x - 0.2 * y)[None, None]
+
+    def estimate(self, depth):
+        return float(estimate_sigma(depth, depth > 0).median())
+
+    def test_independent_noise_is_what_it_is(self):
+        assert self.estimate(self.plane(160) + self.noise(160)) == pytest.approx(0.01, rel=0.1)
+
+    def test_noise_of_a_map_enlarged_four_times_counts_four_times(self):
+        """The mean over n independent samples and the enlarged ones below them has one error."""
+        low = self.noise(64)
+        enlarged = torch.nn.functional.interpolate(low, scale_factor=4, mode="bilinear")
+        assert 0.015 < self.estimate(self.plane(256) + enlarged) < 0.06  # 0.0002 by its neighbours alone
+
+    def test_a_small_map_is_taken_as_it_is(self):
+        low = torch.nn.functional.interpolate(self.noise(16), scale_factor=4, mode="bilinear")
+        assert self.estimate(self.plane(64) + low) < 0.01

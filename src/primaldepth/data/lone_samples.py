@@ -12,7 +12,7 @@ SPARSE = 0.2  # share of them that is valid, below which samples stand alone
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Cells with about one sample each, which share the image out evenly.
+    """Cells that share the image out evenly.
 
     Args:
         size: (h, w) of the fine grid.
@@ -23,6 +23,16 @@ class Cells:
     size: tuple[int, int]
     grid: tuple[int, int]
     index: Tensor
+
+    @classmethod
+    def over(cls, image: Tensor, side: int) -> "Cells":
+        """Of about `side` pixels each way over (B, 1, h, w); at least one."""
+        size = int(image.shape[2]), int(image.shape[3])
+        grid = max(1, size[0] // side), max(1, size[1] // side)
+        rows, columns = (
+            torch.arange(n, device=image.device) * m // n for n, m in zip(size, grid, strict=True)
+        )
+        return cls(size, grid, (rows[:, None] * grid[1] + columns).flatten())
 
     def sums(self, values: Tensor) -> Tensor:
         """(B, 1, h, w) -> (B, 1, *grid): the sum over each cell."""
@@ -52,9 +62,7 @@ def lone_samples(valid: Tensor) -> Cells | None:
     cell = _side(_density(valid))
     if cell is None or min(height, width) < cell:
         return None
-    size, grid = (height, width), (height // cell, width // cell)
-    rows, columns = (torch.arange(n, device=valid.device) * m // n for n, m in zip(size, grid, strict=True))
-    return Cells(size, grid, (rows[:, None] * grid[1] + columns).flatten())
+    return Cells.over(valid, cell)
 
 
 def _side(density: float) -> int | None:

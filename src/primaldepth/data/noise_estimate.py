@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, pad
 
-from primaldepth.data.lone_samples import lone_samples
+from primaldepth.data.lone_samples import Cells, lone_samples
 
 POWERS = (-1.0, 0.0, 1.0, 2.0)  # disparities; constant; relative; triangulation
 _FREEDOM = 6  # nine samples less the three numbers of a plane
@@ -16,6 +16,9 @@ _MAX_WINDOWS = 2**14
 _MIN_WINDOWS = 16  # fewer cannot tell a floor from an edge
 _ROUNDING = 1e-7  # of the depth: what float32 can resolve
 _BLOCK = 2**18  # pixels
+_TOGETHER = 4  # samples a side whose mean shows whether their noise is independent
+_LEAST_CELLS = 32  # a side, and as many squared with samples: fewer say too little
+_INDEPENDENT = 1.5  # independent noise comes to 0.85 to 1.2
 _STRAY = 1e-6  # density of residuals below the floor
 
 
@@ -33,14 +36,30 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
     Every window of 3x3 valid samples gives the variance s^2 of its residuals from a plane. On a surface
     6 s^2 / sigma^2 is chi-squared with 6 degrees of freedom; on edges and curves it is that times a factor
     >= 1, log-uniform. Both p and a maximise the likelihood of that mixture. d is a local
-    median; residuals below the step of the stored numbers count as the step's own, step / sqrt 12. Samples
-    that stand alone have no such windows: means over cells with about one of them each take their place.
+    median; residuals below the step of the stored numbers count as the step's own, step / sqrt 12. Noise that
+    neighbours share counts as independent noise with the same effect on means. Samples that stand alone have
+    no such windows: means over cells with about one of them each take their place.
     """
     cells = lone_samples(valid)
     if cells is not None:
         depth, valid = cells.means(depth, valid)
-    maps = torch.cat([_of_image(depth[i : i + 1], valid[i : i + 1]) for i in range(depth.shape[0])])
+    images = [(depth[i : i + 1], valid[i : i + 1]) for i in range(depth.shape[0])]
+    maps = torch.cat([(sigma := _of_image(*each)) * _correlation(sigma, *each) for each in images])
     return maps if cells is None else cells.at_pixels(maps)
+
+
+def _correlation(sigma: Tensor, depth: Tensor, valid: Tensor) -> float:
+    """Independent noise over `sigma`, if it is to leave as much in means over 4x4 samples; 1 if about alike.
+
+    Cameras that smooth their maps, or enlarge them, leave several times as much.
+    """
+    cells = Cells.over(valid, _TOGETHER)
+    full = cells.sums(valid.to(depth.dtype)) >= 0.75 * _TOGETHER**2
+    if min(cells.grid) < _LEAST_CELLS or int(full.sum()) < _LEAST_CELLS**2:
+        return 1.0
+    left = _of_image(cells.means(depth, valid)[0], full)[full].median() * _TOGETHER
+    factor = float(left / sigma[valid].median().clamp_min(1e-30))
+    return factor if factor > _INDEPENDENT else 1.0
 
 
 def _of_image(depth: Tensor, valid: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ import itertools
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ from torch.nn.functional import pad
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Settings
+from primaldepth.methods.deep_holes import COARSER, blended, coarser, deep_share
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.methods.sparse import gathered
 from primaldepth.networks import DepthNet, Estimate, from_pretrained, load
@@ -171,6 +172,19 @@ class Network:
 
     def predict(self, frame: Frame, samples: Frame) -> Prediction:
         """As for `frame`, with its `samples` gathered already."""
+        found = self._whole(frame, samples)
+        share = deep_share(samples.valid) if self.net.is_for_any_scale else None
+        if share is None or min(samples.low_size) < 2 * COARSER:
+            return found
+        below = coarser(samples)
+        coarse = self.predict(below, below)
+        sigma = None
+        if found.sigma is not None and coarse.sigma is not None:
+            sigma = blended(found.sigma, coarse.sigma, share)
+        return replace(found, depth=blended(found.depth, coarse.depth, share), sigma=sigma)
+
+    def _whole(self, frame: Frame, samples: Frame) -> Prediction:
+        """Window by window."""
         inputs, size = NetworkInputs.of(samples), frame.high_size
         self.net.to(frame.depth.device)
         depth = frame.depth.new_empty((frame.depth.shape[0], 1, *size))

@@ -3,14 +3,17 @@
 from dataclasses import replace
 
 from primaldepth.core.frame import Frame
-from primaldepth.data.lone_samples import lone_samples
+from primaldepth.data.lone_samples import Cells, lone_samples
 
 
 def gathered(frame: Frame) -> Frame:
     """The frame itself; or, if its samples stand alone, their means over cells with about one sample each."""
     cells = lone_samples(frame.valid)
-    if cells is None:
-        return frame
+    return frame if cells is None else averaged(frame, cells)
+
+
+def averaged(frame: Frame, cells: Cells) -> Frame:
+    """Means of the samples over cells; their noise falls with the number of samples in each."""
     depth, some = cells.means(frame.clean_depth(), frame.valid)
     count = cells.sums(frame.valid.to(depth.dtype)).clamp_min(1.0)
     variance = None if frame.sigma is None else cells.means(frame.sigma.square(), frame.valid)[0]

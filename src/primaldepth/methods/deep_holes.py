@@ -1,0 +1,43 @@
+"""Holes deeper than a network knows from its training: on coarser samples they are shallow."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+from torch.nn.functional import max_pool2d
+
+from primaldepth.core.frame import Frame
+from primaldepth.data.lone_samples import Cells
+from primaldepth.methods.sparse import averaged
+from primaldepth.operators.resampling import resample
+
+REACH = 1  # samples from the nearest one: so deep a network fills holes by itself, twice as deep not at all
+COARSER = 4
+LARGEST_RATIO = 16  # of the sizes of guide and samples, up to which networks are trained
+
+
+def deep_share(valid: Tensor) -> Tensor | None:
+    """(B, 1, h, w) how much of a hole's fill is to come from coarser samples, 0 to 1; None: nothing."""
+    near, depth = valid.float(), torch.zeros_like(valid, dtype=torch.float32)
+    for _ in range(2 * REACH):
+        depth += 1.0 - near
+        near = max_pool2d(near, 3, stride=1, padding=1)
+    share = (depth / REACH - 1.0).clamp_min(0.0)
+    return share if bool(share.any()) else None
+
+
+def coarser(samples: Frame) -> Frame:
+    """Means over cells of 4x4 samples; the guide shrinks as well where the ratio would be too large."""
+    found = averaged(samples, Cells.over(samples.valid, COARSER))
+    if found.high_size[1] <= LARGEST_RATIO * found.low_size[1]:
+        return found
+    rows, columns = (max(1, side // COARSER) for side in found.high_size)
+    return replace(found, guide=resample(found.guide, (rows, columns), "area"))
+
+
+def blended(fine: Tensor, coarse: Tensor, share: Tensor) -> Tensor:
+    """Fine where the share is 0, coarse where it is 1; all become as large as `fine`, (B, 1, H, W)."""
+    size = int(fine.shape[2]), int(fine.shape[3])
+    return torch.lerp(
+        fine, resample(coarse, size, "bilinear"), resample(share.to(fine.dtype), size, "bilinear")
+    )
