@@ -30,7 +30,7 @@ _LEAST_NOISE = 5e-4  # of the depth: as `estimate_sigma` has it
 _GUESS = 0.3  # of the depth: standard deviation of what a method fills in
 _AMPLIFIES = 1.2  # at most, a method passes on the sensor's noise by this factor
 _SURE = 4.0  # times the sensor's variance is the most that P + R comes to where nothing was guessed
-_AT_REST = 0.01  # pixels by which things may have moved while nothing was seen to move
+_AT_REST = 0.01  # slack while nothing is seen to move, where a method says how far it is off
 WINDOWS = (1, 3, 7)  # samples on a side
 
 
@@ -126,7 +126,8 @@ def advance(
         return Memory(depth, noise, guide), 0.0
     usable = prediction.valid & torch.isfinite(depth)
     inverse = depth if kind == "disparity" else 1.0 / torch.where(usable & (depth > 0), depth, torch.inf)
-    past = _Past.of(memory, guide, ego_motion(memory.guide, guide, inverse), settings)
+    at_rest = settings.slack if prediction.sigma is None else _AT_REST
+    past = _Past.of(memory, guide, ego_motion(memory.guide, guide, inverse), settings, at_rest)
     if not past.motion.still:
         past = replace(past, depth=past.depth + _drift(past, depth, noise, usable, kind))
     limit = settings.surprise * (2.0 * sensor).sqrt() + settings.misplaced * steps_of(past.depth)
@@ -140,9 +141,7 @@ def advance(
     return _averaged(past, Memory(depth, noise, guide), torch.where(known, trust, 0.0), settings)
 
 
-def _averaged(
-    past: "_Past", now: Memory, trust: Tensor, settings: TemporalSettings
-) -> tuple[Memory, float]:
+def _averaged(past: "_Past", now: Memory, trust: Tensor, settings: TemporalSettings) -> tuple[Memory, float]:
     """U + k (m - u), k = P / (P + R), P / trust in place of P; and the mean of 1 - k."""
     P, R = past.variance / trust.clamp_min(1e-12), now.variance
     k = torch.where(trust > 1e-6, P / (P + R), 1.0)
@@ -170,15 +169,17 @@ class _Past:
     still: bool
 
     @classmethod
-    def of(cls, memory: Memory, guide: Tensor, motion: Motion, settings: TemporalSettings) -> "_Past":
-        """Carried along the motion to where `guide` is seen."""
+    def of(
+        cls, memory: Memory, guide: Tensor, motion: Motion, settings: TemporalSettings, at_rest: float
+    ) -> "_Past":
+        """Carried along the motion to where `guide` is seen; `at_rest`: slack while nothing moves."""
         depth, variance, before, steps = memory.depth, memory.variance, memory.guide, steps_of(memory.depth)
         if not motion.still:
             depth, before = (carried(image, motion.flow) for image in (depth, before))
             variance, steps = (carried(image, motion.flow, "bilinear") for image in (variance, steps))
         difference = before - motion.gain * guide - motion.offset
         still = motion.still and not something_moved(difference)
-        off = _AT_REST if still else settings.slack if motion.still else settings.misplaced
+        off = at_rest if still else settings.slack if motion.still else settings.misplaced
         return cls(depth, variance + (off * steps).square(), difference, motion, still)
 
 
