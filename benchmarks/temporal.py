@@ -29,7 +29,7 @@ from primaldepth.scenes.sampler import sample
 WIDTH, HEIGHT, SCALE = 160, 120, 4
 MOVES = ("still", "camera", "object")
 SENSORS = ("structured-light-v1", "tof-v1")
-METHODS = {"bilinear": {}, "nlh-l2": {"iterations": 15, "coarse_iterations": 10}}
+METHODS = {"bilinear": {}, "nlh-l2": {"iterations": 15, "coarse_iterations": 10}, "pdn-any": {}}
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,10 @@ def _moved_item(item: Item, camera: Camera, t: int, middle: float) -> Item:
 
 
 def _object(ids: np.ndarray, scene: Scene) -> int:
-    """The largest thing that fills less than a quarter of the image: no wall."""
+    """The largest thing that fills less than a quarter of the image; no wall or floor, which only slides."""
     counts = np.bincount(ids.ravel(), minlength=len(scene.items) + 1)[1:]
-    return int(np.argmax(np.where(counts < 0.25 * ids.size, counts, 0)))
+    loose = np.array([item.shape != "plane" for item in scene.items])
+    return int(np.argmax(np.where(loose & (counts < 0.25 * ids.size), counts, 0)))
 
 
 def measured(name: str, view: dict[str, Tensor], seed: tuple[int, int]) -> Frame:

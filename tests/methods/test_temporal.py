@@ -154,3 +154,60 @@ def test_what_is_averaged_is_surer():
         found.append(float(method(Frame(depth, depth > 0, guide, sigma=sigma)).sigma.mean()))
     assert found[0] == pytest.approx(0.02)
     assert 0.02 / 4 < found[-1] < 0.7 * found[0]
+
+
+class _Said:
+    """A method whose results are given."""
+
+    name = "said"
+
+    def __init__(self, predictions):
+        self._predictions = iter(predictions)
+
+    def __call__(self, frame):
+        return next(self._predictions)
+
+
+def _restless_edges(count=8):
+    """(frames, results) of a still view whose method is unsure at the card's edges, and says so."""
+    guide, truth = view()
+    unsure = torch.nn.functional.max_pool2d((truth < 2.2).float(), 5, 1, 2) - (truth < 2.2).float()
+    noise = torch.Generator().manual_seed(5)
+    for seed in range(count):
+        depth = truth + (0.01 + 0.1 * unsure) * torch.randn(truth.shape, generator=noise)
+        everywhere = torch.ones_like(depth, dtype=torch.bool)
+        sigma = 0.01 + 0.2 * unsure
+        yield frame_of(guide, truth, seed), Prediction(depth, everywhere, everywhere, sigma)
+
+
+def test_edges_of_which_the_method_is_unsure_get_calm():
+    frames, results = zip(*_restless_edges(), strict=True)
+    filtered = Temporal(_Said(results))
+    calm = [filtered(frame).depth for frame in frames]
+    assert flicker(calm) < 0.4 * flicker([result.depth for result in results])
+
+
+@pytest.mark.parametrize("move", ["sideways", "card"])
+def test_where_something_moves_guesses_are_left_alone(move):
+    """A hole that is filled otherwise in each frame: the past is no better there than the present."""
+    hole = (..., slice(20, 52), slice(4, 28))
+    filtered = Temporal(create("bilinear"))
+    for frame, _ in sequence(move, 5):
+        valid = frame.valid.clone()
+        valid[..., 4:14, 0:8] = False
+        frame = Frame(frame.depth, valid, frame.guide, sigma=frame.sigma)
+        assert torch.equal(filtered(frame).depth[hole], create("bilinear")(frame).depth[hole])
+
+
+def test_after_a_cut_nothing_of_the_old_scene_is_left():
+    """Some samples agree by chance, and grey areas look alike."""
+    single = create("bilinear")
+    filtered = Temporal(single)
+    for seed in range(3):
+        filtered(frame_of(*view(), seed=seed))
+    guide, truth = view(camera=(2.0, 1.5, 0.9), card=(2.3, 2.5))
+    after = frame_of(guide, truth, seed=7)
+    result = filtered(after)
+    assert torch.equal(result.depth, single(after).depth)
+    assert result.info["carried"] == 0.0
+    assert filtered(frame_of(guide, truth, seed=8)).info["carried"] > 0.3

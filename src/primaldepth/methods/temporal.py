@@ -16,7 +16,6 @@ from typing import Annotated
 import torch
 from pydantic import Field
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, max_pool2d
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Method, Prediction
@@ -24,13 +23,14 @@ from primaldepth.core.settings import Settings
 from primaldepth.data.noise import estimate_sigma
 from primaldepth.geometry.ego_motion import Motion, carried, coordinates, ego_motion, in_view
 from primaldepth.io import Kind
+from primaldepth.methods.scene_change import guide_noise, is_cut, mean_over, something_moved, steps_of
 from primaldepth.operators.resampling import resample
 
 _LEAST_NOISE = 5e-4  # of the depth: as `estimate_sigma` has it
-_GUIDE_NOISE = 1.0 / 255.0, 0.05  # in the difference of two guides, at least and at most
 _GUESS = 0.3  # of the depth: standard deviation of what a method fills in
 _AMPLIFIES = 1.2  # at most, a method passes on the sensor's noise by this factor
 _SURE = 4.0  # times the sensor's variance is the most that P + R comes to where nothing was guessed
+_AT_REST = 0.01  # slack while nothing is seen to move, where a method says how far it is off
 WINDOWS = (1, 3, 7)  # samples on a side
 
 
@@ -41,13 +41,16 @@ class TemporalSettings(Settings):
         memory: results that are averaged at most.
         surprise: standard deviations beyond which a difference is not noise.
         misplaced: pixels by which the motion may be wrong, once there is any.
-        slack: pixels by which things may have moved where no motion was found.
+        slack: pixels by which things may have moved where no motion of the camera was found.
+        surer: while anything moves, the past replaces what is filled in only where its variance is below
+            this share of the new result's; 0: nowhere.
     """
 
     memory: Annotated[int, Field(ge=1)] = 16
     surprise: Annotated[float, Field(gt=0)] = 2.5
     misplaced: Annotated[float, Field(ge=0)] = 0.3
     slack: Annotated[float, Field(ge=0)] = 0.04
+    surer: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,17 +126,61 @@ def advance(
         return Memory(depth, noise, guide), 0.0
     usable = prediction.valid & torch.isfinite(depth)
     inverse = depth if kind == "disparity" else 1.0 / torch.where(usable & (depth > 0), depth, torch.inf)
-    motion = ego_motion(memory.guide, guide, inverse)
-    past = _carried(memory, motion, settings)
-    u = past.depth if motion.still else past.depth + _drift(past, depth, noise, usable, kind)
-    trust = _same_depth(depth - u, past.variance + noise, sensor, frame, settings.surprise)
-    trust = torch.minimum(trust, _same_guide(past.guide, guide, motion, settings))
-    trust = torch.where(in_view(motion.flow) & torch.isfinite(u), trust, 0.0)
-    P = past.variance / trust.clamp_min(1e-12)
-    k = torch.where(usable & (trust > 1e-6), P / (P + noise), 1.0)
-    fused = torch.where(k < 1, u + k * (depth - u), depth)
-    variance = torch.maximum((1.0 - k) * P, noise / settings.memory)
-    return Memory(fused, torch.where(k < 1, variance, noise), guide), float((1.0 - k).mean())
+    at_rest = settings.slack if prediction.sigma is None else _AT_REST
+    past = _Past.of(memory, guide, ego_motion(memory.guide, guide, inverse), settings, at_rest)
+    if not past.motion.still:
+        past = replace(past, depth=past.depth + _drift(past, depth, noise, usable, kind))
+    limit = settings.surprise * (2.0 * sensor).sqrt() + settings.misplaced * steps_of(past.depth)
+    if is_cut(past.depth, limit, frame, past.difference):
+        return Memory(depth, noise, guide), 0.0
+    trust = _same_depth(past, frame, prediction, settings.surprise)
+    trust = torch.minimum(trust, _same_guide(past, guide, settings))
+    known = usable & in_view(past.motion.flow) & torch.isfinite(past.depth)
+    if not past.still:
+        known &= (noise <= _SURE * sensor) | (past.variance < settings.surer * noise)
+    return _averaged(past, Memory(depth, noise, guide), torch.where(known, trust, 0.0), settings)
+
+
+def _averaged(past: "_Past", now: Memory, trust: Tensor, settings: TemporalSettings) -> tuple[Memory, float]:
+    """U + k (m - u), k = P / (P + R), P / trust in place of P; and the mean of 1 - k."""
+    P, R = past.variance / trust.clamp_min(1e-12), now.variance
+    k = torch.where(trust > 1e-6, P / (P + R), 1.0)
+    depth = torch.where(k < 1, past.depth + k * (now.depth - past.depth), now.depth)
+    variance = torch.where(k < 1, torch.maximum((1.0 - k) * P, R / settings.memory), R)
+    return Memory(depth, variance, now.guide), float((1.0 - k).mean())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Past:
+    """The memory seen from now, (1, 1, H, W) each.
+
+    Args:
+        depth: u.
+        variance: P, grown by (pixels that u may be off, times the steps to neighbours)^2.
+        difference: of the guides.
+        motion: of the camera.
+        still: whether nothing moves, neither the camera nor what it sees.
+    """
+
+    depth: Tensor
+    variance: Tensor
+    difference: Tensor
+    motion: Motion
+    still: bool
+
+    @classmethod
+    def of(
+        cls, memory: Memory, guide: Tensor, motion: Motion, settings: TemporalSettings, at_rest: float
+    ) -> "_Past":
+        """Carried along the motion to where `guide` is seen; `at_rest`: slack while nothing moves."""
+        depth, variance, before, steps = memory.depth, memory.variance, memory.guide, steps_of(memory.depth)
+        if not motion.still:
+            depth, before = (carried(image, motion.flow) for image in (depth, before))
+            variance, steps = (carried(image, motion.flow, "bilinear") for image in (variance, steps))
+        difference = before - motion.gain * guide - motion.offset
+        still = motion.still and not something_moved(difference)
+        off = at_rest if still else settings.slack if motion.still else settings.misplaced
+        return cls(depth, variance + (off * steps).square(), difference, motion, still)
 
 
 def _sensor_variance(frame: Frame, depth: Tensor) -> Tensor:
@@ -150,17 +197,7 @@ def _guess_variance(frame: Frame, depth: Tensor) -> Tensor:
     return (_GUESS * depth * (1.0 - covered).clamp_min(0.0)).square()
 
 
-def _carried(memory: Memory, motion: Motion, settings: TemporalSettings) -> Memory:
-    """The memory seen from now; variance grows by (pixels it may be off, times the steps to neighbours)^2."""
-    steps = _steps(memory.depth)
-    if motion.still:
-        return replace(memory, variance=memory.variance + (settings.slack * steps).square())
-    variance, steps = (carried(image, motion.flow, "bilinear") for image in (memory.variance, steps))
-    depth, guide = (carried(image, motion.flow) for image in (memory.depth, memory.guide))
-    return Memory(depth, variance + (settings.misplaced * steps).square(), guide)
-
-
-def _drift(past: Memory, depth: Tensor, noise: Tensor, usable: Tensor, kind: Kind) -> Tensor:
+def _drift(past: _Past, depth: Tensor, noise: Tensor, usable: Tensor, kind: Kind) -> Tensor:
     """How the depth of still things changes as the camera moves: z (a x + b y) + c, fitted robustly.
 
     Disparities change by c times their square in place of c. The loss is Geman and McClure's.
@@ -183,17 +220,22 @@ def _drift(past: Memory, depth: Tensor, noise: Tensor, usable: Tensor, kind: Kin
     return torch.einsum("k,kbchw->bchw", theta, fields).to(depth.dtype)
 
 
-def _same_depth(difference: Tensor, S: Tensor, sensor: Tensor, frame: Frame, surprise: float) -> Tensor:
+def _same_depth(past: _Past, frame: Frame, prediction: Prediction, surprise: float) -> Tensor:
     """Trust in the past, 1 to 0, from z = mean(w (m - u)) / sqrt(mean(w)) over windows, w = 1 / S, S = P + R.
 
     The mean over n x n samples shows a slow approach long before a pixel does: noise alone gives it 1 / n,
     or less with a method that smooths. How much less is read off the frame, most of which is as it was.
+    While nothing moves, results may differ by as much as the method says that they are off.
     """
+    difference, sensor = prediction.depth - past.depth, _sensor_variance(frame, prediction.depth)
+    S = past.variance + sensor + _guess_variance(frame, prediction.depth)
+    if past.still and prediction.sigma is not None:
+        S = S + prediction.sigma.square()
     weight, sure = 1.0 / S, _SURE * sensor > S
     trust = torch.ones_like(difference)
     for samples in WINDOWS:
         side = 2 * round(0.5 * samples * frame.high_size[1] / frame.low_size[1]) + 1 if samples > 1 else 1
-        z = _mean(weight * difference, side) / _mean(weight, side).sqrt()
+        z = mean_over(weight * difference, side) / mean_over(weight, side).sqrt()
         spread = 1.4826 * z[sure].abs().median() if bool(sure.any()) else z.new_tensor(_AMPLIFIES)
         trust = torch.minimum(
             trust, _trust(z, surprise * float(spread.clamp(0.05 / samples, _AMPLIFIES / samples)))
@@ -201,25 +243,13 @@ def _same_depth(difference: Tensor, S: Tensor, sensor: Tensor, frame: Frame, sur
     return trust
 
 
-def _same_guide(past: Tensor, guide: Tensor, motion: Motion, settings: TemporalSettings) -> Tensor:
+def _same_guide(past: _Past, guide: Tensor, settings: TemporalSettings) -> Tensor:
     """Trust in the past from the guides' difference, of which noise and misplaced edges are allowed for."""
-    difference = past - motion.gain * guide - motion.offset
-    noise = (1.4826 * difference.abs().median()).clamp(*_GUIDE_NOISE)
-    edges = (settings.slack if motion.still else settings.misplaced) * _steps(guide)
-    return _trust(_mean(difference.abs(), 3), settings.surprise * (noise + edges))
-
-
-def _steps(image: Tensor) -> Tensor:
-    """Largest less smallest value of each pixel and its neighbours."""
-    return max_pool2d(image, 3, 1, 1) + max_pool2d(-image, 3, 1, 1)
+    edges = (settings.slack if past.motion.still else settings.misplaced) * steps_of(guide)
+    noise = guide_noise(past.difference)
+    return _trust(mean_over(past.difference.abs(), 3), settings.surprise * (noise + edges))
 
 
 def _trust(value: Tensor, limit: Tensor | float) -> Tensor:
     """min(1, (limit / |value|)^4)."""
     return (limit / value.abs().clamp_min(1e-30)).clamp_max(1.0).pow(4)
-
-
-def _mean(image: Tensor, side: int) -> Tensor:
-    """Over windows of side x side, cut at the border."""
-    rows = avg_pool2d(image, (side, 1), 1, (side // 2, 0), count_include_pad=False)
-    return avg_pool2d(rows, (1, side), 1, (0, side // 2), count_include_pad=False)

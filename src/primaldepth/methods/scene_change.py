@@ -1,0 +1,58 @@
+"""What changed from one frame of a sequence to the next: nothing, something, or all of it."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, max_pool2d
+
+from primaldepth.core.frame import Frame
+
+GUIDE_NOISE = 1.0 / 255.0, 0.05  # in the difference of two guides, at least and at most
+_CLEAR = 5.0  # standard deviations of a mean over 3 x 3 pixels
+_ONE_SIGN = 0.5  # |mean| over root mean square in 7 x 7 pixels; noise alone exceeds it once in 2000 times
+_FEW = 0.003  # of the pixels
+_AGREE = 0.25  # of the samples at least, while the scene goes on
+_ALIKE = 0.03, 0.4  # guides of one scene differ by less than the first, or this share of the guide's spread
+
+
+def something_moved(difference: Tensor) -> bool:
+    """Whether the difference of two guides, (1, 1, H, W), is more than noise in more than a few places.
+
+    Noise may be stronger in some places than in others, but its sign changes from pixel to pixel. Where
+    something moved, neighbours differ the same way.
+    """
+    clear = mean_over(difference, 3).abs() > _CLEAR / 3.0 * guide_noise(difference)
+    level = mean_over(difference.square(), 7).sqrt()
+    return bool((clear & (mean_over(difference, 7).abs() > _ONE_SIGN * level)).double().mean() > _FEW)
+
+
+def is_cut(expected: Tensor, tolerance: Tensor, frame: Frame, difference: Tensor) -> bool:
+    """Whether another scene is seen: few samples are as expected, or the guides have nothing in common.
+
+    Args:
+        expected: (1, 1, H, W) depth, from the frame before.
+        tolerance: (1, 1, H, W) by which a sample may differ from it.
+        frame: now.
+        difference: (1, 1, H, W) of the guides, after the motion.
+    """
+    u, limit = (adaptive_avg_pool2d(image, frame.low_size) for image in (expected, tolerance))
+    agrees = ((frame.depth - u).abs() <= limit)[frame.valid]
+    guide = frame.guide.mean(dim=1, keepdim=True)
+    spread = (guide - guide.median()).abs().median()
+    strange = difference.abs().median() > torch.clamp(_ALIKE[1] * spread, min=_ALIKE[0])
+    return bool(strange) or bool(agrees.double().mean() < _AGREE)
+
+
+def guide_noise(difference: Tensor) -> Tensor:
+    """Standard deviation of what most pixels show."""
+    return (1.4826 * difference.abs().median()).clamp(*GUIDE_NOISE)
+
+
+def steps_of(image: Tensor) -> Tensor:
+    """Largest less smallest value of each pixel and its neighbours."""
+    return max_pool2d(image, 3, 1, 1) + max_pool2d(-image, 3, 1, 1)
+
+
+def mean_over(image: Tensor, side: int) -> Tensor:
+    """Over windows of side x side, cut at the border."""
+    rows = avg_pool2d(image, (side, 1), 1, (side // 2, 0), count_include_pad=False)
+    return avg_pool2d(rows, (1, side), 1, (0, side // 2), count_include_pad=False)
