@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from primaldepth.api import Inputs
+from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Prediction
 from primaldepth.evaluation.metrics import sensor_errors
 from primaldepth.geometry.backproject import point_cloud
@@ -43,9 +44,13 @@ def result_unit(path: Path, inputs: Inputs) -> Unit:
 def check_fits(path: Path, inputs: Inputs) -> None:
     """Raise, before the work is done, if the format of `path` cannot hold even the input's median."""
     middle = float(inputs.frame.depth[inputs.frame.valid].median())
-    stored_pixels(
-        path, writer_for(path), np.full((1, 1), middle), np.ones((1, 1), bool), result_unit(path, inputs)
-    )
+    one = np.full((1, 1), middle), np.ones((1, 1), bool)
+    try:
+        stored_pixels(path, writer_for(path), *one, result_unit(path, inputs))
+    except InputError as error:
+        if inputs.kind == "disparity":
+            raise
+        raise InputError(f"{error}; the median depth is {middle:.4g} m: is the unit right?") from error
 
 
 def result_for(path: Path, prediction: Prediction, inputs: Inputs, *, fill: bool) -> Result:

@@ -118,3 +118,17 @@ def test_the_batch_keeps_the_input_s_format(cli: Cli, recording: Path, extension
     assert cli("upsample", "depth.png", "guide.png", "-o", f"in/x{extension}", *FAST).code == 0
     assert cli("upsample", "in", "guide.png", "-o", "out", *FAST).code == 0
     assert visible(Path("out")) == [f"x{extension}"]
+
+
+def test_files_that_miss_different_partners_are_not_paired_in_order(cli: Cli, files: Path) -> None:
+    for depth, guide in (("depth_000", "rgb_001"), ("depth_001", "rgb_002"), ("depth_003", "rgb_003")):
+        _copy(files / "depth.png", files / "depths" / f"{depth}.png")
+        _copy(files / "guide.png", files / "guides" / f"{guide}.png")
+    outcome = cli("upsample", "depths", "guides", "-o", "out", *FAST)
+    assert outcome.code == 2
+    lost = f"{Path('depths/depth_000.png')}, {Path('guides/rgb_002.png')}"
+    assert f"no partner of the same name or number: {lost}" in outcome.err
+    assert not (files / "out").exists()
+    (files / "guides/rgb_002.png").rename(files / "guides/rgb_000.png")
+    outcome = cli("upsample", "depths", "guides", "-o", "out", *FAST, "--json")
+    assert [Path(each["guide"]).stem for each in outcome.json] == ["rgb_000", "rgb_001", "rgb_003"]

@@ -379,3 +379,20 @@ def test_numbers_that_are_not_finite_are_null_in_json(cli: Cli, files: Path) -> 
     report = summary(Job(Path("d"), Path("g"), Path("o")), inputs, prediction, result)
     assert report["info"] == {"gap": None, "iterations": 3}
     assert json.loads(json.dumps(report, allow_nan=False)) == report
+
+
+def test_another_shape_is_doubted(cli: Cli, files: Path) -> None:
+    """8x6 samples: a guide of 32x24 or 33x24 is rounding, one of 24x32 another view."""
+    for name, size in (("rounded", (24, 33)), ("portrait", (32, 24))):
+        Image.fromarray(np.zeros(size, np.uint8)).save(f"{name}.png")
+    words = "have different shapes, one was stretched"
+    for guide, doubted in (("guide.png", False), ("rounded.png", False), ("portrait.png", True)):
+        outcome = cli("upsample", "depth.png", guide, "-o", f"out-{guide}", "--method", "bilinear")
+        assert outcome.code == 0
+        assert (words in outcome.err) is doubted
+
+
+def test_a_unit_that_makes_kilometres_is_named_before_the_work(cli: Cli, files: Path) -> None:
+    outcome = cli("upsample", "depth.png", "guide.png", "-o", "out.png", "--unit", "m")
+    assert outcome.code == 2
+    assert "m: is the unit right?" in outcome.err

@@ -1,6 +1,7 @@
 """Which files a call of `upsample` means: one pair, sorted pairs of folders and globs, or a recording."""
 
 import glob
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +127,7 @@ def _pair(t: Targets) -> Job:
 def _batch(t: Targets) -> list[Job]:
     depths = _matches(t.depth)
     guides = _partners(str(t.guide), "guides", len(depths))
+    _refuse_shifted(depths, guides)
     trusts = _trusts(t, len(depths))
     _check_folders(t, len(depths))
     return [
@@ -194,6 +196,22 @@ def _partners(name: str, what: str, count: int) -> Sequence[Path]:
             f"{count} depth files but {len(found)} {what} in {name}; they are paired in sorted order"
         )
     return found
+
+
+def _refuse_shifted(depths: Sequence[Path], guides: Sequence[Path]) -> None:
+    """As many of each, but one is missing here and another there: sorted order would pair strangers."""
+    ours, theirs = ({_number(path): path for path in paths} for paths in (depths, guides))
+    common = ours.keys() & theirs.keys()
+    if 2 * len(common) < len(depths) or ours.keys() == theirs.keys():
+        return
+    alone = sorted(str(side[key]) for side in (ours, theirs) for key in side.keys() - common)
+    more = f" and {len(alone) - 4} more" if len(alone) > 4 else ""
+    raise InputError(f"no partner of the same name or number: {', '.join(alone[:4])}{more}")
+
+
+def _number(path: Path) -> str:
+    """What two files of a pair have in common: the digits of the name, or the name where it has none."""
+    return re.sub(r"\D", "", path.stem) or path.stem
 
 
 def _check_folder(option: str, folder: Path, count: int) -> None:

@@ -12,6 +12,7 @@ from primaldepth.results import length_text, plain, residual
 __all__ = ["doubts", "residual", "sentence", "summary"]
 FAR_OFF = 8.0  # sigma of the samples, root mean square
 NEAR, FAR = 0.1, 100.0  # metres: what depth cameras see
+STRETCHED = 0.03  # of the ratio of the sizes: more is not the rounding of a size
 BEYOND = 1.5  # times a scale that a network was trained for
 
 
@@ -72,6 +73,7 @@ def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str
             f"the result does not follow the samples ({sigmas:.2g} sigma); look at it, give --noise, or try "
             "another method"
         )
+    found += _shape_doubts(report["input_size"], report["output_size"])
     scales = SHIPPED[method].scales if method in SHIPPED else ()
     ratio = report["output_size"][0] / report["input_size"][0]
     if scales and not min(scales) / BEYOND <= ratio <= max(scales) * BEYOND:
@@ -79,6 +81,17 @@ def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str
             f"'{method}' was trained for x{min(scales)} to x{max(scales)}, this is x{ratio:.2g}; try pdn-any"
         )
     return found
+
+
+def _shape_doubts(low: list[int], high: list[int]) -> list[str]:
+    """Depth and image of one view have one shape, up to a sample in each direction."""
+    across, down = high[0] / low[0], high[1] / low[1]
+    if abs(across - down) <= STRETCHED * max(across, down) or abs(down * low[0] - high[0]) <= down:
+        return []
+    return [
+        f"depth {low[0]}x{low[1]} and guide {high[0]}x{high[1]} have different shapes, one was stretched; "
+        "crop them to one view, or give --cameras"
+    ]
 
 
 def _unit_doubts(report: dict[str, Any], meaning: str | None) -> list[str]:
