@@ -23,13 +23,14 @@ def wall(size=(48, 64), ratio=2, *, hole=None, slope=0.0):
 
 
 def test_only_what_is_far_from_every_sample_is_deep():
-    valid = torch.ones(1, 1, 12, 12, dtype=torch.bool)
+    valid = torch.ones(1, 1, 16, 16, dtype=torch.bool)
     assert deep_share(valid) is None
-    valid[..., 4:6, 4:6] = False
-    assert deep_share(valid) is None  # every pixel of it touches a sample
-    valid[..., 3:8, 3:8] = False
-    expected = torch.zeros(12, 12)
-    expected[4:7, 4:7] = 1.0
+    valid[..., 4:8, 4:8] = False
+    assert deep_share(valid) is None  # no pixel of it is farther than REACH from a sample
+    valid[..., 3:12, 3:12] = False
+    expected = torch.zeros(16, 16)
+    expected[5:10, 5:10] = 0.5
+    expected[6:9, 6:9] = 1.0
     assert deep_share(valid)[0, 0].equal(expected)
 
 
@@ -73,18 +74,18 @@ def test_a_large_hole_in_a_wall_is_filled_with_wall(name, ratio):
 
 
 def test_what_coarser_samples_say_is_taken_in_the_middle_of_the_hole_only(monkeypatch):
-    """As if the network saw as many metres as there are rows of samples: 48, 12, ..."""
+    """As if the network saw as many metres as there are rows of samples: 96, 24, 6."""
 
     def rows(network, frame, samples):
         metres = torch.full((1, 1, *frame.high_size), float(samples.low_size[0]))
         return Prediction(metres, metres > 0, measured_mask(frame), 0.1 * metres)
 
     monkeypatch.setattr(Network, "_whole", rows)
-    found = create("pdn-any-small")(wall(ratio=1, hole=(slice(10, 38), slice(20, 44))))
-    assert (found.depth[found.measured] == 48.0).all()
-    assert (found.depth[0, 0, 10, 20:44] == 48.0).all()  # beside samples
-    assert (found.depth[0, 0, 12:14, 24:40] == 12.0).all()  # still shallow for the coarser ones
-    assert (found.depth[0, 0, 22:26, 30:34] < 12.0).all()  # coarser still
+    found = create("pdn-any-small")(wall((96, 128), ratio=1, hole=(slice(8, 88), slice(24, 104))))
+    assert (found.depth[found.measured] == 96.0).all()
+    assert (found.depth[0, 0, 8:10, 24:104] == 96.0).all()  # near samples
+    assert (found.depth[0, 0, 12:14, 32:96] == 24.0).all()  # still shallow for the coarser ones
+    assert (found.depth[0, 0, 40:56, 56:72] == 6.0).all()  # coarser still
     assert found.sigma.allclose(0.1 * found.depth)
 
 

@@ -11,7 +11,7 @@ from primaldepth.data.lone_samples import Cells
 from primaldepth.methods.sparse import averaged
 from primaldepth.operators.resampling import resample
 
-REACH = 1  # samples from the nearest one: so deep a network fills holes by itself, twice as deep not at all
+REACH = 2  # samples from the nearest one: so deep a network fills holes by itself, twice as deep not at all
 COARSER = 4
 LARGEST_RATIO = 16  # of the sizes of guide and samples, up to which networks are trained
 
