@@ -6,6 +6,7 @@ import torch
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
 from primaldepth.data.noise import MIDDLEBURY_NOISE, estimate_sigma, local_mean, middlebury_sigma, noise_map
+from primaldepth.data.noise_estimate import _edges
 from primaldepth.methods import create
 from primaldepth.operators.resampling import resample
 
@@ -180,6 +181,36 @@ def test_a_result_is_as_good_with_estimated_noise_as_with_the_true_one(level, po
         for each in (sigma, noise_map("auto", depth, everywhere(depth)))
     ]
     assert error[1] < 1.05 * error[0]
+
+
+def clutter(seed, size=64, side=8):
+    """(1, 1, h, w): a wall at 2 m behind and before a hundred squares, 1 to 3 m away."""
+    random = torch.Generator().manual_seed(seed)
+    depth = torch.full((1, 1, size, size), 2.0)
+    for _ in range(100):
+        top, left = torch.randint(0, size - side, (2,), generator=random).tolist()
+        depth[..., top : top + side, left : left + side] = 1.0 + 2.0 * torch.rand(1, generator=random)
+    return depth
+
+
+def test_edges_that_noise_nearly_hides_do_not_count_as_noise():
+    depth = torch.cat([clutter(seed) + 0.2 * normal(1, 1, 64, 64, seed=seed) for seed in range(6)])
+    found = estimate_sigma(depth, depth > 0).flatten(1).median(dim=1).values
+    assert float(found.mean()) == pytest.approx(0.2, rel=0.07)
+
+
+def test_the_density_of_edges_sums_to_one_and_falls_as_it_says():
+    """Against the sum over u of its definition, f(t - u) e^(-c u / T), f of six degrees of freedom."""
+    t, span = torch.linspace(-12.0, 12.0, 2401, dtype=torch.float64), torch.tensor(4.0, dtype=torch.float64)
+    u = torch.linspace(0.0, 4.0, 4001, dtype=torch.float64)
+    x = t[:, None] - u
+    surface = 13.5 * torch.exp(3.0 * (x - x.exp()))
+    for fall in (0.0, 2.0):
+        weight = torch.exp(-fall * u / span)
+        expected = torch.trapezoid(surface * weight, u, dim=1) / torch.trapezoid(weight, u)
+        found = _edges(t, span, fall)
+        assert float(torch.trapezoid(found, t)) == pytest.approx(1.0, abs=1e-5)
+        assert (found - expected).abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("sigma", [0.0001, 0.0003, 0.001, 0.004])

@@ -20,6 +20,7 @@ _TOGETHER = 4  # samples a side whose mean shows whether their noise is independ
 _LEAST_CELLS = 32  # a side, and as many squared with samples: fewer say too little
 _INDEPENDENT = 1.5  # independent noise comes to 0.85 to 1.2
 _STRAY = 1e-6  # density of residuals below the floor
+_FALLS = (0.0, 2.0)  # where noise hides most of them, few edges stand far above it
 
 
 def local_mean(depth: Tensor, valid: Tensor, size: int = 5) -> Tensor:
@@ -35,10 +36,11 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
 
     Every window of 3x3 valid samples gives the variance s^2 of its residuals from a plane. On a surface
     6 s^2 / sigma^2 is chi-squared with 6 degrees of freedom; on edges and curves it is that times a factor
-    >= 1, log-uniform. Both p and a maximise the likelihood of that mixture. d is a local
-    median; residuals below the step of the stored numbers count as the step's own, step / sqrt 12. Noise that
-    neighbours share counts as independent noise with the same effect on means. Samples that stand alone have
-    no such windows: means over cells with about one of them each take their place.
+    e^u, with u from 0 to a span T of density ~ e^(-c u / T), c = 0 or 2. Together p, a and c maximise the
+    likelihood of that mixture. d is a local median; residuals below the step of the stored numbers count as
+    the step's own, step / sqrt 12. Noise that neighbours share counts as independent noise with the same
+    effect on means. Samples that stand alone have no such windows: means over cells with about one of them
+    each take their place.
     """
     cells = lone_samples(valid)
     if cells is not None:
@@ -145,23 +147,33 @@ def _best_scale(logs: Tensor) -> tuple[float, float]:
 def _likelihood(t: Tensor, share: Tensor, span: Tensor) -> Tensor:
     """Mean log of p f + (1 - p) g for every scale, the share p of surfaces by ten steps of EM.
 
-    f is the density of t = log s^2 / a^2 on surfaces, g that on edges: f smeared over (0, span).
+    f is the density of t = log s^2 / a^2 on surfaces, g that on edges, the c of which fits best.
     """
     half, span = 0.5 * _FREEDOM, span.clamp_min(1.0)
-    ratio = t.clamp_max(50.0).exp()
-    surface = torch.exp(half * math.log(half) - math.lgamma(half) + half * (t - ratio))
-    edge = (_below(ratio) - _below(ratio * torch.exp(-span))) / span + _STRAY
-    p = torch.full_like(span, 0.5)
-    for _ in range(10):
-        p = (share * (p * surface / (p * surface + (1.0 - p) * edge))).sum(dim=0)
-    return (share * torch.log(p * surface + (1.0 - p) * edge)).sum(dim=0)
+    surface = torch.exp(half * math.log(half) - math.lgamma(half) + half * (t - t.clamp_max(50.0).exp()))
+    found = []
+    for fall in _FALLS:
+        edge = _edges(t, span, fall) + _STRAY
+        p = torch.full_like(span, 0.5)
+        for _ in range(10):
+            p = (share * (p * surface / (p * surface + (1.0 - p) * edge))).sum(dim=0)
+        found.append((share * torch.log(p * surface + (1.0 - p) * edge)).sum(dim=0))
+    return torch.stack(found).amax(dim=0)
 
 
-def _below(ratio: Tensor) -> Tensor:
-    """P(s^2 / sigma^2 < ratio) on a surface."""
-    half = torch.full_like(ratio, 0.5 * _FREEDOM)
-    found: Tensor = torch.special.gammainc(half, half * ratio)
-    return found
+def _edges(t: Tensor, span: Tensor, fall: float) -> Tensor:
+    """Density g of t on edges: f(t - u) with u in (0, T) of density ~ e^(-c u / T).
+
+    With b = c / T, k = 3 and P the regularised lower incomplete gamma function, e^(-b u) f(t - u) integrates
+    to e^(-b t) Gamma(k + b) / (k^b Gamma(k)) (P(k + b, k e^t) - P(k + b, k e^(t - T))).
+    """
+    half, rate = 0.5 * _FREEDOM, fall / span
+    order = (half + rate).expand_as(t)
+    upper, lower = (torch.special.gammainc(order, half * e.clamp_max(50.0).exp()) for e in (t, t - span))
+    mass = torch.exp(torch.lgamma(half + rate) - math.lgamma(half) - rate * math.log(half) - rate * t)
+    total = span * (-math.expm1(-fall) / fall if fall > 0 else 1.0)
+    density: Tensor = mass * (upper - lower) / total
+    return density
 
 
 def _second_difference_sigma(depth: Tensor, valid: Tensor) -> Tensor:
