@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, pad
 
+from primaldepth.core.errors import InputError
 from primaldepth.data.lone_samples import Cells, lone_samples
 
 POWERS = (-1.0, 0.0, 1.0, 2.0)  # disparities; constant; relative; triangulation
@@ -42,6 +43,8 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
     effect on means. Samples that stand alone have no such windows: means over cells with about one of them
     each take their place.
     """
+    if depth.ndim != 4 or depth.shape[1] != 1:
+        raise InputError(f"depth: shape {tuple(depth.shape)}, expected (B, 1, h, w)")
     cells = lone_samples(valid)
     if cells is not None:
         depth, valid = cells.means(depth, valid)
