@@ -119,7 +119,7 @@ def show(rows: list[Row]) -> None:
     print(
         f"{side:3} px  {row.model:8} {100 * row.level:4.1f} %"
         f"  sigma x{fmean(sigma):.3f} ({min(sigma):.3f} to {max(sigma):.3f})"
-        f"  rmse x{fmean(error):.3f} (worst x{max(error):.3f})",
+        + (f"  rmse x{fmean(error):.3f} (worst x{max(error):.3f})" if row.rmse_auto else ""),
         flush=True,
     )
 
@@ -131,8 +131,8 @@ def summarise(rows: list[Row]) -> None:
         sigma = sum(abs(row.sigma_ratio - 1) <= SIGMA_BOUND for row in chosen)
         error = sum(row.rmse_ratio <= 1 + RMSE_BOUND for row in chosen)
         print(
-            f"{SIZE // scale:3} px: sigma within {100 * SIGMA_BOUND:.0f} % on {sigma} of {len(chosen)} maps,"
-            f" rmse at most {100 * RMSE_BOUND:.0f} % above on {error}"
+            f"{SIZE // scale:3} px: sigma within {100 * SIGMA_BOUND:.0f} % on {sigma} of {len(chosen)} maps"
+            + (f", rmse at most {100 * RMSE_BOUND:.0f} % above on {error}" if chosen[0].rmse_auto else "")
         )
 
 
