@@ -247,7 +247,7 @@ class TestSharedNoise:
         return float(estimate_sigma(depth, depth > 0).median())
 
     def test_independent_noise_is_what_it_is(self):
-        assert self.estimate(self.plane(160) + self.noise(160)) == pytest.approx(0.01, rel=0.1)
+        assert self.estimate(self.plane(256) + self.noise(256)) == pytest.approx(0.01, rel=0.1)
 
     def test_noise_of_a_map_enlarged_four_times_counts_four_times(self):
         """The mean over n independent samples and the enlarged ones below them has one error."""

@@ -18,8 +18,8 @@ _MIN_WINDOWS = 16  # fewer cannot tell a floor from an edge
 _ROUNDING = 1e-7  # of the depth: what float32 can resolve
 _BLOCK = 2**18  # pixels
 _TOGETHER = 4  # samples a side whose mean shows whether their noise is independent
-_LEAST_CELLS = 32  # a side, and as many squared with samples: fewer say too little
-_INDEPENDENT = 1.5  # independent noise comes to 0.85 to 1.2
+_LEAST_CELLS = 48  # a side, and as many squared with samples: fewer say too little
+_INDEPENDENT = 2.0  # independent noise comes to 0.8 to 1.2; below 0.3 % of the depth edges add to it
 _STRAY = 1e-6  # density of residuals below the floor
 _FALLS = (0.0, 2.0)  # where noise hides most of them, few edges stand far above it
 
