@@ -31,3 +31,18 @@ def test_an_image_keeps_most_of_its_samples_on_average():
 def test_the_generator_decides():
     assert torch.equal(drawn(0.5), drawn(0.5))
     assert not torch.equal(drawn(0.5), drawn(0.5, seed=1))
+
+
+def test_some_holes_are_much_deeper_than_others():
+    def widest_run(lost):
+        rows = lost.flatten(0, 2).int()
+        run = torch.zeros(len(rows), dtype=torch.int)
+        best = run.clone()
+        for column in rows.T:
+            run = (run + 1) * column
+            best = torch.maximum(best, run)
+        return best.view(-1, LIKE.shape[2]).amax(1)
+
+    runs = widest_run(drawn(1.0)).float()
+    assert float(runs.quantile(0.3)) <= 8
+    assert float(runs.quantile(0.9)) >= 14

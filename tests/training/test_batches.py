@@ -131,6 +131,13 @@ class TestMixture:
         for scale in (2, 3, 4):
             assert sum(found == scale for _, found in seen) / len(seen) == pytest.approx(1 / 3, abs=0.05)
 
+    def test_a_sensor_may_have_scales_of_its_own(self):
+        first, second = self.MIX
+        wanted = recipe(data={"mix": (first, {**second, "scale": (4,)})}, scale=(2, 3, 4))
+        seen = [_choice(wanted, (0, step, 0)) for step in range(200)]
+        assert {scale for mix, scale in seen if mix.sensor == "tof-v1"} == {4}
+        assert {scale for mix, scale in seen if mix.sensor != "tof-v1"} == {2, 3, 4}
+
     def test_a_step_has_one_scale_and_says_which(self, scenes):
         wanted = recipe(data={"mix": self.MIX}, scale=(2, 3, 4))
         for step in range(6):
@@ -187,6 +194,10 @@ class TestBlend:
         stages = [{"part": "fcn", "steps": 1, "batch": 4, "patch": 20}]
         with pytest.raises(InputError, match="20 is not a multiple of the scale 8"):
             _check(recipe(data={"blend": 4}, scale=(2, 4, 8), stages=stages), 1)
+
+    def test_a_scale_of_a_sensor_that_the_recipe_does_not_have_is_named(self):
+        with pytest.raises(InputError, match=r"data.mix: scale 3 is not one of the recipe's"):
+            _check(recipe(data={"mix": [{"sensor": "tof-v1", "scale": (2, 3)}]}, scale=(2, 4)), 1)
 
     def test_a_batch_that_has_no_equal_parts_is_refused(self):
         stages = [{"part": "fcn", "steps": 1, "batch": 6, "patch": 16}]

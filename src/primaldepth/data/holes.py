@@ -1,10 +1,12 @@
 """Holes that a sensor's model does not have: dropped samples, and blobs where nothing was measured."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-BLOB = 6  # samples per side of the grid whose interpolation bounds the blobs
+BLOBS = (6, 24)  # samples per side of the grids whose interpolation bounds the blobs: one of them per image
 MOST = 0.5  # of the samples of an image
 
 
@@ -16,10 +18,21 @@ def holes(like: Tensor, share: float, generator: torch.Generator) -> Tensor:
         share: of the images.
         generator: decides everything.
     """
-    count, _, height, width = like.shape
-    u = torch.rand((3, count, 1, 1, 1), generator=generator, device=generator.device).to(like.device)
-    grid = (count, 1, -(-height // BLOB) + 1, -(-width // BLOB) + 1)
-    coarse = torch.rand(grid, generator=generator, device=generator.device).to(like.device)
+    u = _uniform((4, len(like), 1, 1, 1), like, generator)
+    small, large = (_smooth(like, blob, generator) for blob in BLOBS)
+    blobs = torch.where(u[3] < 0.5, small, large) < MOST * u[1]
+    single = _uniform(like.shape, like, generator) < MOST * u[2].square()
+    return (u[0] < share) & (blobs | single)
+
+
+def _smooth(like: Tensor, blob: int, generator: torch.Generator) -> Tensor:
+    """Values up to 1, which every image reaches; they vary over `blob` samples or half of a smaller image."""
+    height, width = int(like.shape[2]), int(like.shape[3])
+    rows, columns = (1 + max(2, -(-side // blob)) for side in (height, width))
+    coarse = _uniform((len(like), 1, rows, columns), like, generator)
     smooth = interpolate(coarse, (height, width), mode="bilinear", align_corners=True)
-    single = torch.rand(like.shape, generator=generator, device=generator.device).to(like.device)
-    return (u[0] < share) & ((smooth < MOST * u[1]) | (single < MOST * u[2].square()))
+    return smooth / smooth.amax((2, 3), keepdim=True)
+
+
+def _uniform(shape: Sequence[int], like: Tensor, generator: torch.Generator) -> Tensor:
+    return torch.rand(shape, generator=generator, device=generator.device).to(like.device)

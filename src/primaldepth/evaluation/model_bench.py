@@ -1,6 +1,7 @@
 """`bench models`: whole frames through a network, beside its eager definition and the arithmetic floor."""
 
 import copy
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from primaldepth.evaluation.kernel_bench import BenchRow
 from primaldepth.evaluation.timing import Measurement, measure
 from primaldepth.networks import DepthNet, NetworkSettings, load
+from primaldepth.networks.inference import Inference
 from primaldepth.networks.zoo import SHIPPED
 from primaldepth.operators.pairwise import pick_backend, use_backend
 
@@ -83,8 +85,9 @@ def _bench_size(
 
 
 def _time(net: DepthNet, maps: list[Tensor], dtype: torch.dtype, device: str, repeats: int) -> Measurement:
-    def run() -> None:
-        with torch.no_grad(), torch.autocast(device, dtype, enabled=dtype != torch.float32):
-            net(*maps)
-
-    return measure(run, device, repeats=repeats, warmup=1)
+    """As methods run it; what is played back has its memory already, so that is measured call by call."""
+    inference, window = Inference(net, dtype), tuple(maps)
+    if device != "cuda":
+        return measure(lambda: inference(window), device, repeats=repeats, warmup=1)
+    by_call = measure(lambda: inference.run(window), device, repeats=1)
+    return replace(measure(lambda: inference(window), device, repeats=repeats), peak_mib=by_call.peak_mib)

@@ -5,7 +5,7 @@ import itertools
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,7 +20,8 @@ from primaldepth.core.settings import Settings
 from primaldepth.methods.deep_holes import COARSER, blended, coarser, deep_share
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.methods.sparse import gathered
-from primaldepth.networks import DepthNet, Estimate, from_pretrained, load
+from primaldepth.networks import DepthNet, from_pretrained, load
+from primaldepth.networks.inference import Inference
 from primaldepth.networks.normalisation import Scaling, relative_sigma
 from primaldepth.networks.zoo import SCALES, SHIPPED
 from primaldepth.operators.pairwise import half_window
@@ -165,6 +166,11 @@ class Network:
     memory_gib: float | None = None
     precision: torch.dtype = torch.float32
     ensemble: bool = False
+    _inference: Inference = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Nothing is recorded yet."""
+        object.__setattr__(self, "_inference", Inference(self.net, self.precision))
 
     def __call__(self, frame: Frame) -> Prediction:
         """Estimate window by window."""
@@ -209,7 +215,7 @@ class Network:
         """Depth and, where the network gives it, sigma of a window, (B, 1 or 2, rows, columns)."""
         maps = tuple(image.float() for image in maps)
         if not self.ensemble:
-            return self._once(maps)
+            return self._inference(maps)
         rows, columns = maps[0].shape[2:]
         edge = (0, -columns % self.net.stride, 0, -rows % self.net.stride)  # as the network does it
         *images, ratio = maps
@@ -217,14 +223,9 @@ class Network:
         total = torch.zeros(())
         for turns, flip in itertools.product(range(4), (False, True)):
             turned = [_turned(image, turns, flip) for image in padded]
-            found = _turned_back(self._once((*turned, ratio)), turns, flip)
+            found = _turned_back(self._inference((*turned, ratio)), turns, flip)
             total = total.to(found) + found / 8.0
         return total[:, :, :rows, :columns]
-
-    def _once(self, maps: tuple[Tensor, ...]) -> Tensor:
-        with torch.autocast(maps[0].device.type, self.precision, enabled=self.precision != torch.float32):
-            found: Estimate = self.net(*maps)
-        return found.depth if found.sigma is None else torch.cat([found.depth, found.sigma], dim=1)
 
     def _tile(self, frame: Frame) -> int:
         size = frame.high_size

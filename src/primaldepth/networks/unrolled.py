@@ -27,6 +27,7 @@ LAMBDA, LAMBDA_L1, EPSILON, SIGMA_D, SIGMA_V, ALPHA_0, BETA, GAMMA = (
 )
 DUAL_TO_PRIMAL = 400.0  # sigma / tau
 COEFFICIENTS = ("sigma", "tau", "eps", "lam", "theta")
+FUSED = ("nlh-l2", "nltv-l2")  # have kernels of their own
 
 
 class PrimalDualNet(nn.Module):
@@ -76,6 +77,11 @@ class PrimalDualNet(nn.Module):
         return other
 
     @property
+    def is_fused(self) -> bool:
+        """Whether the iterations of its energy have kernels of their own."""
+        return self.name in FUSED
+
+    @property
     def coefficients(self) -> Tensor:
         """(n, 5): sigma, tau, eps, lam, theta of each iteration."""
         return self.log_coefficients.exp()
@@ -103,7 +109,7 @@ class PrimalDualNet(nn.Module):
             guide: (B, 1, H, W); read by local models only.
             storage: type in which Triton keeps p and w between iterations; None keeps float32.
         """
-        if self.name in ("nlh-l2", "nltv-l2"):
+        if self.is_fused:
             scales, rows = self.log_support.exp(), self._rows()
             return huber_from_affinities(f, affinities, trust, scales, rows, self.offsets, storage=storage)
         return self._generic(f, self.support(affinities.to(f.dtype), guide), trust)

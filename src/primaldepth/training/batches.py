@@ -87,7 +87,8 @@ def _choice(recipe: Recipe, place: tuple[int, ...]) -> tuple[Mix, int]:
     if len(mixture) == len(scales) == 1:
         return mixture[0], scales[0]
     random = Random(derive_seed("choice", recipe.seed, *place))  # noqa: S311
-    return random.choices(mixture, [mix.share for mix in mixture])[0], random.choice(scales)
+    mix = random.choices(mixture, [mix.share for mix in mixture])[0]
+    return mix, random.choice(mix.scale or scales)
 
 
 def observed(

@@ -281,6 +281,10 @@ def _check(recipe: Recipe, processes: int) -> None:
     """What would otherwise be found out only when its stage begins."""
     for mix in recipe.data.mixture:
         sensor(mix.sensor, scale=recipe.scales[0])
+        if other := set(mix.scale) - set(recipe.scales):
+            raise InputError(
+                f"recipe '{recipe.name}': data.mix: scale {min(other)} is not one of the recipe's"
+            )
     for index, stage in enumerate(recipe.stages):
         where = f"recipe '{recipe.name}': stages.{index}"
         get_loss(stage.loss)

@@ -37,12 +37,14 @@ class Mix(Settings):
         share: of the steps, relative to the other sensors'.
         noise: range of the factor on the sensor's noise, drawn log-uniformly for each patch.
         weight: of its errors, relative to the other sensors': theirs may be counted in another unit.
+        scale: those of the recipe's it is drawn with; all if empty.
     """
 
     sensor: str
     share: Positive = 1.0
     weight: Positive = 1.0
     noise: Range = (1.0, 1.0)
+    scale: tuple[Scale, ...] = ()
 
 
 class DataRecipe(Settings):

@@ -1,0 +1,79 @@
+"""Running a network without gradient; on a GPU played back as a CUDA graph."""
+
+import threading
+from collections import OrderedDict
+
+import torch
+from torch import Tensor
+
+from primaldepth.networks.joint import DepthNet
+from primaldepth.operators.pairwise import pick_backend
+
+LARGEST = 2**22  # pixels of a recorded batch: the kernels of larger ones take longer than the calls
+KEPT = 8  # sizes
+
+
+class Recording:
+    """The kernels of one run, with the memory they read and write."""
+
+    def __init__(self, inference: "Inference", maps: tuple[Tensor, ...]) -> None:
+        self._inputs = tuple(image.clone() for image in maps)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+            self._output = inference.run(self._inputs)
+
+    def __call__(self, maps: tuple[Tensor, ...]) -> Tensor:
+        """The same on other values."""
+        for mine, image in zip(self._inputs, maps, strict=True):
+            mine.copy_(image)
+        self._graph.replay()
+        return self._output.clone()
+
+
+class Inference:
+    """Maps of a window -> depth and, where the network gives it, sigma: (B, 1 or 2, H, W).
+
+    On a GPU a frame's kernels are shorter than the calls that start them. So the second frame of a size is
+    recorded, and from then on one call starts them all.
+
+    Args:
+        net: its weights are read again with every frame.
+        precision: of the convolutions, and on a GPU of the stored dual variables.
+    """
+
+    def __init__(self, net: DepthNet, precision: torch.dtype = torch.float32) -> None:
+        self._net, self._precision = net, precision
+        self._seen: OrderedDict[tuple[object, ...], Recording | None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, maps: tuple[Tensor, ...]) -> Tensor:
+        """Run, or play back."""
+        if not self._can_be_recorded(maps[0]):
+            return self.run(maps)
+        stream = torch.cuda.current_stream(maps[0].device).cuda_stream
+        place = next(self._net.parameters()).data_ptr()  # another one after the network was moved
+        key = (stream, place, *(image.shape for image in maps))
+        with self._lock, torch.cuda.device(maps[0].device):
+            if key not in self._seen:  # kernels are compiled and chosen now
+                self._seen[key] = None
+                if len(self._seen) > KEPT:
+                    self._seen.popitem(last=False)
+                return self.run(maps)
+            recording = self._seen[key] or Recording(self, maps)
+            self._seen[key] = recording
+            self._seen.move_to_end(key)
+            return recording(maps)
+
+    def run(self, maps: tuple[Tensor, ...]) -> Tensor:
+        """Call by call."""
+        kind, half = maps[0].device.type, self._precision != torch.float32
+        with torch.no_grad(), torch.autocast(kind, self._precision, enabled=half):
+            found = self._net(*maps)
+        return found.depth if found.sigma is None else torch.cat([found.depth, found.sigma], dim=1)
+
+    def _can_be_recorded(self, image: Tensor) -> bool:
+        """Only kernels that never ask the host can."""
+        if not image.is_cuda or image.shape[0] * image.shape[2] * image.shape[3] > LARGEST:
+            return False
+        solver = self._net.pdn
+        return solver is None or (solver.is_fused and pick_backend(image) == "triton")
