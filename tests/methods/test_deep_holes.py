@@ -5,7 +5,7 @@ import torch
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.methods import create
-from primaldepth.methods.deep_holes import COARSER, LARGEST_RATIO, blended, coarser, deep_share
+from primaldepth.methods.deep_holes import COARSER, LARGEST_RATIO, REACH, blended, coarser, deep_share
 from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.network import Network
 
@@ -23,14 +23,14 @@ def wall(size=(48, 64), ratio=2, *, hole=None, slope=0.0):
 
 
 def test_only_what_is_far_from_every_sample_is_deep():
-    valid = torch.ones(1, 1, 16, 16, dtype=torch.bool)
+    valid = torch.ones(1, 1, 24, 24, dtype=torch.bool)
     assert deep_share(valid) is None
-    valid[..., 4:8, 4:8] = False
+    valid[..., 4 : 4 + 2 * REACH, 4 : 4 + 2 * REACH] = False
     assert deep_share(valid) is None  # no pixel of it is farther than REACH from a sample
-    valid[..., 3:12, 3:12] = False
-    expected = torch.zeros(16, 16)
-    expected[5:10, 5:10] = 0.5
-    expected[6:9, 6:9] = 1.0
+    valid[..., 3:20, 3:20] = False
+    expected = torch.zeros(24, 24)
+    for ring in range(REACH + 1, 10):
+        expected[2 + ring : 21 - ring, 2 + ring : 21 - ring] = min(1.0, ring / REACH - 1.0)
     assert deep_share(valid)[0, 0].equal(expected)
 
 
@@ -83,9 +83,9 @@ def test_what_coarser_samples_say_is_taken_in_the_middle_of_the_hole_only(monkey
     monkeypatch.setattr(Network, "_whole", rows)
     found = create("pdn-any-small")(wall((96, 128), ratio=1, hole=(slice(8, 88), slice(24, 104))))
     assert (found.depth[found.measured] == 96.0).all()
-    assert (found.depth[0, 0, 8:10, 24:104] == 96.0).all()  # near samples
-    assert (found.depth[0, 0, 12:14, 32:96] == 24.0).all()  # still shallow for the coarser ones
-    assert (found.depth[0, 0, 40:56, 56:72] == 6.0).all()  # coarser still
+    assert (found.depth[0, 0, 8:12, 24:104] == 96.0).all()  # near samples
+    assert (found.depth[0, 0, 16:20, 36:92] == 24.0).all()  # still shallow for the coarser ones
+    assert (found.depth[0, 0, 46:50, 62:66] == 6.0).all()  # coarser still
     assert found.sigma.allclose(0.1 * found.depth)
 
 

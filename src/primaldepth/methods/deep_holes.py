@@ -11,13 +11,15 @@ from primaldepth.data.lone_samples import Cells
 from primaldepth.methods.sparse import averaged
 from primaldepth.operators.resampling import resample
 
-REACH = 2  # samples from the nearest one: so deep a network fills holes by itself, twice as deep not at all
+REACH = 4  # samples from the nearest one: so deep a network fills holes by itself, twice as deep not at all
 COARSER = 4
 LARGEST_RATIO = 16  # of the sizes of guide and samples, up to which networks are trained
 
 
 def deep_share(valid: Tensor) -> Tensor | None:
     """(B, 1, h, w) how much of a hole's fill is to come from coarser samples, 0 to 1; None: nothing."""
+    if bool(valid.all()):
+        return None
     near, depth = valid.float(), torch.zeros_like(valid, dtype=torch.float32)
     for _ in range(2 * REACH):
         depth += 1.0 - near

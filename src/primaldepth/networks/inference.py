@@ -51,8 +51,8 @@ class Inference:
         if not self._can_be_recorded(maps[0]):
             return self.run(maps)
         stream = torch.cuda.current_stream(maps[0].device).cuda_stream
-        place = next(self._net.parameters()).data_ptr()  # another one after the network was moved
-        key = (stream, place, *(image.shape for image in maps))
+        places = tuple(each.data_ptr() for each in self._net.parameters())  # others after it was moved
+        key = (stream, places, *(image.shape for image in maps))
         with self._lock, torch.cuda.device(maps[0].device):
             if key not in self._seen:  # kernels are compiled and chosen now
                 self._seen[key] = None
