@@ -5,7 +5,7 @@ import torch
 
 from primaldepth.networks import DepthNet, NetworkSettings
 from primaldepth.networks import inference as inference_module
-from primaldepth.networks.inference import Inference
+from primaldepth.networks.inference import Inference, Key
 from primaldepth.operators.pairwise import use_backend
 
 UNET = {"backbone": "unet", "widths": (16, 24), "blocks": (1, 1), "window": 5, "iterations": 3}
@@ -70,17 +70,15 @@ def test_weights_that_change_in_place_or_move_are_seen():
     assert torch.equal(inference(seen), inference.run(seen))
 
 
-@pytest.mark.gpu
-@needs_gpu
-def test_only_so_many_sizes_are_kept(monkeypatch):
-    monkeypatch.setattr(inference_module, "KEPT", 2)
-    net = made("cuda", **UNET)
-    inference = Inference(net)
-    for side in (16, 24, 32, 16, 24, 32):
-        seen = maps("cuda", (side, side), 3)
-        for _ in range(2):
-            assert torch.equal(inference(seen), inference.run(seen))
-        assert len(inference._seen) <= 2
+def test_the_oldest_sizes_are_forgotten(monkeypatch):
+    monkeypatch.setattr(inference_module, "KEPT", 1000)
+    inference = Inference(made("cpu", **UNET))
+    keys = [Key((torch.Size((1, 1, side, 10)),), 0, ()) for side in (40, 50, 30, 90, 200)]
+    kept = []
+    for key in keys:
+        inference._remember(key)
+        kept.append([each.shapes[0][2] for each in inference._seen])
+    assert kept == [[40], [40, 50], [50, 30], [90], [200]]
 
 
 @pytest.mark.gpu

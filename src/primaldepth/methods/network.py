@@ -214,8 +214,9 @@ class Network:
     def _run(self, maps: tuple[Tensor, ...]) -> Tensor:
         """Depth and, where the network gives it, sigma of a window, (B, 1 or 2, rows, columns)."""
         maps = tuple(image.float() for image in maps)
+        infer = self._inference if self.memory_gib is None else self._inference.run  # recordings hold memory
         if not self.ensemble:
-            return self._inference(maps)
+            return infer(maps)
         rows, columns = maps[0].shape[2:]
         edge = (0, -columns % self.net.stride, 0, -rows % self.net.stride)  # as the network does it
         *images, ratio = maps
@@ -223,7 +224,7 @@ class Network:
         total = torch.zeros(())
         for turns, flip in itertools.product(range(4), (False, True)):
             turned = [_turned(image, turns, flip) for image in padded]
-            found = _turned_back(self._inference((*turned, ratio)), turns, flip)
+            found = _turned_back(infer((*turned, ratio)), turns, flip)
             total = total.to(found) + found / 8.0
         return total[:, :, :rows, :columns]
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,7 +11,22 @@ from primaldepth.networks.joint import DepthNet
 from primaldepth.operators.pairwise import pick_backend
 
 LARGEST = 2**22  # pixels of a recorded batch: the kernels of larger ones take longer than the calls
-KEPT = 8  # sizes
+KEPT = 2**23  # pixels of all recordings together, about 300 bytes each in bfloat16
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a recording holds for: the shapes of the maps, the CUDA stream, and where the weights lie."""
+
+    shapes: tuple[torch.Size, ...]
+    stream: int
+    places: tuple[int, ...]
+
+    @property
+    def pixels(self) -> int:
+        """Of the batch."""
+        count, _, height, width = self.shapes[0]
+        return count * height * width
 
 
 class Recording:
@@ -43,26 +59,31 @@ class Inference:
 
     def __init__(self, net: DepthNet, precision: torch.dtype = torch.float32) -> None:
         self._net, self._precision = net, precision
-        self._seen: OrderedDict[tuple[object, ...], Recording | None] = OrderedDict()
+        self._seen: OrderedDict[Key, Recording | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def __call__(self, maps: tuple[Tensor, ...]) -> Tensor:
         """Run, or play back."""
         if not self._can_be_recorded(maps[0]):
             return self.run(maps)
-        stream = torch.cuda.current_stream(maps[0].device).cuda_stream
+        device = maps[0].device
+        stream = torch.cuda.current_stream(device).cuda_stream
         places = tuple(each.data_ptr() for each in self._net.parameters())  # others after it was moved
-        key = (stream, places, *(image.shape for image in maps))
-        with self._lock, torch.cuda.device(maps[0].device):
+        key = Key(tuple(image.shape for image in maps), stream, places)
+        with self._lock, torch.cuda.device(device):
             if key not in self._seen:  # kernels are compiled and chosen now
-                self._seen[key] = None
-                if len(self._seen) > KEPT:
-                    self._seen.popitem(last=False)
+                self._remember(key)
                 return self.run(maps)
             recording = self._seen[key] or Recording(self, maps)
             self._seen[key] = recording
             self._seen.move_to_end(key)
             return recording(maps)
+
+    def _remember(self, key: Key) -> None:
+        """As the newest; the oldest are forgotten where they would take too much memory."""
+        self._seen[key] = None
+        while sum(each.pixels for each in self._seen) > max(KEPT, key.pixels):
+            self._seen.popitem(last=False)
 
     def run(self, maps: tuple[Tensor, ...]) -> Tensor:
         """Call by call."""
