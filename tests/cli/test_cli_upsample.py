@@ -76,6 +76,28 @@ def test_a_result_that_left_its_samples_is_doubted(cli: Cli, files: Path) -> Non
 
 
 @pytest.mark.parametrize(
+    ("out", "options", "said"),
+    [
+        ("out.npy", [], "unit mm (result: m), kind z, median depth 1.3 m, noise"),
+        ("out.png", [], "unit mm, kind z, median depth 1.3 m, noise"),
+        ("out.png", ["--unit", "256"], "unit 256, kind z, median depth 5.078 m, noise"),
+        ("out.png", ["--kind", "disparity"], "kind disparity, median disparity 1300 px, noise"),
+    ],
+)
+def test_what_the_numbers_were_taken_for(
+    cli: Cli, files: Path, out: str, options: list[str], said: str
+) -> None:
+    np.save("thirteen.npy", np.full((6, 8), 1300, np.uint16))
+    outcome = cli("upsample", "thirteen.npy", "guide.png", "-o", out, *options, *FAST, "--json")
+    assert said in outcome.lines[0]
+    read = options[1] if options else "mm"
+    assert outcome.json["input_unit"] == read
+    assert outcome.json["median_depth"] == pytest.approx(
+        {"mm": 1.3, "256": 1300 / 256, "disparity": 1300.0}[read]
+    )
+
+
+@pytest.mark.parametrize(
     ("unit", "doubt"),
     [("m", "the median depth is 1.5e+03 m; if that cannot be, give the right --unit"), ("mm", None)],
 )
@@ -83,7 +105,7 @@ def test_depth_no_camera_sees_is_doubted(cli: Cli, files: Path, unit: str, doubt
     np.save("big.npy", np.full((6, 8), 1500.0))
     outcome = cli("upsample", "big.npy", "guide.png", "-o", "out.npy", "--unit", unit, *FAST)
     assert outcome.code == 0
-    assert (f"warning: {doubt}" in outcome.err) if doubt else ("median depth" not in outcome.err)
+    assert (f"warning: {doubt}" in outcome.err) if doubt else ("warning" not in outcome.err)
 
 
 def test_eight_bits_are_doubted_unless_their_meaning_is_given(cli: Cli, files: Path) -> None:
