@@ -23,7 +23,7 @@ from primaldepth.io.pointcloud import PointCloud
 from primaldepth.io.preview import RGB, overview
 from primaldepth.io.row_blocks import row_blocks
 from primaldepth.io.storage import stored_pixels
-from primaldepth.io.units import whole_stored
+from primaldepth.io.units import per_metre, whole_stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,10 @@ class Scale:
 
     @classmethod
     def of(cls, inputs: Inputs) -> "Scale":
-        """Millimetres where the input's file has them."""
+        """Millimetres where the input's file resolves them."""
         if inputs.kind == "disparity":
             return cls("Disparity", "px", 1.0)
-        small = inputs.unit in ("mm", "5000")
+        small = per_metre(inputs.unit or "m") >= 1000.0
         return cls("Depth", "mm", 1000.0) if small else cls("Depth", "m", 1.0)
 
 

@@ -124,13 +124,13 @@ def test_an_ensemble(cli: Cli, files: Path) -> None:
     assert 0 < np.abs(one - eight).max() < np.ptp(one)
 
 
-@pytest.mark.parametrize("unit", ["mm", "5000", "256"])
+@pytest.mark.parametrize("unit", ["mm", "5000", "256", "4000", "31.25"])
 def test_integer_units_come_back_in_the_same_unit(cli: Cli, files: Path, unit: Unit) -> None:
     write_depth("in.png", DepthMap.from_array(depth_values(), unit=unit))
     outcome = cli("upsample", "in.png", "guide.png", "-o", "out.png", "--unit", unit, *FAST, "--json")
     assert outcome.json["unit"] == unit
     result = read_depth("out.png", unit=unit)
-    step = {"mm": 1e-3, "5000": 1 / 5000, "256": 1 / 256}[unit]
+    step = 1e-3 if unit == "mm" else 1 / float(unit)
     reference = np.asarray(upsample("in.png", "guide.png", unit=unit, method="bilinear").depth)
     np.testing.assert_allclose(result.values, reference, atol=0.51 * step)
 
@@ -147,6 +147,7 @@ DISPARITIES: dict[str, tuple[str, list[str], str, Unit, Kind]] = {
     "8-bit": ("disparity.png", [], "out.png", "disparity", "disparity"),
     "to float": ("disparity.png", [], "out.pfm", "disparity", "disparity"),
     "KITTI": ("depth.png", ["--unit", "256", "--kind", "disparity"], "out.png", "256", "disparity"),
+    "16 per pixel": ("depth.png", ["--unit", "16", "--kind", "disparity"], "out.png", "16", "disparity"),
     "KITTI to float": (
         "depth.png",
         ["--unit", "256", "--kind", "disparity"],
@@ -164,7 +165,7 @@ def test_disparity_stays_disparity(
     arguments = ("upsample", depth, "guide.png", "-o", out, *options, *FAST, "--preview", "p.png", "--json")
     report = cli(*arguments).json
     assert (report["unit"], report["kind"], report["noise_unit"]) == (unit, kind, "px")
-    source_unit: Unit = "256" if options else "disparity"
+    source_unit: Unit = options[1] if options else "disparity"
     low = read_depth(depth, unit=source_unit, kind=kind).values
     high = read_depth(out, unit=unit, kind=kind).values
     assert high.mean() == pytest.approx(low.mean(), rel=0.02)
