@@ -12,6 +12,7 @@ from torch import Tensor
 from primaldepth.api import Inputs
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Prediction
+from primaldepth.data.lone_samples import lone_samples
 from primaldepth.evaluation.metrics import sensor_errors
 from primaldepth.geometry.backproject import point_cloud
 from primaldepth.geometry.cameras import Intrinsics
@@ -127,6 +128,12 @@ class Scale:
         return cls("Depth", "mm", 1000.0) if small else cls("Depth", "m", 1.0)
 
 
+def sample_reach(inputs: Inputs) -> int:
+    """Pixels by which pictures draw each sample larger: a quarter of the distance of lone ones, else 0."""
+    cells = lone_samples(inputs.frame.valid[:1])
+    return 0 if cells is None else max(1, round(cells.size[0] / cells.grid[0] / 4))
+
+
 def preview_of(inputs: Inputs, prediction: Prediction, truth: DepthMap | None = None) -> RGB:
     """Guide, input and result side by side, with truth and error where known."""
     scale = Scale.of(inputs)
@@ -141,6 +148,7 @@ def preview_of(inputs: Inputs, prediction: Prediction, truth: DepthMap | None = 
         measured=first_mask(prediction.measured),
         truth=None if truth is None else truth.values * scale.factor,
         truth_valid=None if truth is None else truth.valid,
+        reach=sample_reach(inputs),
     )
 
 

@@ -299,6 +299,21 @@ def test_cloud_and_preview(cli: Cli, files: Path, name: str) -> None:
         assert picture.width > 3 * picture.height / 2
 
 
+@pytest.mark.parametrize(("apart", "least"), [(1, 1.0), (6, 0.5)])
+def test_samples_that_stand_alone_are_seen_in_the_preview(
+    cli: Cli, files: Path, apart: int, least: float
+) -> None:
+    """Of the input's picture, in the middle of three, what is not the grey of holes; bare pixels are 3 %."""
+    sparse = np.zeros((240, 300), np.uint16)
+    sparse[::apart, ::apart] = np.linspace(1000, 2000, 300)[None, ::apart]
+    Image.fromarray(sparse).save("sparse.png")
+    Image.fromarray(image((240, 300, 3))).save("same.png")
+    cli("upsample", "sparse.png", "same.png", "-o", "o.png", "--preview", "p.png", "--method", "nearest")
+    picture = np.asarray(Image.open("p.png"))
+    middle = picture[60:200, 350:590]
+    assert (middle != 128).any(axis=2).mean() >= least
+
+
 def test_cloud_is_metric_in_the_guide_s_camera(cli: Cli, files: Path) -> None:
     cli(
         "upsample",
