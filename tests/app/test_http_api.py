@@ -103,6 +103,15 @@ def test_a_result_that_does_not_fit_is_refused_with_a_hint(service):
     assert post(service, files, "image/x-exr", method="nearest").status_code == 200
 
 
+@pytest.mark.parametrize("form", ["JPEG", "PNG"])
+def test_files_in_each_other_s_field_are_told_by_field(service, form):
+    files = {"depth": ("d", guide_bytes(form)), "guide": ("g", depth_bytes())}
+    error = post(service, files, method="nearest").json()["error"]
+    assert error["code"] == "unreadable_file"
+    assert error["hint"].endswith(", and put the depth map in the field 'depth', the image in 'guide'")
+    assert "before" not in error["hint"]
+
+
 def test_every_upload_is_gone_afterwards(service, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert post(service).status_code == 200
