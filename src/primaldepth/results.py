@@ -29,11 +29,16 @@ from primaldepth.io.units import per_metre, whole_stored
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What is written as depth: (H, W) values, where they count, and the unit of the file."""
+    """What is written as depth: (H, W) values, where they count, and the unit of the file.
+
+    Args:
+        rounded_off: estimates that are holes only because the format would round them to its invalid 0.
+    """
 
     values: NDArray[np.floating[Any]]
     valid: NDArray[np.bool_]
     unit: Unit
+    rounded_off: int = 0
 
 
 def result_unit(path: Path, inputs: Inputs) -> Unit:
@@ -66,11 +71,15 @@ def result_for(path: Path, prediction: Prediction, inputs: Inputs, *, fill: bool
     valid = np.array(first_mask(prediction.valid))
     if not fill:
         valid &= first_mask(prediction.measured)
+    rounded_off = 0
     for rows in row_blocks(*values.shape):
         block = values[rows].astype(np.float64)
-        positive = whole_stored(block, unit) >= 1 if rounds else block > 0
-        valid[rows] &= np.isfinite(block) & positive
-    return Result(values, valid, unit)
+        valid[rows] &= np.isfinite(block) & (block > 0)
+        if rounds:
+            lost = valid[rows] & (whole_stored(block, unit) < 1)
+            valid[rows] &= ~lost
+            rounded_off += int(lost.sum())
+    return Result(values, valid, unit, rounded_off)
 
 
 def first(values: Tensor) -> NDArray[np.float64]:

@@ -117,6 +117,25 @@ def test_eight_bits_are_doubted_unless_their_meaning_is_given(cli: Cli, files: P
     )
 
 
+def test_estimates_that_round_to_0_are_counted(cli: Cli, files: Path) -> None:
+    """Disparities below half a pixel are holes in a PNG, and nowhere else."""
+    low = np.full((6, 8), 90.0)
+    low[:, :2] = 0.3
+    np.save("small.npy", low)
+    options = ("--unit", "disparity", "--method", "nearest", "--json")
+    rounded = cli("upsample", "small.npy", "guide.png", "-o", "a.png", *options)
+    lost = int((np.asarray(Image.open("a.png")) == 0).sum())
+    assert (rounded.json["rounded_off"], lost) == (24 * 8, 24 * 8)
+    assert rounded.json["empty_fraction"] == pytest.approx(0.25)
+    words = (
+        "warning: estimates that would round to 0, which means no depth, are holes: 192 pixels; write .npy"
+    )
+    assert words in rounded.err
+    kept = cli("upsample", "small.npy", "guide.png", "-o", "a.npy", *options)
+    assert (kept.json["rounded_off"], "round to 0" in kept.err) == (0, False)
+    assert (np.load("a.npy") > 0).all()
+
+
 def test_an_ensemble(cli: Cli, files: Path) -> None:
     cli("upsample", "depth.png", "guide.png", "-o", "one.npy", *ANY)
     assert cli("upsample", "depth.png", "guide.png", "-o", "eight.npy", "--ensemble", *ANY).code == 0
@@ -408,12 +427,13 @@ def test_an_existing_output_is_replaced(cli: Cli, files: Path) -> None:
 def test_numbers_that_are_not_finite_are_null_in_json(cli: Cli, files: Path) -> None:
     from primaldepth.cli.batch import Job
     from primaldepth.cli.summary import summary
+    from primaldepth.cli.writing import Result
     from primaldepth.core.frame import Prediction
 
     inputs = load_inputs("depth.png", "guide.png")
     guide = inputs.frame.guide[:, :1]
     prediction = Prediction(guide, guide >= 0, guide >= 0, info={"gap": float("inf"), "iterations": 3})
-    result = DepthMap.from_array(np.ones((24, 32)))
+    result = Result(np.ones((24, 32)), np.ones((24, 32), bool), "m")
     report = summary(Job(Path("d"), Path("g"), Path("o")), inputs, prediction, result)
     assert report["info"] == {"gap": None, "iterations": 3}
     assert json.loads(json.dumps(report, allow_nan=False)) == report

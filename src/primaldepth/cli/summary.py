@@ -41,6 +41,7 @@ def summary(
         "noise_source": noise,
         "measured_fraction": float(prediction.measured.float().mean()),
         "empty_fraction": 1.0 - float(result.valid.mean()),
+        "rounded_off": result.rounded_off,
         "info": {key: plain(value) for key, value in prediction.info.items()},
     }
 
@@ -74,6 +75,11 @@ def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str
         found.append(
             f"the result does not follow the samples ({sigmas:.2g} sigma); look at it, give --noise, or try "
             "another method"
+        )
+    if report["rounded_off"]:
+        found.append(
+            "estimates that would round to 0, which means no depth, are holes: "
+            f"{report['rounded_off']} pixels; write .npy, .exr or .tiff to keep them"
         )
     found += _shape_doubts(report["input_size"], report["output_size"])
     scales = SHIPPED[method].scales if method in SHIPPED else ()
