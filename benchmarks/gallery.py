@@ -14,8 +14,9 @@ import numpy as np
 from PIL import Image
 
 from primaldepth.api import Inputs, load_inputs
-from primaldepth.io.preview import RGB, colorize, enlarge, panel, robust_limits
+from primaldepth.io.preview import RGB, colorize, enlarge, panel, robust_limits, spread
 from primaldepth.methods import create
+from primaldepth.results import sample_reach
 
 METHODS = ("bicubic", "ferstl13", "fcn-pdn-s", "pdn-any")
 WIDTH, LIGHT = 480, np.array([-0.485, 0.485, 0.728])
@@ -65,7 +66,8 @@ def sheet(shot: Shot, folder: Path) -> Image.Image:
     guide = (255 * frame.guide[0].permute(1, 2, 0).expand(-1, -1, 3).numpy()).astype(np.uint8)
     low, valid = frame.depth[0, 0].numpy(), frame.valid[0, 0].numpy()
     limits = robust_limits(low, valid)
-    rows = [[("image", guide), ("measured", enlarge(colorize(low, valid, limits), height, width))]]
+    seen = colorize(*spread(low, valid, sample_reach(inputs)), limits)
+    rows = [[("image", guide), ("measured", enlarge(seen, height, width))]]
     for name in METHODS:
         depth = create(name)(frame).depth[0, 0].numpy()
         colours = colorize(depth, np.ones_like(depth, bool), limits)

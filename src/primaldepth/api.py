@@ -63,7 +63,7 @@ def upsample(
         guide: (H, W), (H, W, 3) or (B, C, H, W), in [0, 1], uint8 or uint16, or a file; not smaller than
             `depth`; an alpha channel is dropped.
         method: a name of `primaldepth methods`.
-        unit: of the file, where it does not say (mm, m, 5000, 256, disparity).
+        unit: of the file, where it does not say: mm, m, disparity, or stored numbers per metre, e.g. "5000".
         kind: z, radial (along the ray; needs `cameras`, gives z) or disparity; None for what the unit or
             the file says, and z where they say nothing.
         noise: "auto", a standard deviation, a map of them, or a sensor's name such as "middlebury"; numbers
@@ -140,7 +140,7 @@ def _check_sensor(noise: str, kind: str, depth: str) -> None:
 def check_meaning(unit: str | None, kind: str | None) -> None:
     """Raise on an unknown unit or kind, or two that contradict each other, as reading a file would."""
     custom = "disparity" if kind == "disparity" else "m"
-    DepthMap.from_array([[1.0]], unit=cast("Unit", unit or custom), kind=cast("Kind | None", kind))
+    DepthMap.from_array([[1.0]], unit=unit or custom, kind=cast("Kind | None", kind))
 
 
 def check_noise(noise: str | float) -> None:

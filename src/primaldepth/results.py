@@ -12,6 +12,7 @@ from torch import Tensor
 from primaldepth.api import Inputs
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Prediction
+from primaldepth.data.lone_samples import lone_samples
 from primaldepth.evaluation.metrics import sensor_errors
 from primaldepth.geometry.backproject import point_cloud
 from primaldepth.geometry.cameras import Intrinsics
@@ -23,16 +24,21 @@ from primaldepth.io.pointcloud import PointCloud
 from primaldepth.io.preview import RGB, overview
 from primaldepth.io.row_blocks import row_blocks
 from primaldepth.io.storage import stored_pixels
-from primaldepth.io.units import whole_stored
+from primaldepth.io.units import per_metre, whole_stored
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What is written as depth: (H, W) values, where they count, and the unit of the file."""
+    """What is written as depth: (H, W) values, where they count, and the unit of the file.
+
+    Args:
+        rounded_off: estimates that are holes only because the format would round them to its invalid 0.
+    """
 
     values: NDArray[np.floating[Any]]
     valid: NDArray[np.bool_]
     unit: Unit
+    rounded_off: int = 0
 
 
 def result_unit(path: Path, inputs: Inputs) -> Unit:
@@ -65,11 +71,15 @@ def result_for(path: Path, prediction: Prediction, inputs: Inputs, *, fill: bool
     valid = np.array(first_mask(prediction.valid))
     if not fill:
         valid &= first_mask(prediction.measured)
+    rounded_off = 0
     for rows in row_blocks(*values.shape):
         block = values[rows].astype(np.float64)
-        positive = whole_stored(block, unit) >= 1 if rounds else block > 0
-        valid[rows] &= np.isfinite(block) & positive
-    return Result(values, valid, unit)
+        valid[rows] &= np.isfinite(block) & (block > 0)
+        if rounds:
+            lost = valid[rows] & (whole_stored(block, unit) < 1)
+            valid[rows] &= ~lost
+            rounded_off += int(lost.sum())
+    return Result(values, valid, unit, rounded_off)
 
 
 def first(values: Tensor) -> NDArray[np.float64]:
@@ -120,11 +130,17 @@ class Scale:
 
     @classmethod
     def of(cls, inputs: Inputs) -> "Scale":
-        """Millimetres where the input's file has them."""
+        """Millimetres where the input's file resolves them."""
         if inputs.kind == "disparity":
             return cls("Disparity", "px", 1.0)
-        small = inputs.unit in ("mm", "5000")
+        small = per_metre(inputs.unit or "m") >= 1000.0
         return cls("Depth", "mm", 1000.0) if small else cls("Depth", "m", 1.0)
+
+
+def sample_reach(inputs: Inputs) -> int:
+    """Pixels by which pictures draw each sample larger: a quarter of the distance of lone ones, else 0."""
+    cells = lone_samples(inputs.frame.valid[:1])
+    return 0 if cells is None else max(1, round(cells.size[0] / cells.grid[0] / 4))
 
 
 def preview_of(inputs: Inputs, prediction: Prediction, truth: DepthMap | None = None) -> RGB:
@@ -141,6 +157,7 @@ def preview_of(inputs: Inputs, prediction: Prediction, truth: DepthMap | None = 
         measured=first_mask(prediction.measured),
         truth=None if truth is None else truth.values * scale.factor,
         truth_valid=None if truth is None else truth.valid,
+        reach=sample_reach(inputs),
     )
 
 

@@ -17,10 +17,10 @@ def post(client, files=None, accept="image/png", **data):
     return client.post("/v1/upsample", files=files or good_files(), data=data, headers={"Accept": accept})
 
 
-def read_back(answer, tmp_path, suffix):
+def read_back(answer, tmp_path, suffix, unit=None):
     path = tmp_path / f"answer{suffix}"
     path.write_bytes(answer.content)
-    return read_depth(path)
+    return read_depth(path, unit=unit)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,17 @@ def test_png_has_16_bits_and_more_than_256_levels(service):
     report = json.loads(answer.headers["primaldepth-report"])
     assert report["unit"] == "mm"
     assert report["output_size"] == [16, 12]
+
+
+def test_a_unit_may_be_any_number_per_metre(service, tmp_path):
+    answer = post(service, method="nearest", unit="4000")
+    assert json.loads(answer.headers["primaldepth-report"])["unit"] == "4000"
+    assert 0.25 <= np.median(read_back(answer, tmp_path, ".png", unit="4000").values) <= 0.5
+    refused = post(service, method="nearest", unit="0.00025")
+    assert (refused.status_code, refused.json()["error"]["hint"]) == (
+        422,
+        "give the stored numbers per metre; 4000 if one stored number is 0.00025 m",
+    )
 
 
 def test_npz_tells_what_was_measured(service):
@@ -90,6 +101,15 @@ def test_a_result_that_does_not_fit_is_refused_with_a_hint(service):
     assert answer.status_code == 422
     assert "exr" in answer.json()["error"]["hint"]
     assert post(service, files, "image/x-exr", method="nearest").status_code == 200
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG"])
+def test_files_in_each_other_s_field_are_told_by_field(service, form):
+    files = {"depth": ("d", guide_bytes(form)), "guide": ("g", depth_bytes())}
+    error = post(service, files, method="nearest").json()["error"]
+    assert error["code"] == "unreadable_file"
+    assert error["hint"].endswith(", and put the depth map in the field 'depth', the image in 'guide'")
+    assert "before" not in error["hint"]
 
 
 def test_every_upload_is_gone_afterwards(service, tmp_path, monkeypatch):

@@ -167,6 +167,9 @@ def test_data_export_names_what_to_do_next(cli: Cli, tmp_path: Path) -> None:
     assert (outcome.code, outcome.out) == (0, f"{tmp_path / 'files'}\n")
     assert "1 scenes; 'primaldepth upsample" in outcome.err
     assert [path.name for path in (tmp_path / "files" / "depth").iterdir()] == ["000000.png"]
+    more = cli("data", "export", tmp_path / "made", "--out", tmp_path / "both", "--count", 5)
+    assert (more.code, "2 scenes; 'primaldepth upsample" in more.err) == (0, True)
+    assert len(list((tmp_path / "both" / "depth").iterdir())) == 2
     again = cli("data", "export", tmp_path / "made", "--out", tmp_path / "files")
     assert (again.code, "exists already; name a new folder" in again.err) == (2, True)
     none = cli("data", "export", tmp_path / "made", "--out", tmp_path / "other", "--count", 0)

@@ -76,6 +76,28 @@ def test_a_result_that_left_its_samples_is_doubted(cli: Cli, files: Path) -> Non
 
 
 @pytest.mark.parametrize(
+    ("out", "options", "said"),
+    [
+        ("out.npy", [], "unit mm (result: m), kind z, median depth 1.3 m, noise"),
+        ("out.png", [], "unit mm, kind z, median depth 1.3 m, noise"),
+        ("out.png", ["--unit", "256"], "unit 256, kind z, median depth 5.078 m, noise"),
+        ("out.png", ["--kind", "disparity"], "kind disparity, median disparity 1300 px, noise"),
+    ],
+)
+def test_what_the_numbers_were_taken_for(
+    cli: Cli, files: Path, out: str, options: list[str], said: str
+) -> None:
+    np.save("thirteen.npy", np.full((6, 8), 1300, np.uint16))
+    outcome = cli("upsample", "thirteen.npy", "guide.png", "-o", out, *options, *FAST, "--json")
+    assert said in outcome.lines[0]
+    read = options[1] if options else "mm"
+    assert outcome.json["input_unit"] == read
+    assert outcome.json["median_depth"] == pytest.approx(
+        {"mm": 1.3, "256": 1300 / 256, "disparity": 1300.0}[read]
+    )
+
+
+@pytest.mark.parametrize(
     ("unit", "doubt"),
     [("m", "the median depth is 1.5e+03 m; if that cannot be, give the right --unit"), ("mm", None)],
 )
@@ -83,7 +105,7 @@ def test_depth_no_camera_sees_is_doubted(cli: Cli, files: Path, unit: str, doubt
     np.save("big.npy", np.full((6, 8), 1500.0))
     outcome = cli("upsample", "big.npy", "guide.png", "-o", "out.npy", "--unit", unit, *FAST)
     assert outcome.code == 0
-    assert (f"warning: {doubt}" in outcome.err) if doubt else ("median depth" not in outcome.err)
+    assert (f"warning: {doubt}" in outcome.err) if doubt else ("warning" not in outcome.err)
 
 
 def test_eight_bits_are_doubted_unless_their_meaning_is_given(cli: Cli, files: Path) -> None:
@@ -95,6 +117,25 @@ def test_eight_bits_are_doubted_unless_their_meaning_is_given(cli: Cli, files: P
     )
 
 
+def test_estimates_that_round_to_0_are_counted(cli: Cli, files: Path) -> None:
+    """Disparities below half a pixel are holes in a PNG, and nowhere else."""
+    low = np.full((6, 8), 90.0)
+    low[:, :2] = 0.3
+    np.save("small.npy", low)
+    options = ("--unit", "disparity", "--method", "nearest", "--json")
+    rounded = cli("upsample", "small.npy", "guide.png", "-o", "a.png", *options)
+    lost = int((np.asarray(Image.open("a.png")) == 0).sum())
+    assert (rounded.json["rounded_off"], lost) == (24 * 8, 24 * 8)
+    assert rounded.json["empty_fraction"] == pytest.approx(0.25)
+    words = (
+        "warning: estimates that would round to 0, which means no depth, are holes: 192 pixels; write .npy"
+    )
+    assert words in rounded.err
+    kept = cli("upsample", "small.npy", "guide.png", "-o", "a.npy", *options)
+    assert (kept.json["rounded_off"], "round to 0" in kept.err) == (0, False)
+    assert (np.load("a.npy") > 0).all()
+
+
 def test_an_ensemble(cli: Cli, files: Path) -> None:
     cli("upsample", "depth.png", "guide.png", "-o", "one.npy", *ANY)
     assert cli("upsample", "depth.png", "guide.png", "-o", "eight.npy", "--ensemble", *ANY).code == 0
@@ -102,13 +143,13 @@ def test_an_ensemble(cli: Cli, files: Path) -> None:
     assert 0 < np.abs(one - eight).max() < np.ptp(one)
 
 
-@pytest.mark.parametrize("unit", ["mm", "5000", "256"])
+@pytest.mark.parametrize("unit", ["mm", "5000", "256", "4000", "31.25"])
 def test_integer_units_come_back_in_the_same_unit(cli: Cli, files: Path, unit: Unit) -> None:
     write_depth("in.png", DepthMap.from_array(depth_values(), unit=unit))
     outcome = cli("upsample", "in.png", "guide.png", "-o", "out.png", "--unit", unit, *FAST, "--json")
     assert outcome.json["unit"] == unit
     result = read_depth("out.png", unit=unit)
-    step = {"mm": 1e-3, "5000": 1 / 5000, "256": 1 / 256}[unit]
+    step = 1e-3 if unit == "mm" else 1 / float(unit)
     reference = np.asarray(upsample("in.png", "guide.png", unit=unit, method="bilinear").depth)
     np.testing.assert_allclose(result.values, reference, atol=0.51 * step)
 
@@ -125,6 +166,7 @@ DISPARITIES: dict[str, tuple[str, list[str], str, Unit, Kind]] = {
     "8-bit": ("disparity.png", [], "out.png", "disparity", "disparity"),
     "to float": ("disparity.png", [], "out.pfm", "disparity", "disparity"),
     "KITTI": ("depth.png", ["--unit", "256", "--kind", "disparity"], "out.png", "256", "disparity"),
+    "16 per pixel": ("depth.png", ["--unit", "16", "--kind", "disparity"], "out.png", "16", "disparity"),
     "KITTI to float": (
         "depth.png",
         ["--unit", "256", "--kind", "disparity"],
@@ -142,7 +184,7 @@ def test_disparity_stays_disparity(
     arguments = ("upsample", depth, "guide.png", "-o", out, *options, *FAST, "--preview", "p.png", "--json")
     report = cli(*arguments).json
     assert (report["unit"], report["kind"], report["noise_unit"]) == (unit, kind, "px")
-    source_unit: Unit = "256" if options else "disparity"
+    source_unit: Unit = options[1] if options else "disparity"
     low = read_depth(depth, unit=source_unit, kind=kind).values
     high = read_depth(out, unit=unit, kind=kind).values
     assert high.mean() == pytest.approx(low.mean(), rel=0.02)
@@ -276,6 +318,21 @@ def test_cloud_and_preview(cli: Cli, files: Path, name: str) -> None:
         assert picture.width > 3 * picture.height / 2
 
 
+@pytest.mark.parametrize(("apart", "least"), [(1, 1.0), (6, 0.5)])
+def test_samples_that_stand_alone_are_seen_in_the_preview(
+    cli: Cli, files: Path, apart: int, least: float
+) -> None:
+    """Of the input's picture, in the middle of three, what is not the grey of holes; bare pixels are 3 %."""
+    sparse = np.zeros((240, 300), np.uint16)
+    sparse[::apart, ::apart] = np.linspace(1000, 2000, 300)[None, ::apart]
+    Image.fromarray(sparse).save("sparse.png")
+    Image.fromarray(image((240, 300, 3))).save("same.png")
+    cli("upsample", "sparse.png", "same.png", "-o", "o.png", "--preview", "p.png", "--method", "nearest")
+    picture = np.asarray(Image.open("p.png"))
+    middle = picture[60:200, 350:590]
+    assert (middle != 128).any(axis=2).mean() >= least
+
+
 def test_cloud_is_metric_in_the_guide_s_camera(cli: Cli, files: Path) -> None:
     cli(
         "upsample",
@@ -370,12 +427,13 @@ def test_an_existing_output_is_replaced(cli: Cli, files: Path) -> None:
 def test_numbers_that_are_not_finite_are_null_in_json(cli: Cli, files: Path) -> None:
     from primaldepth.cli.batch import Job
     from primaldepth.cli.summary import summary
+    from primaldepth.cli.writing import Result
     from primaldepth.core.frame import Prediction
 
     inputs = load_inputs("depth.png", "guide.png")
     guide = inputs.frame.guide[:, :1]
     prediction = Prediction(guide, guide >= 0, guide >= 0, info={"gap": float("inf"), "iterations": 3})
-    result = DepthMap.from_array(np.ones((24, 32)))
+    result = Result(np.ones((24, 32)), np.ones((24, 32), bool), "m")
     report = summary(Job(Path("d"), Path("g"), Path("o")), inputs, prediction, result)
     assert report["info"] == {"gap": None, "iterations": 3}
     assert json.loads(json.dumps(report, allow_nan=False)) == report

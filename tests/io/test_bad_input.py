@@ -316,8 +316,17 @@ def test_exr_that_is_cropped(tmp_path):
 
 def test_unknown_unit_and_kind(tmp_path):
     write_depth(tmp_path / "a.pfm", depth_map())
-    with pytest.raises(InputError, match="'cm' is not known; use one of mm, m, 5000, 256, disparity"):
-        read_depth(tmp_path / "a.pfm", unit="cm")
+    for unit in ("cm", "1e3", "-4000", "nan", "4 000", "", 4000, "9" * 99):
+        with pytest.raises(
+            InputError, match="is not known; use mm, m, disparity, or the stored numbers per metre"
+        ):
+            read_depth(tmp_path / "a.pfm", unit=unit)
+    with pytest.raises(
+        InputError, match=r"'0\.00025' is below 1; .* per metre; 4000 if one .* is 0\.00025 m"
+    ):
+        read_depth(tmp_path / "a.pfm", unit="0.00025")
+    with pytest.raises(InputError, match=r"'0' is below 1; give the stored numbers per metre$"):
+        read_depth(tmp_path / "a.pfm", unit="0")
     with pytest.raises(InputError, match="'polar' is not known; use one of z, radial, disparity"):
         read_depth(tmp_path / "a.pfm", kind="polar")
 
@@ -356,7 +365,7 @@ def test_unknown_extension(tmp_path):
 
 
 def test_metres_in_png(tmp_path):
-    unwritten(tmp_path / "a.png", depth_map(), "cannot hold metres; use mm, 5000 or 256")
+    unwritten(tmp_path / "a.png", depth_map(), "cannot hold metres; use mm or 5000")
 
 
 @pytest.mark.parametrize(

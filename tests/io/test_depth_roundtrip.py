@@ -8,11 +8,11 @@ from hypothesis.extra import numpy as hnp
 
 from primaldepth.io import DepthMap, output_unit, read_depth, write_depth
 
-EVERY_UNIT = ("mm", "m", "5000", "256", "disparity")
+EVERY_UNIT = ("mm", "m", "5000", "256", "4000", "disparity")
 INTEGER = [(".png", unit) for unit in EVERY_UNIT if unit != "m"]
 FLOAT32 = [(extension, unit) for extension in (".exr", ".pfm") for unit in EVERY_UNIT]
 FLOAT64 = [(extension, unit) for extension in (".npy", ".npz", ".tiff", ".mat") for unit in EVERY_UNIT]
-SCALE = {"mm": 1000.0, "m": 1.0, "5000": 5000.0, "256": 256.0, "disparity": 1.0}
+SCALE = {"mm": 1000.0, "m": 1.0, "5000": 5000.0, "256": 256.0, "4000": 4000.0, "disparity": 1.0}
 TRIES = settings(max_examples=40, deadline=None)
 
 

@@ -15,6 +15,7 @@ from primaldepth.io.preview import (
     panel,
     robust_error,
     robust_limits,
+    spread,
     ticks,
     write_preview,
 )
@@ -104,6 +105,20 @@ def test_enlargement_shows_the_nearest_pixel(height, width):
         for j in range(width):
             row, column = int((i + 0.5) * 3 / height), int((j + 0.5) * 4 / width)
             np.testing.assert_array_equal(large[i, j], rgb[row, column])
+
+
+def test_lone_samples_become_squares_that_share_their_border():
+    depth, valid = np.zeros((5, 7)), np.zeros((5, 7), bool)
+    for row, column, value in ((0, 0, 1.0), (2, 2, 2.0), (2, 5, 3.0)):
+        depth[row, column], valid[row, column] = value, True
+    values, mask = spread(depth, valid, 2)
+    drawn = np.where(mask, values, 0.0).astype(int).tolist()
+    assert drawn[0][:2] + drawn[0][3:] == [1, 1, 2, 3, 3, 3]  # (0, 2) is as near to 1 as to 2
+    assert drawn[2][1:] == [2, 2, 2, 3, 3, 3]
+    assert drawn[4][:2] == [2, 2]
+    assert not spread(depth, valid, 1)[1][4].any()
+    same, where = spread(depth, valid, 0)
+    assert (np.array_equal(same, depth), np.array_equal(where, valid)) == (True, True)
 
 
 def test_filled_pixels_are_marked_and_measured_ones_untouched():

@@ -133,7 +133,13 @@ def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> No
         method: Annotated[
             str, Form(description="A name of /v1/methods.", json_schema_extra={"enum": list(names)})
         ] = settings.method,
-        unit: Annotated[Unit | None, Form(description="Of the depth, where its file does not say.")] = None,
+        unit: Annotated[
+            Unit | None,
+            Form(
+                description="Of the depth, where its file does not say: mm, m, disparity, or numbers per m.",
+                examples=["mm", "5000"],
+            ),
+        ] = None,
         kind: Annotated[Kind | None, Form(description="radial needs cameras; the result is then z.")] = None,
         noise: Annotated[
             str,

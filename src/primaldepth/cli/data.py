@@ -66,7 +66,7 @@ def export(
     shards, camera = Shards(scenes), sensor(name, scale=scale)
     total = len(shards) if count is None else min(count, len(shards))
     with progress_bar(str(out), total) as update:
-        write_recording(shards, out, camera, count=count, seed=seed, watch=lambda done: update(None, done))
+        write_recording(shards, out, camera, count=total, seed=seed, watch=lambda done: update(None, done))
     note(f"{total} scenes; 'primaldepth upsample {out}/depth {out}/guide -o RESULTS' takes them all")
     typer.echo(out)
 

@@ -32,6 +32,7 @@ def summary(
         **{option.removeprefix("--"): str(path) for option, path in job.outputs},
         "kind": inputs.kind,
         "unit": result.unit,
+        "input_unit": inputs.unit or "m",
         "input_size": list(frame.low_size[::-1]),
         "output_size": list(frame.high_size[::-1]),
         "median_depth": plain(float(frame.depth[frame.valid].median())) if frame.valid.any() else None,
@@ -40,6 +41,7 @@ def summary(
         "noise_source": noise,
         "measured_fraction": float(prediction.measured.float().mean()),
         "empty_fraction": 1.0 - float(result.valid.mean()),
+        "rounded_off": result.rounded_off,
         "info": {key: plain(value) for key, value in prediction.info.items()},
     }
 
@@ -49,8 +51,9 @@ def sentence(report: dict[str, Any]) -> str:
     low, high = report["input_size"], report["output_size"]
     parts = [
         f"{report['out']}: {low[0]}x{low[1]} to {high[0]}x{high[1]} in {report['seconds']:.1f} s",
-        f"unit {report['unit']}",
+        _unit_text(report),
         f"kind {report['kind']}",
+        *_median_text(report),
         *_noise_text(report),
         *_residual_text(report),
         f"{100 * report['measured_fraction']:.1f} % measured",
@@ -72,6 +75,11 @@ def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str
         found.append(
             f"the result does not follow the samples ({sigmas:.2g} sigma); look at it, give --noise, or try "
             "another method"
+        )
+    if report["rounded_off"]:
+        found.append(
+            "estimates that would round to 0, which means no depth, are holes: "
+            f"{report['rounded_off']} pixels; write .npy, .exr or .tiff to keep them"
         )
     found += _shape_doubts(report["input_size"], report["output_size"])
     scales = SHIPPED[method].scales if method in SHIPPED else ()
@@ -103,6 +111,21 @@ def _unit_doubts(report: dict[str, Any], meaning: str | None) -> list[str]:
     if depth is not None and not NEAR <= depth <= FAR:
         return [f"the median depth is {depth:.3g} m; if that cannot be, give the right --unit"]
     return []
+
+
+def _unit_text(report: dict[str, Any]) -> str:
+    """The unit that the depth was read in, and that of the result where it is another."""
+    read, written = report["input_unit"], report["unit"]
+    return f"unit {read}" + ("" if read == written else f" (result: {written})")
+
+
+def _median_text(report: dict[str, Any]) -> list[str]:
+    """In metres whatever the file's unit: a wrong one is seen at once."""
+    depth = report["median_depth"]
+    if depth is None:
+        return []
+    name, unit = ("disparity", "px") if report["kind"] == "disparity" else ("depth", "m")
+    return [f"median {name} {depth:.4g} {unit}"]
 
 
 def _noise_text(report: dict[str, Any]) -> list[str]:

@@ -75,7 +75,10 @@ def upsample(
         DEFAULT_METHOD, "--method", metavar="NAME", help="See `primaldepth methods`.", show_default=True
     ),
     unit: str | None = typer.Option(
-        None, "--unit", metavar="mm|m|5000|256|disparity", help="Unit of DEPTH, where the file does not say."
+        None,
+        "--unit",
+        metavar="mm|m|NUMBER|disparity",
+        help="Unit of DEPTH, where the file does not say; NUMBER: per metre, 5000 for TUM, 256 for KITTI.",
     ),
     kind: str | None = typer.Option(
         None, "--kind", metavar="z|radial|disparity", help="radial needs --cameras; the result is then z."
@@ -148,7 +151,7 @@ def upsample(
     request = Request(
         method=method,
         options=method_options(option, tile=tile, iterations=iterations, ensemble=ensemble or None),
-        unit=cast("Unit | None", unit),
+        unit=unit,
         kind=cast("Kind | None", kind),
         noise=noise,
         cameras=None if cameras is None else _cameras(cameras),

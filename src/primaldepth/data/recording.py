@@ -23,15 +23,15 @@ def write_recording(
     out: Path,
     camera: Sensor,
     *,
-    count: int | None = None,
+    count: int,
     seed: int = 0,
     watch: Callable[[int], None] | None = None,
-) -> int:
-    """Write depth/N.png in millimetres, guide/N.png, truth/N.png and cameras/N.json; the number of scenes.
+) -> None:
+    """Write depth/N.png in millimetres, guide/N.png, truth/N.png and cameras/N.json of every scene.
 
     Args:
         camera: a sensor of kind z.
-        count: the first scenes only.
+        count: of scenes, the first ones; no more than there are.
         seed: of the sensor's noise; scene by scene, so that fewer scenes have the same files.
         watch: told how many are done.
     """
@@ -39,12 +39,10 @@ def write_recording(
         raise InputError(
             f"sensor '{camera.name}' measures {camera.kind}; choose one of z, such as metric-gaussian-v1"
         )
-    total = len(shards) if count is None else min(count, len(shards))
-    for index in range(total):
+    for index in range(count):
         _write(out, f"{shards.scenes[index]:06d}", shards[index], camera, seed)
         if watch is not None:
             watch(index + 1)
-    return total
 
 
 def _write(out: Path, name: str, scene: Mapping[str, NDArray[Any]], camera: Sensor, seed: int) -> None:

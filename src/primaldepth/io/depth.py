@@ -13,7 +13,7 @@ from primaldepth.io.atomic import write_bytes
 from primaldepth.io.formats import read_raster, writer_for
 from primaldepth.io.formats.base import Raster
 from primaldepth.io.storage import stored_pixels
-from primaldepth.io.units import KINDS, UNITS, Kind, Unit, from_stored
+from primaldepth.io.units import KINDS, Kind, Unit, from_stored, per_metre
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +23,8 @@ class DepthMap:
     Args:
         values: (H, W) metres, or pixels of disparity; 0 where not valid.
         valid: (H, W) True where there is a measurement: finite and positive.
-        unit: unit of the file it came from or is to be written in.
+        unit: of the file it came from or is to be written in: mm, m, disparity, or the stored numbers per
+            metre, such as "5000".
         kind: along the optical axis, along the ray, or a disparity.
     """
 
@@ -64,7 +65,8 @@ def read_depth(
 ) -> DepthMap:
     """Read a depth or disparity map.
 
-    The format is told by the content. Without a unit, integers are millimetres and floats metres; an 8-bit
+    The format is told by the content. The unit is mm, m, disparity, or the stored numbers per metre, or per
+    pixel with kind "disparity", as text. Without one, integers are millimetres and floats metres; an 8-bit
     PNG and anything of kind "disparity" is disparity in pixels. 0, NaN, infinities and negatives are invalid.
     """
     _check_names(unit, kind)
@@ -129,14 +131,17 @@ def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
 
 
 def _check_names(unit: str | None, kind: str | None) -> None:
-    if unit is not None and unit not in UNITS:
-        raise InputError(f"unit {unit!r} is not known; use one of {', '.join(UNITS)}")
+    if unit is not None:
+        per_metre(unit)
     if kind is not None and kind not in KINDS:
         raise InputError(f"kind {kind!r} is not known; use one of {', '.join(KINDS)}")
     if unit == "disparity" and kind not in (None, "disparity"):
         raise InputError(f"unit 'disparity' contradicts kind '{kind}'; use kind 'disparity' or another unit")
-    if kind == "disparity" and unit not in (None, "disparity", "256"):
-        raise InputError(f"kind 'disparity' contradicts unit '{unit}'; use unit 'disparity' or '256'")
+    if kind == "disparity" and unit in ("mm", "m"):
+        raise InputError(
+            f"kind 'disparity' contradicts unit '{unit}'; use unit 'disparity', or the stored numbers per "
+            "pixel such as '256'"
+        )
 
 
 def _plane(path: Path, raster: Raster) -> NDArray[np.generic]:

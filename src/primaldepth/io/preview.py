@@ -128,6 +128,25 @@ def enlarge(rgb: RGB, height: int, width: int) -> RGB:
     return large
 
 
+def spread(depth: Map, valid: Mask, reach: int) -> tuple[Map, Mask]:
+    """Every sample as a square of 2 reach + 1 pixels, cut where another one is nearer.
+
+    Args:
+        depth: (H, W).
+        valid: (H, W), few of them.
+        reach: pixels; 0 changes nothing.
+    """
+    rows, columns = np.nonzero(valid)
+    values, mask = depth.copy(), np.zeros_like(valid)
+    steps = [(i, j) for i in range(-reach, reach + 1) for j in range(-reach, reach + 1)]
+    for i, j in sorted(steps, key=lambda step: -math.hypot(*step)):  # what is nearest is drawn last
+        y, x = rows + i, columns + j
+        inside = (y >= 0) & (y < depth.shape[0]) & (x >= 0) & (x < depth.shape[1])
+        values[y[inside], x[inside]] = depth[rows[inside], columns[inside]]
+        mask[y[inside], x[inside]] = True
+    return values, mask
+
+
 def mark_filled(rgb: RGB, measured: Mask) -> RGB:
     """Paler colours and diagonal hatching where `measured` is False: depth that was filled in.
 
@@ -194,6 +213,7 @@ def overview(
     measured: Mask | None = None,
     truth: Map | None = None,
     truth_valid: Mask | None = None,
+    reach: int = 0,
 ) -> RGB:
     """The picture of one result: guide, input, result, and with `truth` also the truth and the error.
 
@@ -208,6 +228,7 @@ def overview(
         measured: (H, W) False where holes were filled; they are hatched.
         truth: (H, W) in the unit of `low`.
         truth_valid: (H, W); None where all of it is.
+        reach: pixels of `low` by which its samples are drawn larger, where they stand alone.
     """
     height, width = depth.shape
     known = np.ones_like(valid) if truth_valid is None else truth_valid
@@ -215,9 +236,11 @@ def overview(
     label = f" [{unit}]" if unit else ""
     filled = np.zeros_like(valid) if measured is None else valid & ~measured
     result = mark_filled(colorize(depth, valid, limits), ~filled)
+    samples = enlarge(colorize(*spread(low, low_valid, reach), limits), height, width)
+    larger = " (samples drawn larger)" if reach else ""
     images = [
         (f"Guide {width} x {height}", guide),
-        (f"Input {low.shape[1]} x {low.shape[0]}", enlarge(colorize(low, low_valid, limits), height, width)),
+        (f"Input {low.shape[1]} x {low.shape[0]}{larger}", samples),
         (f"Result {width} x {height}" + (" (hatched: filled in)" if filled.any() else ""), result),
     ]
     bars = [Bar(f"{name}{label}", limits)]

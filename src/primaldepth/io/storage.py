@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from primaldepth.core.errors import InputError
 from primaldepth.io.formats.base import Codec, Pixels
 from primaldepth.io.row_blocks import row_blocks
-from primaldepth.io.units import INTEGER_UNITS, Unit, from_stored, to_stored, whole_stored
+from primaldepth.io.units import Unit, from_stored, holds_integers, to_stored, whole_stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,9 @@ def stored_pixels(
 ) -> Pixels:
     """(H, W) numbers of the narrowest type of `codec` that keeps `values`.
 
-    Formats of integers alone round. The others keep integers for the units meant for them (mm, 5000, 256)
-    where every value is whole, so that the default unit on reading stays right, and use floats otherwise.
+    Formats of integers alone round. The others keep integers for the units meant for them, which is all but m
+    and disparity, where every value is whole, so that the default unit on reading stays right, and use floats
+    otherwise.
 
     Args:
         values: (H, W) metres, or pixels of disparity; finite and positive where valid, not read elsewhere.
@@ -56,7 +57,7 @@ def stored_pixels(
     if not floats:
         return _integers(plane, _integer_type(path, codec, whole, unit))
     fitting = _fitting(codec, whole) if whole.exact else None
-    if fitting and unit in INTEGER_UNITS:
+    if fitting and holds_integers(unit):
         return _integers(plane, fitting)
     for name in floats:
         if _kept(plane, name):
@@ -96,7 +97,7 @@ def _integer_type(path: Path, codec: Codec, whole: _Whole, unit: Unit) -> str:
     """The type of a format of integers alone."""
     if unit == "m":
         raise InputError(
-            f"{path}: {codec.name} stores integers and cannot hold metres; use mm, 5000 or 256, or write .exr"
+            f"{path}: {codec.name} stores integers and cannot hold metres; use mm or 5000, or write .exr"
         )
     fitting = _fitting(codec, whole)
     top = np.iinfo(codec.dtypes[-1]).max
@@ -110,7 +111,7 @@ def _integer_type(path: Path, codec: Codec, whole: _Whole, unit: Unit) -> str:
             f"{path}: a valid value would round to 0, which {codec.name} reads as invalid, in unit '{unit}'; "
             "use a finer unit or write .exr, .tiff or .npy"
         )
-    return codec.dtypes[-1] if unit in INTEGER_UNITS else fitting  # 8 bits are for disparity alone
+    return codec.dtypes[-1] if holds_integers(unit) else fitting  # 8 bits are for disparity alone
 
 
 def _integers(plane: _Plane, name: str) -> Pixels:

@@ -14,7 +14,7 @@ from primaldepth.app.page.drawing import Drawn, drawer
 from primaldepth.app.problems import Problem, RefusedError, problem_of
 from primaldepth.app.tasks import Task, check_fields
 from primaldepth.core.errors import PrimalDepthError
-from primaldepth.io import Kind, Unit
+from primaldepth.io import Kind
 from primaldepth.results import length_text
 
 AS_FILE_SAYS = "as the file says"
@@ -52,7 +52,7 @@ def results(engine: Engine, choice: Choice, place: Path) -> tuple[Drawn, Drawn |
                 folder=folder,
                 method=method,
                 finish=drawer(place, "" if method == choice.method else f"{method}-"),
-                unit=cast("Unit | None", unit),
+                unit=unit,
                 kind=cast("Kind | None", kind),
                 noise=noise,
             )

@@ -28,6 +28,7 @@ from primaldepth.io.preview import (
     mark_filled,
     robust_error,
     robust_limits,
+    spread,
     write_preview,
 )
 from primaldepth.operators.resampling import resample
@@ -40,6 +41,7 @@ from primaldepth.results import (
     guide_rgb,
     preview_of,
     result_for,
+    sample_reach,
 )
 
 FORMATS = (".png", ".exr", ".tiff", ".pfm", ".npy", ".npz", ".mat")
@@ -81,7 +83,9 @@ def draw(computed: Computed, *, folder: Path, prefix: str) -> Drawn:
     sigma, sigma_bar = _sigma(prediction, scale, size)
     save = partial(_save, folder, prefix)
     return Drawn(
-        before=save("before", enlarge(colorize(low, low_valid, limits), *size)),
+        before=save(
+            "before", enlarge(colorize(*spread(low, low_valid, sample_reach(inputs)), limits), *size)
+        ),
         after=save("after", _shrunk(filled, size)),
         guide=save("guide", _shrunk(guide_rgb(inputs), size)),
         bar=colour_bar(label, limits),

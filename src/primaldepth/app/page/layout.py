@@ -18,7 +18,7 @@ from primaldepth.app.page.folders import Folders
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.data.noise import METRIC_SENSORS, SENSORS
-from primaldepth.io.units import KINDS, UNITS
+from primaldepth.io.units import COMMON_UNITS, KINDS
 from primaldepth.methods import list_methods
 from primaldepth.samples import Example, example_scenes
 
@@ -74,7 +74,13 @@ def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
     )
     run = gr.Button("Run", variant="primary", size="lg")
     with gr.Accordion("Unit, kind, confidence, cameras", open=False):
-        unit = gr.Dropdown([AS_FILE_SAYS, *UNITS], value=AS_FILE_SAYS, label="Unit of the depth")
+        unit = gr.Dropdown(
+            [AS_FILE_SAYS, *COMMON_UNITS],
+            value=AS_FILE_SAYS,
+            allow_custom_value=True,
+            label="Unit of the depth",
+            info="a number counts stored numbers per metre",
+        )
         kind = gr.Dropdown([AS_FILE_SAYS, *KINDS], value=AS_FILE_SAYS, label="Kind of depth")
         confidence = gr.File(label="Confidence map, of the depth's size", file_types=_DEPTH_TYPES, height=150)
         cameras = gr.File(label="Cameras, JSON or 3x3 text", file_types=[".json", ".txt"], height=150)

@@ -22,6 +22,7 @@ MAX_FILE_BYTES = 2**32
 MAX_PIXEL_BYTES = 64  # of one pixel, all channels; many more are a way to fill the memory
 DEFLATE_RATIO = 1032  # no deflate stream can expand further
 LEVEL = 2  # of deflate: for 5 % more bytes than at zlib's own choice a fifth of the time or less
+DEPTH_FIRST = ", and give the depth before the image"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Source:
     @property
     def order_hint(self) -> str:
         """For what is a picture where a depth map should be."""
-        return ", and give the depth before the image" if self.role == "depth" else ""
+        return DEPTH_FIRST if self.role == "depth" else ""
 
     def check_size(
         self, height: int, width: int, *, stored_bytes: int = 0, ratio: int = DEFLATE_RATIO

@@ -1,8 +1,8 @@
 """PNG: 8- and 16-bit integers; 0 marks an invalid pixel.
 
 The chunks are walked and checked here; only those that carry pixels reach Pillow. Metres cannot be meant by
-integers this small, so writing takes mm, 5000, 256 (16 bits) or disparity (8 bits where it fits, else 16).
-An 8-bit depth file read without a unit is a Middlebury disparity map.
+integers this small, so writing takes mm, numbers per metre (16 bits) or disparity (8 bits where it fits,
+else 16). An 8-bit depth file read without a unit is a Middlebury disparity map.
 """
 
 import io

@@ -14,9 +14,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from primaldepth.operators.pairwise.reference import Offset
+
 BLOCK_ROWS = 16  # of one pair at a time: a stretch of memory long enough to be fetched ahead
 Array = NDArray[np.floating[Any]]
-Offsets = tuple[tuple[int, int], ...]
+Offsets = tuple[Offset, ...]
 _threads = torch.get_num_threads()
 _MAX_THREADS = numba.get_num_threads()  # starts its threads, which resets torch's number too
 torch.set_num_threads(_threads)
