@@ -49,8 +49,12 @@ def test_png_has_16_bits_and_more_than_256_levels(service):
 
 def test_a_unit_may_be_any_number_per_metre(service, tmp_path):
     answer = post(service, method="nearest", unit="4000")
-    assert json.loads(answer.headers["primaldepth-report"])["unit"] == "4000"
-    assert 0.25 <= np.median(read_back(answer, tmp_path, ".png", unit="4000").values) <= 0.5
+    report = json.loads(answer.headers["primaldepth-report"])
+    assert report["unit"] == "4000"
+    assert report["rounded_off"] == 0
+    median = np.median(read_back(answer, tmp_path, ".png", unit="4000").values)
+    assert 0.25 <= median <= 0.5
+    assert report["median_depth"] == pytest.approx(median, rel=0.2)
     refused = post(service, method="nearest", unit="0.00025")
     assert (refused.status_code, refused.json()["error"]["hint"]) == (
         422,

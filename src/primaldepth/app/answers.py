@@ -85,7 +85,8 @@ def encode(computed: Computed, *, media_type: str, holes: Holes) -> Answer:
         body = _everything(computed, result.valid)
     else:
         body = encode_values(path, result.values, result.valid, result.unit)
-    return Answer(body, media_type, json.dumps(report(computed) | {"unit": result.unit}, allow_nan=False))
+    said = report(computed) | {"unit": result.unit, "rounded_off": result.rounded_off}
+    return Answer(body, media_type, json.dumps(said, allow_nan=False))
 
 
 def _name(media_type: str) -> Path:
@@ -112,6 +113,7 @@ def report(computed: Computed) -> dict[str, Any]:
         "kind": computed.inputs.kind,
         "input_size": list(frame.low_size[::-1]),
         "output_size": list(frame.high_size[::-1]),
+        "median_depth": plain(float(frame.depth[frame.valid].median())),
         "noise_sigma": sigma,
         "noise_source": computed.noise,
         "measured_fraction": float(prediction.measured.float().mean()),
