@@ -167,12 +167,21 @@ def length_text(value: float, kind: str) -> str:
 
 
 def residual(inputs: Inputs, prediction: Prediction) -> dict[str, float | None]:
-    """RMS of the result, reduced to the samples' grid, less the samples: in their unit and in sigmas."""
+    """The result, reduced to the samples' grid, less the samples: RMS in their unit and in sigmas.
+
+    And the median of the absolute value in sigmas.
+    """
     frame = inputs.frame
     errors = sensor_errors(prediction.depth.to(frame.depth), frame)
     sigma = None if frame.sigma is None else frame.sigma[frame.valid].double()
-    relative = None if sigma is None or not bool((sigma > 0).all()) else _rms(errors / sigma)
-    return {"residual_rms": plain(_rms(errors)), "residual_sigmas": plain(relative)}
+    rms, median = None, None
+    if sigma is not None and bool((sigma > 0).all()):
+        rms, median = _rms(errors / sigma), float((errors / sigma).abs().median())
+    return {
+        "residual_rms": plain(_rms(errors)),
+        "residual_sigmas": plain(rms),
+        "residual_median": plain(median),
+    }
 
 
 def _rms(values: Tensor) -> float:

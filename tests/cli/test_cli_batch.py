@@ -132,3 +132,16 @@ def test_files_that_miss_different_partners_are_not_paired_in_order(cli: Cli, fi
     (files / "guides/rgb_002.png").rename(files / "guides/rgb_000.png")
     outcome = cli("upsample", "depths", "guides", "-o", "out", *FAST, "--json")
     assert [Path(each["guide"]).stem for each in outcome.json] == ["rgb_000", "rgb_001", "rgb_003"]
+
+
+def test_a_missing_partner_is_named(cli: Cli, files: Path) -> None:
+    for number in range(4):
+        _copy(files / "depth.png", files / "depths" / f"{number}.png")
+        if number != 2:
+            _copy(files / "guide.png", files / "guides" / f"{number}.png")
+    outcome = cli("upsample", "depths", "guides", "-o", "out", *FAST)
+    assert outcome.code == 2
+    lost = Path("depths/2.png")
+    assert (
+        f"4 depth files but 3 guides in guides; no partner of the same name or number: {lost}" in outcome.err
+    )

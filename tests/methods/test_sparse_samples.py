@@ -5,6 +5,7 @@ import torch
 
 from primaldepth.core.frame import Frame
 from primaldepth.methods import create
+from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.sparse import gathered
 
 
@@ -55,5 +56,19 @@ def test_random_holes_of_half_the_samples_are_no_reason():
 def test_networks_follow_them(name):
     frame, depth = sparse_frame()
     found = create(name)(frame)
-    assert found.measured.equal(frame.valid)
+    assert found.measured.all()
     assert float((found.depth - depth).abs().mean()) < 0.05
+
+
+def test_a_gap_of_several_distances_is_not_measured_and_a_single_missing_sample_is():
+    frame, _ = sparse_frame()
+    missing = frame.valid.clone()
+    ys, xs = torch.nonzero(missing[0, 0], as_tuple=True)
+    missing[0, 0, ys[0], xs[0]] = False
+    assert measured_mask(Frame(frame.depth, missing, frame.guide)).all()
+    gap = frame.valid.clone()
+    gap[..., 20:40, 30:60] = False
+    found = measured_mask(Frame(frame.depth, gap, frame.guide))
+    assert not found[..., 26:34, 36:54].any()
+    assert found[..., :14, :].all()
+    assert found[..., :24].all()

@@ -104,7 +104,7 @@ def _recording(t: Targets) -> Recording | None:
     if film.suffix.lower() not in VIDEOS or not film.is_file():
         return None
     depths = _matches(t.depth) if _is_many(t.depth) else [Path(t.depth)]
-    return with_depths(depths, film, _trusts(t, len(depths)))
+    return with_depths(depths, film, _trusts(t, depths))
 
 
 def _shots(t: Targets, recording: Recording) -> list[Job]:
@@ -126,9 +126,8 @@ def _pair(t: Targets) -> Job:
 
 def _batch(t: Targets) -> list[Job]:
     depths = _matches(t.depth)
-    guides = _partners(str(t.guide), "guides", len(depths))
-    _refuse_shifted(depths, guides)
-    trusts = _trusts(t, len(depths))
+    guides = _partners(str(t.guide), "guides", depths)
+    trusts = _trusts(t, depths)
     _check_folders(t, len(depths))
     return [
         _job(t, depth.stem, depth, guide, trust)
@@ -161,8 +160,10 @@ def _job(
     )
 
 
-def _trusts(t: Targets, count: int) -> Sequence[Path | None]:
-    return [None] * count if t.confidence is None else _partners(str(t.confidence), "confidence maps", count)
+def _trusts(t: Targets, depths: Sequence[Path]) -> Sequence[Path | None]:
+    if t.confidence is None:
+        return [None] * len(depths)
+    return _partners(str(t.confidence), "confidence maps", depths)
 
 
 def _check_folders(t: Targets, count: int) -> None:
@@ -189,24 +190,29 @@ def _matches(name: str) -> list[Path]:
     return sorted(found)
 
 
-def _partners(name: str, what: str, count: int) -> Sequence[Path]:
-    found = _matches(name) if _is_many(name) else [Path(name)] * count
-    if len(found) != count:
-        raise InputError(
-            f"{count} depth files but {len(found)} {what} in {name}; they are paired in sorted order"
-        )
+def _partners(name: str, what: str, depths: Sequence[Path]) -> Sequence[Path]:
+    """As many files as depths, in sorted order; one file serves them all."""
+    if not _is_many(name):
+        return [Path(name)] * len(depths)
+    found = _matches(name)
+    alone = _without_partner(depths, found)
+    if len(found) != len(depths):
+        hint = alone or "they are paired in sorted order"
+        raise InputError(f"{len(depths)} depth files but {len(found)} {what} in {name}; {hint}")
+    if alone:  # one is missing here and another there: sorted order would pair strangers
+        raise InputError(alone)
     return found
 
 
-def _refuse_shifted(depths: Sequence[Path], guides: Sequence[Path]) -> None:
-    """As many of each, but one is missing here and another there: sorted order would pair strangers."""
-    ours, theirs = ({_number(path): path for path in paths} for paths in (depths, guides))
+def _without_partner(depths: Sequence[Path], others: Sequence[Path]) -> str:
+    """Names those that are alone, if most files have a partner of the same name or number."""
+    ours, theirs = ({_number(path): path for path in paths} for paths in (depths, others))
     common = ours.keys() & theirs.keys()
     if 2 * len(common) < len(depths) or ours.keys() == theirs.keys():
-        return
+        return ""
     alone = sorted(str(side[key]) for side in (ours, theirs) for key in side.keys() - common)
     more = f" and {len(alone) - 4} more" if len(alone) > 4 else ""
-    raise InputError(f"no partner of the same name or number: {', '.join(alone[:4])}{more}")
+    return f"no partner of the same name or number: {', '.join(alone[:4])}{more}"
 
 
 def _number(path: Path) -> str:

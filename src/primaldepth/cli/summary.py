@@ -10,7 +10,7 @@ from primaldepth.networks.zoo import SHIPPED
 from primaldepth.results import length_text, plain, residual
 
 __all__ = ["doubts", "residual", "sentence", "summary"]
-FAR_OFF = 8.0  # sigma of the samples, root mean square
+FAR_OFF = 3.0  # sigma, of half of the samples: some always lie off, at edges and in the sensor's errors
 NEAR, FAR = 0.1, 100.0  # metres: what depth cameras see
 STRETCHED = 0.03  # of the ratio of the sizes: more is not the rounding of a size
 BEYOND = 1.5  # times a scale that a network was trained for
@@ -70,11 +70,11 @@ def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str
         meaning: unit or kind of the depth as the user gave it, or None.
     """
     found = _unit_doubts(report, meaning)
-    sigmas = report["residual_sigmas"]
+    sigmas = report["residual_median"]
     if sigmas is not None and sigmas > FAR_OFF:
         found.append(
-            f"the result does not follow the samples ({sigmas:.2g} sigma); look at it, give --noise, or try "
-            "another method"
+            f"the result does not follow the samples: half of them are off by more than {sigmas:.3g} sigma; "
+            "look at it, give --noise, or try another method"
         )
     if report["rounded_off"]:
         found.append(

@@ -8,9 +8,9 @@ from torch.nn.functional import avg_pool2d, pad
 
 from primaldepth.core.errors import InputError
 from primaldepth.data.lone_samples import Cells, lone_samples
+from primaldepth.data.plane_residuals import FREEDOM, noisier_places, plane_variance
 
 POWERS = (-1.0, 0.0, 1.0, 2.0)  # disparities; constant; relative; triangulation
-_FREEDOM = 6  # nine samples less the three numbers of a plane
 _STEP = 0.1  # of log variance: 5 % of sigma
 _BINS = 300
 _MAX_WINDOWS = 2**14
@@ -41,7 +41,8 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
     likelihood of that mixture. d is a local median; residuals below the step of the stored numbers count as
     the step's own, step / sqrt 12. Noise that neighbours share counts as independent noise with the same
     effect on means. Samples that stand alone have no such windows: means over cells with about one of them
-    each take their place.
+    each take their place, and their noise may be larger in some places, as that of time of flight on dark
+    things and in corners.
     """
     if depth.ndim != 4 or depth.shape[1] != 1:
         raise InputError(f"depth: shape {tuple(depth.shape)}, expected (B, 1, h, w)")
@@ -49,8 +50,10 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
     if cells is not None:
         depth, valid = cells.means(depth, valid)
     images = [(depth[i : i + 1], valid[i : i + 1]) for i in range(depth.shape[0])]
-    maps = torch.cat([(sigma := _of_image(*each)) * _correlation(sigma, *each) for each in images])
-    return maps if cells is None else cells.at_pixels(maps)
+    if cells is None:
+        return torch.cat([(sigma := _of_image(*each)) * _correlation(sigma, *each) for each in images])
+    maps = torch.cat([(sigma := _of_image(*each)) * noisier_places(sigma, *each) for each in images])
+    return cells.at_pixels(maps)
 
 
 def _correlation(sigma: Tensor, depth: Tensor, valid: Tensor) -> float:
@@ -109,12 +112,7 @@ def _plane_residuals(image: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tenso
     stride = max(1, math.ceil(math.sqrt(image.numel() / _MAX_WINDOWS)))
     inside = mask.unfold(0, 3, stride).unfold(1, 3, stride).flatten(2).all(dim=2)
     values = image.unfold(0, 3, stride).unfold(1, 3, stride)[inside].flatten(1).double().cpu()
-    mean = values.mean(dim=1)
-    centred = values - mean[:, None]
-    along = torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64)
-    slopes = torch.stack([along.repeat_interleave(3), along.repeat(3)], dim=1) / 6**0.5
-    residual = centred - (centred @ slopes) @ slopes.T
-    return residual.square().sum(dim=1) / _FREEDOM, mean, _smallest_step(values)
+    return plane_variance(values), values.mean(dim=1), _smallest_step(values)
 
 
 def _smallest_step(values: Tensor) -> Tensor:
@@ -152,7 +150,7 @@ def _likelihood(t: Tensor, share: Tensor, span: Tensor) -> Tensor:
 
     f is the density of t = log s^2 / a^2 on surfaces, g that on edges, the c of which fits best.
     """
-    half, span = 0.5 * _FREEDOM, span.clamp_min(1.0)
+    half, span = 0.5 * FREEDOM, span.clamp_min(1.0)
     surface = torch.exp(half * math.log(half) - math.lgamma(half) + half * (t - t.clamp_max(50.0).exp()))
     found = []
     for fall in _FALLS:
@@ -170,7 +168,7 @@ def _edges(t: Tensor, span: Tensor, fall: float) -> Tensor:
     With b = c / T, k = 3 and P the regularised lower incomplete gamma function, e^(-b u) f(t - u) integrates
     to e^(-b t) Gamma(k + b) / (k^b Gamma(k)) (P(k + b, k e^t) - P(k + b, k e^(t - T))).
     """
-    half, rate = 0.5 * _FREEDOM, fall / span
+    half, rate = 0.5 * FREEDOM, fall / span
     order = (half + rate).expand_as(t)
     upper, lower = (torch.special.gammainc(order, half * e.clamp_max(50.0).exp()) for e in (t, t - span))
     mass = torch.exp(torch.lgamma(half + rate) - math.lgamma(half) - rate * math.log(half) - rate * t)

@@ -91,14 +91,22 @@ def read_cameras(path: str | os.PathLike[str], guide_size: tuple[int, int] | Non
     Args:
         guide_size: (width, height); then the file may also hold just the 3x3 matrix of a guide of that size.
     """
+    if Path(path).is_dir():
+        raise FileFormatError(f"{path}: a folder, expected one camera file, which holds for every frame")
     try:
         text = Path(path).read_text(encoding="utf-8")
-        if guide_size is not None and not text.lstrip().startswith("{"):
-            return Cameras(read_matrix(Path(path), *guide_size))
-        values = json.loads(text)
+        is_matrix = guide_size is not None and not text.lstrip().startswith("{")
+        values = None if is_matrix else json.loads(text)
     except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no JSON, endless numbers
         detail = " ".join(str(error).split())[:120]
         raise FileFormatError(f"{path}: not a readable JSON camera file ({detail})") from error
+    if guide_size is not None and is_matrix:
+        return Cameras(_central(read_matrix(Path(path), *guide_size), path))
+    return _from_keys(values, path)
+
+
+def _from_keys(values: Any, path: str | os.PathLike[str]) -> Cameras:
+    """What a JSON file holds."""
     if not isinstance(values, dict):
         raise FileFormatError(
             f'{path}: found a {type(values).__name__}, expected an object such as {{"guide": ...}}'
@@ -119,6 +127,17 @@ def read_cameras(path: str | os.PathLike[str], guide_size: tuple[int, int] | Non
         )
     except InputError as error:
         raise FileFormatError(f"{path}: depth_to_guide: {error}") from error
+
+
+def _central(camera: Intrinsics, path: str | os.PathLike[str]) -> Intrinsics:
+    """Itself: a matrix alone does not say of which resolution it is, but where the middle is."""
+    if not (0.25 < camera.cx / camera.width < 0.75 and 0.25 < camera.cy / camera.height < 0.75):
+        raise FileFormatError(
+            f"{path}: the principal point ({camera.cx:.1f}, {camera.cy:.1f}) is far from the middle of an "
+            f"image of {camera.width}x{camera.height}; is the matrix that of another resolution? If it is "
+            "not, give a JSON camera file"
+        )
+    return camera
 
 
 def _camera(values: dict[str, Any], where: str, centres: PixelCentres) -> Intrinsics:

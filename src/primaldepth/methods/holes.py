@@ -2,8 +2,10 @@
 
 import torch
 from torch import Tensor
+from torch.nn.functional import max_pool2d
 
 from primaldepth.core.frame import Frame
+from primaldepth.methods.sparse import gathered
 from primaldepth.operators.resampling import nearest_index, resample
 
 
@@ -26,9 +28,20 @@ def fill_holes(values: Tensor, valid: Tensor) -> Tensor:
 
 
 def measured_mask(frame: Frame) -> Tensor:
-    """(B, 1, H, W): True where the sample whose cell covers the pixel is valid."""
+    """(B, 1, H, W): True where the sample that covers the pixel is valid.
+
+    Samples that stand alone cover all that lies between them, but not gaps of three times their distance.
+    """
+    samples = gathered(frame)
     rows, columns = (
         torch.from_numpy(nearest_index(low, high)).to(frame.valid.device)
-        for low, high in zip(frame.low_size, frame.high_size, strict=True)
+        for low, high in zip(samples.low_size, frame.high_size, strict=True)
     )
-    return frame.valid.index_select(2, rows).index_select(3, columns)
+    covered = samples.valid if samples is frame else _closed(samples.valid)
+    return covered.index_select(2, rows).index_select(3, columns)
+
+
+def _closed(mask: Tensor) -> Tensor:
+    """Without gaps that a square of 3x3 does not fit into."""
+    grown = max_pool2d(mask.float(), 3, stride=1, padding=1)
+    return max_pool2d(-grown, 3, stride=1, padding=1) < -0.5
