@@ -10,6 +10,8 @@ import torch
 from primaldepth.evaluation import cache as module
 from primaldepth.evaluation.cache import ResultCache, cache_folder, code_version, method_identity
 from primaldepth.methods import create, list_methods
+from primaldepth.methods.network import Network
+from primaldepth.networks import DepthNet, NetworkSettings
 
 KEY = {"method": {"name": "nearest"}, "inputs": {"a": "0" * 64}, "scale": 2}
 
@@ -77,6 +79,17 @@ def test_weights_are_part_of_the_identity():
 
 def test_parts_without_a_name_have_no_identity():
     assert method_identity(WithNet("own", object())) is None
+
+
+def test_a_network_of_ones_own_is_known_by_its_weights():
+    net = DepthNet(NetworkSettings(maps=4, layers=2, iterations=2)).eval()
+    before = method_identity(Network("own", net))
+    assert before is not None
+    assert before == method_identity(Network("own", net))
+    assert before != method_identity(Network("own", net, precision=torch.bfloat16))
+    with torch.no_grad():
+        next(net.parameters()).add_(1.0)
+    assert before != method_identity(Network("own", net))
     assert method_identity(lambda frame: frame) is None
 
 

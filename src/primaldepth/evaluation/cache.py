@@ -70,7 +70,7 @@ def method_identity(method: object) -> dict[str, Any] | None:
     identity: dict[str, Any] = {"class": type(method).__qualname__}
     for part in fields(method):
         value = getattr(method, part.name)
-        if part.name == "progress":  # only watches
+        if part.name == "progress" or not part.init:  # only watches, or made from the others
             continue
         named = _named(value)
         if named is _UNKNOWN:
