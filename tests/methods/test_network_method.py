@@ -1,3 +1,4 @@
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -150,3 +151,11 @@ def test_iterations_of_a_network_without_a_solver(frame, tmp_path):
     save_model(tmp_path / "mine", DepthNet(bare), card)
     with pytest.raises(InputError, match="iterations: the network has no primal-dual part"):
         create(str(tmp_path / "mine.safetensors"), {"iterations": 5})
+
+
+def test_another_process_can_have_it():
+    net = DepthNet(NetworkSettings(maps=4, layers=2, iterations=2)).eval()
+    method = pickle.loads(pickle.dumps(Network("net", net, ensemble=True)))  # noqa: S301
+    depth = torch.rand(1, 1, 6, 8) + 1.0
+    frame = Frame(depth, depth > 0, torch.rand(1, 3, 12, 16))
+    assert torch.equal(method(frame).depth, Network("net", net, ensemble=True)(frame).depth)

@@ -62,6 +62,10 @@ class Inference:
         self._seen: OrderedDict[Key, Recording | None] = OrderedDict()
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type["Inference"], tuple[DepthNet, torch.dtype]]:
+        """Another process gets the network and records for itself."""
+        return Inference, (self._net, self._precision)
+
     def __call__(self, maps: tuple[Tensor, ...]) -> Tensor:
         """Run, or play back."""
         if not self._can_be_recorded(maps[0]):
