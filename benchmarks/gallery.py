@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 from primaldepth.api import Inputs, load_inputs
-from primaldepth.io.preview import RGB, colorize, enlarge, panel, robust_limits, spread
+from primaldepth.io.preview import RGB, colorize, draw_samples, panel, robust_limits
 from primaldepth.methods import create
 from primaldepth.results import sample_reach
 
@@ -62,12 +62,11 @@ def sheet(shot: Shot, folder: Path) -> Image.Image:
     """Image and samples, then for every method its depth and its surface."""
     inputs = load_inputs(folder / shot.depth, folder / shot.guide, noise=shot.noise, unit="mm")
     frame = inputs.frame
-    height, width = frame.high_size
     guide = (255 * frame.guide[0].permute(1, 2, 0).expand(-1, -1, 3).numpy()).astype(np.uint8)
     low, valid = frame.depth[0, 0].numpy(), frame.valid[0, 0].numpy()
     limits = robust_limits(low, valid)
-    seen = colorize(*spread(low, valid, sample_reach(inputs)), limits)
-    rows = [[("image", guide), ("measured", enlarge(seen, height, width))]]
+    seen = draw_samples(low, valid, limits, frame.high_size, sample_reach(inputs))
+    rows = [[("image", guide), ("measured", seen)]]
     for name in METHODS:
         depth = create(name)(frame).depth[0, 0].numpy()
         colours = colorize(depth, np.ones_like(depth, bool), limits)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from primaldepth.api import Inputs
 from primaldepth.core.errors import InputError
-from primaldepth.core.frame import Prediction
+from primaldepth.core.frame import Frame, Prediction
 from primaldepth.data.lone_samples import lone_samples
 from primaldepth.evaluation.metrics import sensor_errors
 from primaldepth.geometry.backproject import point_cloud
@@ -47,9 +47,14 @@ def result_unit(path: Path, inputs: Inputs) -> Unit:
     return "disparity" if inputs.kind == "disparity" and unit == "m" else unit
 
 
+def median_depth(frame: Frame) -> float:
+    """Of the valid samples; NaN where there is none."""
+    return float(frame.depth[frame.valid].median()) if bool(frame.valid.any()) else math.nan
+
+
 def check_fits(path: Path, inputs: Inputs) -> None:
     """Raise, before the work is done, if the format of `path` cannot hold even the input's median."""
-    middle = float(inputs.frame.depth[inputs.frame.valid].median())
+    middle = median_depth(inputs.frame)
     one = np.full((1, 1), middle), np.ones((1, 1), bool)
     try:
         stored_pixels(path, writer_for(path), *one, result_unit(path, inputs))

@@ -13,7 +13,7 @@ from primaldepth.api import Inputs
 from primaldepth.app.problems import Problem, RefusedError
 from primaldepth.app.tasks import Computed
 from primaldepth.io.depth import encode_values
-from primaldepth.results import check_fits, first_mask, plain, residual, result_for
+from primaldepth.results import check_fits, first_mask, median_depth, plain, residual, result_for
 
 Holes = Literal["fill", "keep"]
 MEDIA_TYPES = {"image/png": ".png", "image/x-exr": ".exr", "application/x-npz": ".npz"}
@@ -113,7 +113,7 @@ def report(computed: Computed) -> dict[str, Any]:
         "kind": computed.inputs.kind,
         "input_size": list(frame.low_size[::-1]),
         "output_size": list(frame.high_size[::-1]),
-        "median_depth": plain(float(frame.depth[frame.valid].median())),
+        "median_depth": plain(median_depth(frame)),
         "noise_sigma": sigma,
         "noise_source": computed.noise,
         "measured_fraction": float(prediction.measured.float().mean()),

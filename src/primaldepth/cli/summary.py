@@ -7,7 +7,7 @@ from primaldepth.cli.batch import Job
 from primaldepth.cli.writing import Result
 from primaldepth.core.frame import Prediction
 from primaldepth.networks.zoo import SHIPPED
-from primaldepth.results import length_text, plain, residual
+from primaldepth.results import length_text, median_depth, plain, residual
 
 __all__ = ["doubts", "residual", "sentence", "summary"]
 FAR_OFF = 3.0  # sigma, of half of the samples: some always lie off, at edges and in the sensor's errors
@@ -35,7 +35,7 @@ def summary(
         "input_unit": inputs.unit or "m",
         "input_size": list(frame.low_size[::-1]),
         "output_size": list(frame.high_size[::-1]),
-        "median_depth": plain(float(frame.depth[frame.valid].median())) if frame.valid.any() else None,
+        "median_depth": plain(median_depth(frame)),
         "noise_sigma": sigma,
         "noise_unit": "px" if inputs.kind == "disparity" else "m",
         "noise_source": noise,

@@ -147,6 +147,13 @@ def spread(depth: Map, valid: Mask, reach: int) -> tuple[Map, Mask]:
     return values, mask
 
 
+def draw_samples(
+    depth: Map, valid: Mask, limits: tuple[float, float], size: tuple[int, int], reach: int
+) -> RGB:
+    """Samples in colours, as large as the result's `size`; lone ones by `reach` pixels larger each way."""
+    return enlarge(colorize(*spread(depth, valid, reach), limits), *size)
+
+
 def mark_filled(rgb: RGB, measured: Mask) -> RGB:
     """Paler colours and diagonal hatching where `measured` is False: depth that was filled in.
 
@@ -236,7 +243,7 @@ def overview(
     label = f" [{unit}]" if unit else ""
     filled = np.zeros_like(valid) if measured is None else valid & ~measured
     result = mark_filled(colorize(depth, valid, limits), ~filled)
-    samples = enlarge(colorize(*spread(low, low_valid, reach), limits), height, width)
+    samples = draw_samples(low, low_valid, limits, (height, width), reach)
     larger = " (samples drawn larger)" if reach else ""
     images = [
         (f"Guide {width} x {height}", guide),

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d
 
 from primaldepth.core.frame import Frame
-from primaldepth.methods.sparse import gathered
+from primaldepth.data.lone_samples import lone_samples
 from primaldepth.operators.resampling import nearest_index, resample
 
 
@@ -32,12 +32,12 @@ def measured_mask(frame: Frame) -> Tensor:
 
     Samples that stand alone cover all that lies between them, but not gaps of three times their distance.
     """
-    samples = gathered(frame)
+    cells = lone_samples(frame.valid)
+    covered = frame.valid if cells is None else _closed(cells.sums(frame.valid.float()) > 0)
     rows, columns = (
         torch.from_numpy(nearest_index(low, high)).to(frame.valid.device)
-        for low, high in zip(samples.low_size, frame.high_size, strict=True)
+        for low, high in zip(covered.shape[2:], frame.high_size, strict=True)
     )
-    covered = samples.valid if samples is frame else _closed(samples.valid)
     return covered.index_select(2, rows).index_select(3, columns)
 
 

@@ -23,12 +23,12 @@ from primaldepth.io.preview import (
     ERROR_COLORS,
     RGB,
     colorize,
+    draw_samples,
     enlarge,
     error_map,
     mark_filled,
     robust_error,
     robust_limits,
-    spread,
     write_preview,
 )
 from primaldepth.operators.resampling import resample
@@ -83,9 +83,7 @@ def draw(computed: Computed, *, folder: Path, prefix: str) -> Drawn:
     sigma, sigma_bar = _sigma(prediction, scale, size)
     save = partial(_save, folder, prefix)
     return Drawn(
-        before=save(
-            "before", enlarge(colorize(*spread(low, low_valid, sample_reach(inputs)), limits), *size)
-        ),
+        before=save("before", draw_samples(low, low_valid, limits, size, sample_reach(inputs))),
         after=save("after", _shrunk(filled, size)),
         guide=save("guide", _shrunk(guide_rgb(inputs), size)),
         bar=colour_bar(label, limits),
