@@ -1,7 +1,9 @@
 """Rows: complete, in order, the same whoever computes them and however often."""
 
+import functools
 import json
 import os
+import threading
 import time
 from dataclasses import dataclass, replace
 
@@ -179,6 +181,11 @@ def test_results_come_in_order_from_other_processes():
     assert [number for number, _ in found] == [0, 1, 2, 3]
     assert os.getpid() not in {pid for _, pid in found}
     assert {pid for _, pid in run_jobs(calls[1:], 1)} == {os.getpid()}
+
+
+def test_work_that_cannot_be_sent_is_an_error_rather_than_a_wait():
+    with pytest.raises(PrimalDepthError, match=r"cannot be sent to other processes .*lock.*try --jobs 1"):
+        list(run_jobs([functools.partial(str, threading.Lock())] * 2, 2))
 
 
 def test_a_process_that_dies_is_an_error():

@@ -45,7 +45,7 @@ def maps(seed, batch=3, size=(7, 9)):
 
 def test_every_loss_has_its_one_liner():
     ours = {name for name, loss in LOSSES.items() if loss.__module__ == "primaldepth.training.losses"}
-    assert ours == {*PENALTIES, "rmse"}  # an example of the docs may have registered one more
+    assert ours == {*PENALTIES, "rmse", "rmse-slopes"}  # an example of the docs may have registered one more
 
 
 @pytest.mark.parametrize("name", PENALTIES)
@@ -128,6 +128,33 @@ def test_rmse_against_numpy(seed):
     squares = [(e[v] ** 2).mean() if v.any() else 0.0 for e, v in zip(error, valid, strict=True)]
     found = get_loss("rmse")(*(torch.tensor(value) for value in (error, valid, truth)))
     assert float(found) == pytest.approx(np.mean(np.sqrt(np.add(squares, 1e-4))))
+
+
+class TestSlopes:
+    """A pattern of the pixel's size costs, and only where truth is smooth."""
+
+    def loss(self, error, truth, valid=None):
+        valid = torch.ones_like(error, dtype=torch.bool) if valid is None else valid
+        return float(get_loss("rmse-slopes")(error, valid, truth) - get_loss("rmse")(error, valid, truth))
+
+    def stripes(self):
+        return 0.25 * (torch.arange(12) % 2).expand(1, 1, 12, 12).double()
+
+    def test_the_mean_difference_of_neighbours(self):
+        assert self.loss(self.stripes(), torch.zeros(1, 1, 12, 12)) == pytest.approx(0.25)
+        assert self.loss(self.stripes().mT, torch.zeros(1, 1, 12, 12)) == pytest.approx(0.25)
+
+    def test_an_error_that_all_pixels_share_costs_nothing(self):
+        assert self.loss(torch.full((1, 1, 12, 12), 3.0), torch.zeros(1, 1, 12, 12)) == 0.0
+
+    def test_edges_and_unknown_pixels_stay_out(self):
+        truth = 10.0 * (torch.arange(12) >= 6).expand(1, 1, 12, 12)
+        error = torch.zeros(1, 1, 12, 12)
+        error[..., 5:7] = 4.0  # a blurred edge
+        assert self.loss(error, truth) == 0.0
+        valid = error == 0.0
+        assert self.loss(error, torch.zeros_like(error), valid) == 0.0
+        assert self.loss(error, torch.zeros_like(error)) > 0.0
 
 
 def test_the_likeliest_scale_is_the_mean_error():

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,8 @@ def run_jobs(calls: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Resul
     if workers < 2:
         yield from (call() for call in calls)
         return
+    for call in calls:
+        _check_can_be_sent(call)
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start)
     try:
@@ -36,6 +39,22 @@ def run_jobs(calls: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Resul
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+class _Nowhere:
+    """A file that keeps nothing."""
+
+    def write(self, _: object) -> None:
+        """Forget it."""
+
+
+def _check_can_be_sent(call: Callable[[], object]) -> None:
+    """The pool would wait for ever for one that cannot be pickled."""
+    try:
+        pickle.Pickler(_Nowhere()).dump(call)
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        text = f"the work cannot be sent to other processes ({error}); try --jobs 1"
+        raise PrimalDepthError(text) from error
 
 
 def _call(call: Callable[[], Result]) -> Result:
