@@ -87,6 +87,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", nargs="+", default=[shot.name for shot in SHOTS])
     arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
     for shot in SHOTS:
         if shot.name in arguments.only:
             picture = sheet(shot, arguments.data / "real")
