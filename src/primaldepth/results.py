@@ -1,7 +1,7 @@
 """A prediction as people want it: depth in a file's unit, colours, a cloud, a mesh, a residual."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +62,6 @@ def check_fits(path: Path, inputs: Inputs) -> None:
         if inputs.kind == "disparity":
             raise
         raise InputError(f"{error}; the median depth is {middle:.4g} m: is the unit right?") from error
-
-
-def measured_only(prediction: Prediction) -> Prediction:
-    """The same with holes where nothing was measured."""
-    return replace(prediction, valid=prediction.valid & prediction.measured)
 
 
 def result_for(path: Path, prediction: Prediction, inputs: Inputs) -> Result:

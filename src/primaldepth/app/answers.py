@@ -16,7 +16,6 @@ from primaldepth.io.depth import encode_values
 from primaldepth.results import (
     check_fits,
     first_mask,
-    measured_only,
     median_depth,
     plain,
     residual,
@@ -88,7 +87,7 @@ def check_format(media_type: str, inputs: Inputs) -> None:
 def encode(computed: Computed, *, media_type: str, holes: Holes) -> Answer:
     """The result in the format that was asked for; npz also says what was measured, and how sure it is."""
     path = _name(media_type)
-    prediction = computed.prediction if holes == "fill" else measured_only(computed.prediction)
+    prediction = computed.prediction if holes == "fill" else computed.prediction.measured_only()
     result = result_for(path, prediction, computed.inputs)
     if path.suffix == ".npz":
         body = _everything(computed, result.valid)

@@ -46,7 +46,6 @@ from primaldepth.geometry.meshing import MAX_JUMP, check_jump
 from primaldepth.io import Kind, Unit
 from primaldepth.io.depth import write_values
 from primaldepth.methods import create
-from primaldepth.results import measured_only
 from primaldepth.variational import Progress
 
 
@@ -310,7 +309,7 @@ def _predict(method: Method, inputs: Inputs, device: torch.device, journal: Jour
 
 
 def _write(job: Job, inputs: Inputs, prediction: Prediction, request: Request) -> dict[str, Any]:
-    kept = prediction if request.fill else measured_only(prediction)
+    kept = prediction if request.fill else prediction.measured_only()
     result = result_for(job.out, kept, inputs)
     write_values(job.out, result.values, result.valid, result.unit)
     if job.sigma is not None:
