@@ -99,7 +99,7 @@ class Frame:
 
     def images(self) -> "list[Frame]":
         """Each image of the batch as a frame of its own."""
-        parts = {name: value.split(1) for name, value in self._tensors().items()}
+        parts = {name: value.chunk(len(value)) for name, value in self._tensors().items()}
         return [
             replace(self, **{name: part[index] for name, part in parts.items()})
             for index in range(len(self.depth))

@@ -69,7 +69,7 @@ def stand_alike(valid: Tensor) -> bool:
     """Whether the samples of all images (B, 1, h, w) have the same cells, or none."""
     if len(valid) == 1:
         return True
-    found = (lone_samples(image) for image in valid.split(1))
+    found = (lone_samples(image) for image in valid.chunk(len(valid)))
     return len({None if cells is None else cells.grid for cells in found}) == 1
 
 

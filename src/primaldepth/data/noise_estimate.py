@@ -46,7 +46,7 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
     """
     if depth.ndim != 4 or depth.shape[1] != 1:
         raise InputError(f"depth: shape {tuple(depth.shape)}, expected (B, 1, h, w)")
-    images = zip(depth.split(1), valid.split(1), strict=True)
+    images = zip(depth.chunk(len(depth)), valid.chunk(len(depth)), strict=True)
     return torch.cat([_of_samples(*each) for each in images])
 
 
