@@ -19,6 +19,7 @@ from primaldepth.methods import create
 
 FAST: dict[str, Any] = {"method": "nlh-l2", "options": {"iterations": 5, "coarse_iterations": 5}}
 CAMERA = Intrinsics(30.0, 30.0, 16.0, 12.0, 32, 24)
+RIG = Cameras(CAMERA, CAMERA.scaled_to(8, 6), translation=(0.05, 0.0, 0.0))
 
 
 def depth_array() -> np.ndarray:
@@ -174,6 +175,13 @@ def test_noise_auto_and_of_a_sensor() -> None:
     np.testing.assert_allclose(sensor, 6.51, rtol=1e-5)
 
 
+def test_a_metric_sensor_reads_arrays_in_their_unit() -> None:
+    metres = load_inputs(depth_array(), guide_array(), noise="structured-light").frame.sigma
+    found = load_inputs(1000 * depth_array(), guide_array(), unit="mm", noise="structured-light").frame.sigma
+    assert metres is not None
+    np.testing.assert_allclose(found, 1000 * metres, rtol=1e-4)
+
+
 @pytest.mark.parametrize("noise", [20, "20", np.full((6, 8), 20.0)])
 def test_noise_beside_a_file_is_in_the_file_s_unit(pair: tuple[Path, Path], noise: Any) -> None:
     np.testing.assert_allclose(load_inputs(*pair, noise=noise).frame.sigma, 0.02, rtol=1e-6)
@@ -287,6 +295,16 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "noise negative": (call(D, G, noise=-1), "-1.0 is not a standard deviation"),
     "noise NaN": (call(D, G, noise=float("nan")), "not a standard deviation"),
     "noise map shape": (call(D, G, noise=np.ones((8, 6))), "noise: shape"),
+    "metric sensor of disparities": (call(D, G, unit="disparity", noise="lidar"), "'lidar' describes metres"),
+    "sensor of disparities in mm": (call(D, G, unit="mm", noise="middlebury"), "describes disparities"),
+    "camera of another shape": (
+        call(D, G[:18], cameras=Cameras(CAMERA)),
+        "guide's camera has 32x24 pixels, but the guide has 32x18",
+    ),
+    "confidence turned, two cameras": (
+        call(D, G, confidence=np.ones((8, 6)), cameras=RIG),
+        r"confidence: shape \(1, 1, 8, 6\), but the depth has",
+    ),
     "noise map negative": (call(D, G, noise=-np.ones((6, 8))), "sigma: negative"),
     "unit": (call(D, G, unit="cm"), "unit 'cm' is not known"),
     "kind": (call(D, G, kind="ray"), "kind 'ray' is not known"),

@@ -19,7 +19,7 @@ MEANING = {
     "sigma_d": "reach of a pair in pixels, $\\sigma_d$",
     "sigma_v": "reach of a pair in guide values, $\\sigma_v$",
     "eps": "width of the quadratic part, $\\varepsilon$",
-    "ratio": "dual over primal step, $\\rho$",
+    "ratio": "factor of the dual steps, divisor of the primal ones, $\\rho$",
     "iterations": "steps on the finest grid",
     "coarse_iterations": "steps on each coarser grid",
     "levels": "grids at most, the finest included",

@@ -15,7 +15,7 @@ from primaldepth.core.frame import Frame, Prediction
 from primaldepth.data.noise import METRIC_SENSORS, SENSORS, noise_map
 from primaldepth.geometry.cameras import Cameras, read_cameras
 from primaldepth.geometry.conversions import z_from_radial
-from primaldepth.geometry.guide_view import to_guide_view
+from primaldepth.geometry.guide_view import fitted, to_guide_view
 from primaldepth.io import DepthMap, Kind, Unit, read_confidence, read_depth, read_guide
 from primaldepth.io.units import from_stored
 from primaldepth.methods import create
@@ -105,14 +105,16 @@ def load_inputs(
     values, valid, found_unit, found_kind = _load_depth(depth, unit, kind)
     trust = None if confidence is None else _load_confidence(confidence, values)
     from_file = found_unit if isinstance(depth, str | os.PathLike) else None
-    if isinstance(noise, str) and from_file is not None:
-        _check_sensor(noise, found_kind, str(depth))
+    if isinstance(noise, str) and (from_file or unit or kind):
+        _check_sensor(noise, found_kind, str(depth) if from_file else "the depth")
     level = _noise(noise, from_file, values)
     image, note = _load_guide(guide), None
     size = int(image.shape[2]), int(image.shape[3])
     known = read_cameras(cameras, size[::-1]) if isinstance(cameras, str | os.PathLike) else cameras
+    if known is not None:
+        fitted(known.guide, size[1], size[0], "guide's camera", "guide")
+    metres = 1.0 if from_file or found_unit is None else float(from_stored(np.ones(()), found_unit))
     if known is not None and known.depth is not None:
-        metres = 1.0 if from_file or found_unit is None else float(from_stored(np.ones(()), found_unit))
         maps = tuple(each for each in (trust, level) if isinstance(each, Tensor))
         view = to_guide_view(values, valid, known, size, found_kind, maps=maps, metres=metres)
         values, valid, note, found_kind = view.samples.depth, view.samples.valid, view.note, "z"
@@ -121,7 +123,8 @@ def load_inputs(
     elif found_kind == "radial":
         values = _radial_to_z(values, valid, known)
         valid, found_kind = valid & torch.isfinite(values), "z"
-    sigma = noise_map(level, values, valid)
+    scale = metres if isinstance(level, str) and level in METRIC_SENSORS else 1.0
+    sigma = noise_map(level, values * scale, valid) / scale
     return Inputs(Frame(values, valid, image, trust, sigma), found_unit, found_kind, known, note)
 
 
@@ -157,10 +160,15 @@ def _noise(noise: str | float | ArrayLike, unit: Unit | None, depth: Tensor) -> 
             return float(noise) * scale
         except (TypeError, ValueError):
             return str(noise)
-    sigma = _map(_tensor("noise", noise), "noise")
-    if sigma.shape[1:] != depth.shape[1:] or sigma.shape[0] not in (1, depth.shape[0]):
-        raise InputError(f"noise: shape {tuple(sigma.shape)}, but the depth has {tuple(depth.shape)}")
-    return (sigma * scale).expand_as(depth)
+    return _like("noise", noise, depth) * scale
+
+
+def _like(name: str, values: ArrayLike, depth: Tensor) -> Tensor:
+    """A map as large as the depth; one for a batch holds for all of its images."""
+    found = _map(_tensor(name, values), name)
+    if found.shape[1:] != depth.shape[1:] or found.shape[0] not in (1, depth.shape[0]):
+        raise InputError(f"{name}: shape {tuple(found.shape)}, but the depth has {tuple(depth.shape)}")
+    return found.expand_as(depth)
 
 
 def pick_device(device: str) -> torch.device:
@@ -225,7 +233,7 @@ def _unit_range(image: Tensor) -> Tensor:
 def _load_confidence(confidence: ArrayLike | PathLike, depth: Tensor) -> Tensor:
     if isinstance(confidence, str | os.PathLike):
         confidence = read_confidence(confidence, (int(depth.shape[2]), int(depth.shape[3])))
-    return _map(_tensor("confidence", confidence), "confidence")
+    return _like("confidence", confidence, depth)
 
 
 def _tensor(name: str, values: ArrayLike) -> Tensor:
@@ -284,7 +292,7 @@ def as_depth_map(prediction: Prediction, inputs: Inputs, *, fill: bool = True) -
     Args:
         fill: False leaves what was not measured as holes.
     """
-    keep = prediction.valid if fill else prediction.valid & prediction.measured
+    kept = prediction if fill else prediction.measured_only()
     values = prediction.depth[0, 0].double().cpu().numpy()
     unit = inputs.unit or "m"
-    return DepthMap.from_array(values, keep[0, 0].cpu().numpy(), unit=unit, kind=inputs.kind)
+    return DepthMap.from_array(values, kept.valid[0, 0].cpu().numpy(), unit=unit, kind=inputs.kind)

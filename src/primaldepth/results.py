@@ -64,18 +64,16 @@ def check_fits(path: Path, inputs: Inputs) -> None:
         raise InputError(f"{error}; the median depth is {middle:.4g} m: is the unit right?") from error
 
 
-def result_for(path: Path, prediction: Prediction, inputs: Inputs, *, fill: bool) -> Result:
+def result_for(path: Path, prediction: Prediction, inputs: Inputs) -> Result:
     """The first depth map of the prediction, as it is to be written to `path`.
 
     An estimate that is not finite and positive, or that an integer format would round to its invalid 0,
-    is a hole; with `fill` False so is what was not measured.
+    is a hole.
     """
     unit = result_unit(path, inputs)
     rounds = not any(name.startswith("float") for name in writer_for(path).dtypes)
     values = prediction.depth[0, 0].cpu().numpy()
     valid = np.array(first_mask(prediction.valid))
-    if not fill:
-        valid &= first_mask(prediction.measured)
     rounded_off = 0
     for rows in row_blocks(*values.shape):
         block = values[rows].astype(np.float64)

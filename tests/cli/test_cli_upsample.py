@@ -142,6 +142,13 @@ def test_holes_are_filled_or_kept(cli: Cli, files: Path, extension: str) -> None
     assert "8.3 % left as holes" in kept.err
 
 
+@pytest.mark.parametrize(("holes", "points"), [("fill", 24 * 32), ("keep", 24 * 32 - 8 * 8)])
+def test_clouds_have_the_holes_of_the_depth(cli: Cli, files: Path, holes: str, points: int) -> None:
+    options = ("--cloud", "c.ply", "--holes", holes, *FAST)
+    assert cli("upsample", "holes.png", "guide.png", "-o", "o.npy", *options).code == 0
+    assert len(read_ply("c.ply").points) == points == read_depth("o.npy").valid.sum()
+
+
 def test_measured_is_a_mask_of_255_and_0(cli: Cli, files: Path) -> None:
     assert cli("upsample", "holes.png", "guide.png", "-o", "o.png", "--measured", "m.png", *FAST).code == 0
     with Image.open("m.png") as picture:

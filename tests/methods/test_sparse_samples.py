@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from primaldepth.core.frame import Frame
+from primaldepth.data.noise_estimate import estimate_sigma
 from primaldepth.methods import create
 from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.sparse import gathered
@@ -58,6 +59,23 @@ def test_networks_follow_them(name):
     found = create(name)(frame)
     assert found.measured.all()
     assert float((found.depth - depth).abs().mean()) < 0.05
+
+
+@pytest.mark.parametrize("name", ["bilinear", "fcn-pdn-s", "pdn-any"])
+def test_an_image_of_a_batch_is_as_alone(name):
+    """One with lone samples beside a dense one, and one whose samples stand farther apart."""
+    frames = [sparse_frame(step)[0] for step in (5, 8)]
+    dense, depth = sparse_frame()
+    frames.append(Frame(depth, torch.ones_like(dense.valid), dense.guide, sigma=dense.sigma))
+    names = ("depth", "valid", "guide")
+    maps = {each: torch.cat([getattr(frame, each) for frame in frames]) for each in names}
+    maps["sigma"] = estimate_sigma(maps["depth"], maps["valid"])
+    found = create(name)(batch := Frame(**maps))
+    for index, image in enumerate(batch.images()):
+        torch.testing.assert_close(image.sigma, estimate_sigma(image.depth, image.valid))
+        alone = create(name)(image)
+        torch.testing.assert_close(found.depth[index : index + 1], alone.depth)
+        assert torch.equal(found.measured[index : index + 1], alone.measured)
 
 
 def test_a_gap_of_several_distances_is_not_measured_and_a_single_missing_sample_is():

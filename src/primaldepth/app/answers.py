@@ -13,7 +13,14 @@ from primaldepth.api import Inputs
 from primaldepth.app.problems import Problem, RefusedError
 from primaldepth.app.tasks import Computed
 from primaldepth.io.depth import encode_values
-from primaldepth.results import check_fits, first_mask, median_depth, plain, residual, result_for
+from primaldepth.results import (
+    check_fits,
+    first_mask,
+    median_depth,
+    plain,
+    residual,
+    result_for,
+)
 
 Holes = Literal["fill", "keep"]
 MEDIA_TYPES = {"image/png": ".png", "image/x-exr": ".exr", "application/x-npz": ".npz"}
@@ -80,7 +87,8 @@ def check_format(media_type: str, inputs: Inputs) -> None:
 def encode(computed: Computed, *, media_type: str, holes: Holes) -> Answer:
     """The result in the format that was asked for; npz also says what was measured, and how sure it is."""
     path = _name(media_type)
-    result = result_for(path, computed.prediction, computed.inputs, fill=holes == "fill")
+    prediction = computed.prediction if holes == "fill" else computed.prediction.measured_only()
+    result = result_for(path, prediction, computed.inputs)
     if path.suffix == ".npz":
         body = _everything(computed, result.valid)
     else:

@@ -4,7 +4,6 @@ import os
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 
 import torch
 import typer
@@ -17,9 +16,15 @@ _OPTIONAL = {
     "numba": "the fast updates of variational models on the CPU (pip install 'primaldepth[fast]')",
     "triton": "the fast pairwise iterations on a GPU (comes with torch for CUDA)",
     "mitsuba": "rendering scenes (pip install 'primaldepth[render]')",
+    "lightning-fabric": "training (pip install 'primaldepth[train]')",
     "ray": "rendering and batches on several machines (pip install 'primaldepth[cluster]')",
     "gradio": "the web page of `primaldepth serve` (pip install 'primaldepth[app]')",
     "h5py": "reading MATLAB v7.3 files (pip install 'primaldepth[mat]')",
+    "matplotlib": "`primaldepth report` (pip install 'primaldepth[report]')",
+    "onnx": "`primaldepth export` (pip install 'primaldepth[export]')",
+    "rosbags": "reading ROS bags (pip install 'primaldepth[bags]')",
+    "av": "reading videos (pip install 'primaldepth[video]')",
+    "PyYAML": "reading camera files of ROS (pip install 'primaldepth[ros]')",
 }
 
 
@@ -54,8 +59,8 @@ def doctor() -> None:
     for name, value in lines.items():
         typer.echo(f"{name:<18} {value}")
     for name, use in _OPTIONAL.items():
-        state = _package(name) if find_spec(name) else f"missing: needed for {use}"
-        typer.echo(f"{name:<18} {state}")
+        state = _package(name)
+        typer.echo(f"{name:<18} {f'missing: needed for {use}' if state == 'missing' else state}")
     broken = [name for name in ("numpy", "pillow", "OpenEXR", "tifffile") if _package(name) == "missing"]
     if broken:
         typer.echo(f"\nnot usable: {', '.join(broken)} missing; reinstall primaldepth", err=True)

@@ -309,7 +309,8 @@ def _predict(method: Method, inputs: Inputs, device: torch.device, journal: Jour
 
 
 def _write(job: Job, inputs: Inputs, prediction: Prediction, request: Request) -> dict[str, Any]:
-    result = result_for(job.out, prediction, inputs, fill=request.fill)
+    kept = prediction if request.fill else prediction.measured_only()
+    result = result_for(job.out, kept, inputs)
     write_values(job.out, result.values, result.valid, result.unit)
     if job.sigma is not None:
         write_sigma(job.sigma, prediction, inputs)
@@ -318,9 +319,9 @@ def _write(job: Job, inputs: Inputs, prediction: Prediction, request: Request) -
     if job.preview is not None:
         write_preview_file(job.preview, inputs, prediction)
     if job.cloud is not None:
-        write_cloud_file(job.cloud, inputs, prediction)
+        write_cloud_file(job.cloud, inputs, kept)
     if job.mesh is not None:
-        write_mesh_file(job.mesh, inputs, prediction, request.jump)
+        write_mesh_file(job.mesh, inputs, kept, request.jump)
     for path in (job.cloud, job.mesh):
         if path is not None and inputs.cameras is None:
             note(f"{path}: no --cameras given, so a camera with a 60 degree wide view was assumed")

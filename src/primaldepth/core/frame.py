@@ -1,6 +1,6 @@
 """Frame in, Prediction out: the two types that cross every room."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -97,6 +97,14 @@ class Frame:
         moved = {name: value.to(device) for name, value in self._tensors().items()}
         return replace(self, **moved)
 
+    def images(self) -> "list[Frame]":
+        """Each image of the batch as a frame of its own."""
+        parts = {name: value.chunk(len(value)) for name, value in self._tensors().items()}
+        return [
+            replace(self, **{name: part[index] for name, part in parts.items()})
+            for index in range(len(self.depth))
+        ]
+
     def _tensors(self) -> dict[str, Tensor]:
         names = ("depth", "valid", "guide", "confidence", "sigma")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
@@ -119,6 +127,21 @@ class Prediction:
     measured: Tensor
     sigma: Tensor | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
+
+    def measured_only(self) -> "Prediction":
+        """The same with holes where nothing was measured."""
+        return replace(self, valid=self.valid & self.measured)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Prediction]") -> "Prediction":
+        """One batch of several, at least one, that all have a sigma or none; nobody's info."""
+        sigmas = [part.sigma for part in parts if part.sigma is not None]
+        return cls(
+            torch.cat([part.depth for part in parts]),
+            torch.cat([part.valid for part in parts]),
+            torch.cat([part.measured for part in parts]),
+            torch.cat(sigmas) if sigmas else None,
+        )
 
 
 @runtime_checkable

@@ -52,17 +52,25 @@ class Cells:
 def lone_samples(valid: Tensor) -> Cells | None:
     """The cells of a mask (B, 1, h, w) whose samples stand alone; None where they do not.
 
-    A map that is dense but for large holes has none: only what lies around samples counts.
+    A map that is dense but for large holes has none: only what lies around samples counts. One size of cells
+    is found for all images: where they may differ, ask for each.
     """
     height, width = (int(side) for side in valid.shape[2:])
-    if (
-        _side(float(valid.float().mean())) is None
-    ):  # a share of the whole is never larger than one around samples
+    share = float(valid.float().mean())  # never larger than the share around samples
+    if _side(share) is None:
         return None
     cell = _side(_density(valid))
     if cell is None or min(height, width) < cell:
         return None
     return Cells.over(valid, cell)
+
+
+def stand_alike(valid: Tensor) -> bool:
+    """Whether the samples of all images (B, 1, h, w) have the same cells, or none."""
+    if len(valid) == 1:
+        return True
+    found = (lone_samples(image) for image in valid.chunk(len(valid)))
+    return len({None if cells is None else cells.grid for cells in found}) == 1
 
 
 def _side(density: float) -> int | None:

@@ -46,14 +46,19 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
     """
     if depth.ndim != 4 or depth.shape[1] != 1:
         raise InputError(f"depth: shape {tuple(depth.shape)}, expected (B, 1, h, w)")
+    images = zip(depth.chunk(len(depth)), valid.chunk(len(depth)), strict=True)
+    return torch.cat([_of_samples(*each) for each in images])
+
+
+def _of_samples(depth: Tensor, valid: Tensor) -> Tensor:
+    """(1, 1, h, w) -> the same; of the samples, or of cells where they stand alone."""
     cells = lone_samples(valid)
-    if cells is not None:
-        depth, valid = cells.means(depth, valid)
-    images = [(depth[i : i + 1], valid[i : i + 1]) for i in range(depth.shape[0])]
     if cells is None:
-        return torch.cat([(sigma := _of_image(*each)) * _correlation(sigma, *each) for each in images])
-    maps = torch.cat([(sigma := _of_image(*each)) * noisier_places(sigma, *each) for each in images])
-    return cells.at_pixels(maps)
+        sigma = _of_image(depth, valid)
+        return sigma * _correlation(sigma, depth, valid)
+    means = cells.means(depth, valid)
+    sigma = _of_image(*means)
+    return cells.at_pixels(sigma * noisier_places(sigma, *means))
 
 
 def _correlation(sigma: Tensor, depth: Tensor, valid: Tensor) -> float:

@@ -50,8 +50,8 @@ def to_guide_view(
     metric: MetricKind = "radial" if kind == "radial" else "z"
     rig = Rig.of(cameras).scaled(1.0 / metres)
     height, width = int(depth.shape[2]), int(depth.shape[3])
-    source = _fitted(rig.source, width, height, "depth camera", "depth map")
-    target = _fitted(rig.target, guide_size[1], guide_size[0], "guide's camera", "guide")
+    source = fitted(rig.source, width, height, "depth camera", "depth map")
+    target = fitted(rig.target, guide_size[1], guide_size[0], "guide's camera", "guide")
     rig = Rig(source, target, rig.rotation, rig.translation)
     samples = register(depth, valid, rig, metric, maps=maps)
     if not bool(samples.valid.flatten(1).any(dim=1).all()):
@@ -62,7 +62,7 @@ def to_guide_view(
     return GuideView(samples, _note(samples, rig, metric))
 
 
-def _fitted(camera: Intrinsics, width: int, height: int, name: str, what: str) -> Intrinsics:
+def fitted(camera: Intrinsics, width: int, height: int, name: str, what: str) -> Intrinsics:
     """Scaled to the image, unless the image has another shape."""
     if abs(height - width * camera.height / camera.width) > 1.0:
         raise InputError(

@@ -32,13 +32,22 @@ def measured_mask(frame: Frame) -> Tensor:
 
     Samples that stand alone cover all that lies between them, but not gaps of three times their distance.
     """
-    cells = lone_samples(frame.valid)
-    covered = frame.valid if cells is None else _closed(cells.sums(frame.valid.float()) > 0)
+    return torch.cat([_enlarged(_covered(valid), frame.high_size) for valid in frame.valid.chunk(len(frame.valid))])
+
+
+def _covered(valid: Tensor) -> Tensor:
+    """(1, 1, h, w) -> where samples cover the map, on their grid or on that of cells."""
+    cells = lone_samples(valid)
+    return valid if cells is None else _closed(cells.sums(valid.float()) > 0)
+
+
+def _enlarged(mask: Tensor, size: tuple[int, int]) -> Tensor:
+    """To every pixel what the cell around it has."""
     rows, columns = (
-        torch.from_numpy(nearest_index(low, high)).to(frame.valid.device)
-        for low, high in zip(covered.shape[2:], frame.high_size, strict=True)
+        torch.from_numpy(nearest_index(low, high)).to(mask.device)
+        for low, high in zip(mask.shape[2:], size, strict=True)
     )
-    return covered.index_select(2, rows).index_select(3, columns)
+    return mask.index_select(2, rows).index_select(3, columns)
 
 
 def _closed(mask: Tensor) -> Tensor:

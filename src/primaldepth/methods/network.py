@@ -19,7 +19,7 @@ from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Settings
 from primaldepth.methods.deep_holes import COARSER, blended, coarser, deep_share
 from primaldepth.methods.holes import fill_holes, measured_mask
-from primaldepth.methods.sparse import gathered
+from primaldepth.methods.sparse import with_samples
 from primaldepth.networks import DepthNet, from_pretrained, load
 from primaldepth.networks.inference import Inference
 from primaldepth.networks.normalisation import Scaling, relative_sigma
@@ -174,7 +174,7 @@ class Network:
 
     def __call__(self, frame: Frame) -> Prediction:
         """Estimate window by window."""
-        return self.predict(frame, gathered(frame))
+        return with_samples(self.predict, frame)
 
     def predict(self, frame: Frame, samples: Frame) -> Prediction:
         """As for `frame`, with its `samples` gathered already."""
@@ -279,7 +279,9 @@ class ShippedNetwork:
 
     def __call__(self, frame: Frame) -> Prediction:
         """Run the network trained for the nearest scale."""
-        samples = gathered(frame)
+        return with_samples(self._predict, frame)
+
+    def _predict(self, frame: Frame, samples: Frame) -> Prediction:
         ratio = frame.high_size[1] / samples.low_size[1]
         known = SHIPPED[self.name].present
         scale = min(known, key=lambda scale: 0.0 if scale is None else abs(math.log(scale / ratio)))

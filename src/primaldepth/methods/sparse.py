@@ -1,9 +1,17 @@
 """Samples that stand alone on a fine grid, gathered on one as coarse as they are: what networks expect."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from primaldepth.core.frame import Frame
-from primaldepth.data.lone_samples import Cells, lone_samples
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.data.lone_samples import Cells, lone_samples, stand_alike
+
+
+def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) -> Prediction:
+    """`predict(frame, samples)`; image by image where their samples stand apart differently."""
+    if stand_alike(frame.valid):
+        return predict(frame, gathered(frame))
+    return Prediction.joined([predict(image, gathered(image)) for image in frame.images()])
 
 
 def gathered(frame: Frame) -> Frame:

@@ -172,7 +172,7 @@ def _files(computed: Computed, folder: Path, prefix: str) -> list[Path]:
     for suffix in FORMATS:
         path = folder / f"{prefix}depth{suffix}"
         try:
-            result = result_for(path, computed.prediction, computed.inputs, fill=True)
+            result = result_for(path, computed.prediction, computed.inputs)
             write_values(path, result.values, result.valid, result.unit)
         except PrimalDepthError:  # PNG cannot hold every depth
             continue

@@ -90,7 +90,7 @@ def plain_table(
     ]
     own = [mean(rmse(rows, name, scene, scale) for scene in scenes) for name in names]
     seconds = [mean_seconds(rows, name, scenes, scale) for name in names]
-    columns += [ours(Column("mean"), own, digits), ours(Column("s/frame"), seconds, 1, marked=False)]
+    columns += [ours(Column("geometric mean"), own, digits), ours(Column("s/frame"), seconds, 1, marked=False)]
     return assemble(names, columns)
 
 
@@ -112,7 +112,7 @@ def tof_table(
         own = [rmse(rows, name, scene, scale) for name in names]
         columns.append(ours(Column(scene, "ours, simulated scenes"), own, 2))
     own = [mean(rmse(rows, name, scene, scale) for scene in scenes) for name in names]
-    columns.append(ours(Column("mean", "ours, simulated scenes" if simulated else ""), own, 2))
+    columns.append(ours(Column("geometric mean", "ours, simulated scenes" if simulated else ""), own, 2))
     absent = {name: NO_WEIGHTS for name in names if (name, scenes[0], scale) not in rows}
     return assemble(names, columns, absent=absent)
 
