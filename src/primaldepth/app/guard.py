@@ -7,7 +7,7 @@ import contextlib
 import hmac
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from primaldepth.app.settings import ServiceSettings
 
 log = logging.getLogger("primaldepth.app")
 _SWALLOWED_BYTES, _SWALLOWED_SECONDS = 4 * 2**20, 1.0
+PART_BYTES = 256 * 2**10  # of an answer, that lie here unsent
 OPEN_PATHS = ("/healthz", "/readyz")
 _ROUTES = ("/v1/upsample", "/v1/methods", "/healthz", "/readyz", "/metrics", "/openapi.json")
 
@@ -163,9 +164,22 @@ def _watched(send: Send, exchange: _Exchange) -> Callable[[Any], Awaitable[None]
     async def watched(message: Message) -> None:
         if message["type"] == "http.response.start":
             exchange.status = message["status"]
-        await send(message)
+        for part in _parts(message):
+            await send(part)
 
     return watched
+
+
+def _parts(message: Message) -> Iterator[Message]:
+    """A long body in pieces: before each of them the server waits until the last one has left."""
+    body = message.get("body", b"")
+    if len(body) <= PART_BYTES:
+        yield message
+        return
+    for start in range(0, len(body), PART_BYTES):
+        end = start + PART_BYTES
+        more = end < len(body) or message.get("more_body", False)
+        yield {**message, "body": body[start:end], "more_body": more}
 
 
 def _header(scope: Scope, name: bytes) -> str:

@@ -12,7 +12,7 @@ from multiprocessing.context import SpawnProcess
 from primaldepth.app.orders import Order, Orders
 from primaldepth.app.problems import INTERNAL, NOT_READY, Problem, place_of
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.worker import Done, Failed, Message, Ready, Started, work
+from primaldepth.app.worker import Done, Failed, Lost, Message, Ready, Started, work
 
 log = logging.getLogger("primaldepth.app")
 _START_SECONDS = 300.0  # a cold machine imports torch and compiles the kernels
@@ -147,6 +147,9 @@ class Lane:
                     return
                 if isinstance(message, Started):
                     current = message.numbers
+                elif isinstance(message, Lost):
+                    log.error("the device failed: %s", message.trace)
+                    raise EOFError
                 elif isinstance(message, Done | Failed):
                     self._pass_on(message)
         except (EOFError, OSError):

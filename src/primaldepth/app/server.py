@@ -10,6 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from primaldepth.app.engine import Engine
+from primaldepth.app.line import line_type
 from primaldepth.app.places import Places
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.core.errors import InputError
@@ -61,7 +62,7 @@ def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
         log_config=None,
         access_log=False,
         server_header=False,
-        http="h11",
+        http=line_type(settings.answer_seconds),
         timeout_graceful_shutdown=5,
         timeout_keep_alive=10,
     )

@@ -17,8 +17,9 @@ class ServiceSettings(Settings):
     max_bytes bounds the body of a request, max_pixels and max_side each image in it (read from its header,
     before anything is decoded), seconds the time one frame is computed, queue the requests that wait, batch
     those that are computed together, workers the processes that compute, upload_seconds the time a body
-    takes to arrive, grace_seconds the time that is left to finish when the service is told to end, memory_gib
-    what decoding and computing may take in all, disk_gib what uploads to the page and its results may.
+    takes to arrive, answer_seconds the time a client may leave a part of its answer unread, grace_seconds the
+    time that is left to finish when the service is told to end, memory_gib what decoding and computing may
+    take in all, disk_gib what uploads to the page and its results may.
     """
 
     host: str = "127.0.0.1"
@@ -33,6 +34,7 @@ class ServiceSettings(Settings):
     batch: _Count = 8
     workers: _Count = 1
     upload_seconds: _Seconds = 30.0
+    answer_seconds: _Seconds = 30.0
     grace_seconds: _Seconds = 60.0
     memory_gib: Annotated[float, Field(gt=0.0)] = 16.0
     disk_gib: Annotated[float, Field(gt=0.0)] = 8.0

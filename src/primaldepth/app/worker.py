@@ -62,7 +62,14 @@ class Failed:
     trace: str = ""
 
 
-Message = Ready | Started | Done | Failed
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The device is of no use to this process any more: the worker leaves, what it holds is not answered."""
+
+    trace: str
+
+
+Message = Ready | Started | Done | Failed | Lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,7 @@ class _Loaded:
 
 
 def work(connection: Connection, settings: ServiceSettings) -> None:
-    """Serve tickets until the other end is closed."""
+    """Serve tickets until the other end is closed, or the device is lost."""
     for name in (signal.SIGINT, signal.SIGTERM):  # meant for the service, which lets this process finish
         signal.signal(name, signal.SIG_IGN)
     torch.set_num_threads(max(1, torch.get_num_threads() // settings.workers))
@@ -136,6 +143,9 @@ class _Worker:
             try:
                 answers = self._compute(group)
             except Exception as error:
+                if not is_out_of_memory(error) and _is_lost(self._device):
+                    self._connection.send(Lost(place_of(error)))
+                    raise EOFError from error
                 if len(group) > 1:  # one of them may be at fault: none shall suffer for it
                     for each in group:
                         self._compute_all([each])
@@ -153,6 +163,17 @@ class _Worker:
             torch.cuda.synchronize()
         seconds = (time.perf_counter() - start) / len(group)
         return [_finished(each, _part(prediction, index), seconds) for index, each in enumerate(group)]
+
+
+def _is_lost(device: torch.device) -> bool:
+    """Whether CUDA refuses this process for good, as after an illegal access or a failed assertion."""
+    if device.type != "cuda":
+        return False
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return True
+    return False
 
 
 def _finished(loaded: _Loaded, prediction: Prediction, seconds: float) -> Done | Failed:

@@ -37,6 +37,9 @@ def serve(
     upload_seconds: float = typer.Option(
         30.0, "--upload-seconds", metavar="S", help="For the body of a request to arrive."
     ),
+    answer_seconds: float = typer.Option(
+        30.0, "--answer-seconds", metavar="S", help="For a client to read on in its answer."
+    ),
     grace_seconds: float = typer.Option(
         60.0, "--grace-seconds", metavar="S", help="To finish what was accepted when told to end."
     ),
@@ -68,6 +71,7 @@ def serve(
         "batch": batch,
         "workers": _workers(device) if workers is None else workers,
         "upload_seconds": upload_seconds,
+        "answer_seconds": answer_seconds,
         "grace_seconds": grace_seconds,
         "memory_gib": memory_gib,
         "disk_gib": disk_gib,

@@ -1,6 +1,7 @@
 """Decoders that can crash or eat memory on damaged files, run in a process of their own.
 
-The process has a limit on memory and time; whatever happens there is an error here, not the caller's end.
+The process has a limit on memory and time, and ends with the one that asked; whatever happens there is an
+error here, not the caller's end.
 """
 
 import io
@@ -17,6 +18,7 @@ from primaldepth.core.errors import MissingDependencyError
 from primaldepth.io.formats.base import MAX_PIXELS, Pixels, Source
 
 _SECONDS = 120
+_SPARE_SECONDS = 10  # the process ends itself where no one is left to end it
 _PROGRAM = Path(__file__).with_name("isolated_program.py")
 _MISSING = 3  # exit code: the package is not installed
 _PACKAGES = {"exr": "OpenEXR", "hdf5": "h5py", "tiff": "pillow"}
@@ -36,7 +38,8 @@ def read_listing(source: Source, decoder: str) -> list[dict[str, Any]]:
 
 def _run(source: Source, decoder: str, *arguments: str) -> bytes:
     memory = min(2**30 + 1100 * len(source.data), 2**30 + 24 * MAX_PIXELS)
-    command = [sys.executable, "-P", str(_PROGRAM), str(memory), decoder, str(source.path), *arguments]
+    limits = (str(memory), str(_SECONDS + _SPARE_SECONDS), str(os.getpid()))
+    command = [sys.executable, "-P", str(_PROGRAM), *limits, decoder, str(source.path), *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
         done = subprocess.run(  # noqa: S603 - our own program, arguments as a list

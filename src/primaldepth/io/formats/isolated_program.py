@@ -1,11 +1,13 @@
-"""Program run by `isolated`: MEMORY DECODER PATH (list | read NAME...); the answer goes to standard output.
+"""Program run by `isolated`: MEMORY SECONDS PARENT DECODER PATH (list | read NAME...).
 
-It stands alone (numpy and one decoder) so that it starts fast.
+The answer goes to standard output. It stands alone (numpy and one decoder) so that it starts fast.
 """
 
 import importlib
 import io
 import json
+import os
+import signal
 import sys
 from typing import Any
 
@@ -14,15 +16,32 @@ from numpy.typing import NDArray
 
 _MISSING = 3
 _MAX_PIXELS = 2**28
+_PR_SET_PDEATHSIG = 1  # of Linux' prctl
 
 
-def _limit_memory(size: int) -> None:
+def _limit(memory: int, seconds: int) -> None:
     try:
         import resource
-    except ImportError:  # not on this platform: the limit on time remains
+    except ImportError:  # not on this platform: the caller's limit on time remains
         return
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    most = seconds if hard == resource.RLIM_INFINITY else min(seconds, hard)
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+
+
+def _end_with(parent: int) -> None:
+    """Die with the caller; where the system cannot do that, heed the signals that the caller may ignore."""
+    if sys.platform == "linux":
+        import ctypes
+
+        if ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL)) == 0:
+            if os.getppid() != parent:  # it was gone before
+                sys.exit(1)
+            return
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, signal.SIG_DFL)
 
 
 def _import(name: str) -> Any:
@@ -84,8 +103,9 @@ def _decode(decoder: str, path: str, action: str, names: list[str]) -> NDArray[A
 
 def main(arguments: list[str]) -> None:
     """Decode what was asked, or leave with one line on standard error."""
-    memory, decoder, path, action, *names = arguments
-    _limit_memory(int(memory))
+    memory, seconds, parent, decoder, path, action, *names = arguments
+    _end_with(int(parent))
+    _limit(int(memory), int(seconds))
     answer = _decode(decoder, path, action, names)
     if isinstance(answer, list):
         sys.stdout.write(json.dumps(answer))

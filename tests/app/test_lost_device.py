@@ -1,0 +1,49 @@
+"""A GPU that refuses a process for good, as CUDA does after some failures."""
+
+import lost_device
+import numpy as np
+import pytest
+import torch
+
+from primaldepth.app.engine import Engine
+from primaldepth.app.problems import RefusedError
+from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.tasks import Task
+from primaldepth.app.worker import _is_lost
+
+SECONDS = 120
+
+
+def task(folder, metres):
+    folder.mkdir()
+    for name, array in (("depth", np.full((4, 4), metres)), ("guide", np.zeros((8, 8, 3)))):
+        with (folder / name).open("wb") as file:
+            np.save(file, array)
+    return Task(folder, "bilinear", finish=lost_device.farthest, noise="0.01")
+
+
+def test_a_worker_that_lost_its_device_is_replaced_and_one_request_fails(tmp_path, monkeypatch):
+    """The second of a batch breaks the device: the batch is computed again, each alone, by new workers."""
+    monkeypatch.setattr("primaldepth.app.lane.work", lost_device.work)
+    engine = Engine(ServiceSettings(device="cpu", method="bilinear", batch=3))
+    near, broken, far = (engine.submit(task(tmp_path / str(m), m)) for m in (1.0, 200.0, 2.0))
+    engine.start()
+    try:
+        with pytest.raises(RefusedError, match="failed on this request"):
+            broken.result(timeout=SECONDS)
+        assert near.result(timeout=SECONDS) == pytest.approx(1.0)
+        assert far.result(timeout=SECONDS) == pytest.approx(2.0)
+        assert engine.restarts == 2
+    finally:
+        engine.stop()
+
+
+def test_a_device_is_lost_if_it_cannot_be_waited_for(monkeypatch):
+    def refuse():
+        raise RuntimeError("CUDA error: device-side assert triggered")
+
+    monkeypatch.setattr(torch.cuda, "synchronize", refuse)
+    assert _is_lost(torch.device("cuda"))
+    assert not _is_lost(torch.device("cpu"))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    assert not _is_lost(torch.device("cuda"))

@@ -1,0 +1,109 @@
+"""Clients that do not read what they asked for."""
+
+import asyncio
+import signal
+import socket
+import threading
+import time
+
+from fastapi import FastAPI, Response
+from waiting import wait_until
+
+from primaldepth.app.guard import Guard
+from primaldepth.app.metrics import Metrics
+from primaldepth.app.places import Places
+from primaldepth.app.server import create_server
+from primaldepth.app.settings import ServiceSettings
+
+
+class _Idle:
+    """An engine that has nothing to do."""
+
+    idle, running, waiting = True, 0, 0
+
+    def drain(self):
+        """Nothing is accepted anyway."""
+
+
+class Unread:
+    """A service with one place whose answers have 32 MiB, and a client that sends but need not read."""
+
+    BODY = bytes(32 * 2**20)
+
+    def __init__(self, **given):
+        settings, self.places = ServiceSettings(**given), Places(1)
+        app = FastAPI()
+        app.state.engine, app.state.places = _Idle(), self.places
+        app.post("/v1/upsample")(lambda: Response(self.BODY))
+        app.add_middleware(Guard, settings=settings, metrics=Metrics(), places=self.places)
+        self._server = create_server(app, settings)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self):
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._thread.start()
+        self.line = socket.socket()
+        self.line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
+        self.line.settimeout(30)
+        self.line.connect(self._listener.getsockname())
+        return self
+
+    def __exit__(self, *_):
+        self.line.close()
+        self._server.should_exit = True
+        self._thread.join(timeout=30)
+
+    def _serve(self):
+        asyncio.run(self._server.serve(sockets=[self._listener]))
+
+    def ask(self, times=1, more=""):
+        head = f"POST /v1/upsample HTTP/1.1\r\nHost: here\r\n{more}Content-Length: 0\r\n\r\n"
+        self.line.sendall(head.encode() * times)
+
+    @property
+    def unsent(self):
+        lines = [each.transport for each in list(self._server.server_state.connections)]
+        return sum(line.get_write_buffer_size() for line in lines)
+
+    @property
+    def connections(self):
+        return len(self._server.server_state.connections)
+
+    def end(self):
+        self._server.handle_exit(signal.SIGTERM, None)
+
+
+def test_a_slow_reader_loses_its_connection_and_its_place():
+    """Two requests on one connection, of which no answer is read."""
+    with Unread(answer_seconds=1.0) as service:
+        service.ask(times=2)
+        wait_until(lambda: service.unsent > 0)
+        assert service.places.taken == 1
+        assert service.unsent < 2**19
+        wait_until(lambda: service.connections == 0, seconds=20)
+        assert service.places.taken == 0
+
+
+def test_the_end_of_an_answer_that_is_not_read_is_given_up_too(monkeypatch):
+    """All of it lies with the server already, and the request has no place any more."""
+    monkeypatch.setattr("primaldepth.app.guard.PART_BYTES", 2**30)
+    with Unread(answer_seconds=0.5) as service:
+        service.ask()
+        wait_until(lambda: service.unsent > 0)
+        wait_until(lambda: service.places.taken == 0)
+        wait_until(lambda: service.connections == 0, seconds=20)
+
+
+def test_a_reader_that_reads_on_gets_all_even_when_the_service_ends():
+    """For longer than a part may stay unread."""
+    with Unread(answer_seconds=1.0) as service:
+        service.ask(more="Connection: close\r\n")
+        wait_until(lambda: service.unsent > 0)
+        service.end()
+        start, found = time.monotonic(), 0
+        with service.line.makefile("rb") as stream:
+            while part := stream.read(2**20):
+                found += len(part)
+                time.sleep(0.05)
+        assert found > len(service.BODY)
+        assert time.monotonic() - start > 1.0
