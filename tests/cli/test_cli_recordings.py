@@ -67,6 +67,16 @@ def test_depth_files_and_a_video(cli: Cli, files: Path) -> None:
     check_results(outcome.json, "mm", ".png")
 
 
+def test_frames_of_a_video_follow_the_numbers_of_the_depth_files(cli: Cli, files: Path) -> None:
+    pytest.importorskip("av")
+    for shot, name in enumerate(("1", "2", "10")):
+        layouts.save_depth(files / "d" / f"{name}.png", shot)
+    layouts.write_film(files / "film.mp4")
+    outcome = cli("upsample", "d", "film.mp4", "-o", "out", *FAST, "--json")
+    assert [Path(report["out"]).stem for report in outcome.json] == ["1", "2", "10"]
+    check_results(outcome.json, "mm", ".png")
+
+
 def test_clouds_take_the_camera_of_the_recording(cli: Cli, files: Path) -> None:
     layouts.write_stray_scanner(files / "rec")
     outcome = cli("upsample", "rec", "-o", "out", "--cloud", "clouds", *FAST)
