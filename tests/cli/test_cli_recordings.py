@@ -57,6 +57,14 @@ def test_a_bag(cli: Cli, files: Path, ros: int) -> None:
     assert "says its own unit" in refused.err
 
 
+def test_a_damaged_bag_is_one_line(cli: Cli, files: Path) -> None:
+    pytest.importorskip("rosbags")
+    (files / "x.bag").write_bytes(b"#ROSBAG V2.0\nE\0\0\0garbage")
+    outcome = cli("upsample", "x.bag", "-o", "out", *FAST)
+    assert (outcome.code, len(outcome.lines)) == (2, 1)
+    assert "x.bag: not a readable bag" in outcome.err
+
+
 def test_depth_files_and_a_video(cli: Cli, files: Path) -> None:
     pytest.importorskip("av")
     for shot in range(layouts.COUNT):

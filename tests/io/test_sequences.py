@@ -84,6 +84,54 @@ def test_bags_choose_registered_depth_and_the_colour_s_camera(tmp_path, ros):
     assert content.camera == CAMERA
 
 
+def check_refused(place):
+    with pytest.raises(FileFormatError, match=r"not a readable bag .*reindex") as caught:
+        [shot.read() for shot in read_recording(place)]
+    assert str(place) in str(caught.value)
+
+
+@pytest.mark.parametrize("part", [0.0, 0.01, 0.3, 0.7, 0.99])
+def test_a_bag_that_was_cut_off_is_told(tmp_path, part):
+    pytest.importorskip("rosbags")
+    place = tmp_path / "a.bag"
+    layouts.write_bag(place, ros=1)
+    data = place.read_bytes()
+    place.write_bytes(data[: int(part * len(data))])
+    check_refused(place)
+
+
+@pytest.mark.parametrize("start", [0, 4096])
+def test_a_damaged_database_is_told(tmp_path, start):
+    pytest.importorskip("rosbags")
+    layouts.write_bag(tmp_path / "a")
+    (place,) = (tmp_path / "a").glob("*.db3")
+    data = bytearray(place.read_bytes())
+    data[start:] = b"?" * (len(data) - start)
+    place.write_bytes(data)
+    check_refused(place)
+
+
+def test_damage_between_the_messages_is_told(tmp_path):
+    pytest.importorskip("rosbags")
+    place = tmp_path / "a.bag"
+    layouts.write_bag(place, ros=1)
+    data = bytearray(place.read_bytes())
+    header = data.index(b"op=\x02")  # of the first message
+    data[header : header + 4] = b"op=\x09"
+    place.write_bytes(data)
+    check_refused(place)
+
+
+def test_a_damaged_message_is_told(tmp_path, monkeypatch):
+    highlevel = pytest.importorskip("rosbags.highlevel")
+    layouts.write_bag(tmp_path / "a")
+    original = highlevel.AnyReader.deserialize
+    monkeypatch.setattr(
+        highlevel.AnyReader, "deserialize", lambda self, raw, kind: original(self, raw[:40], kind)
+    )
+    check_refused(tmp_path / "a")
+
+
 def test_a_bag_without_depth_lists_its_topics(tmp_path, monkeypatch):
     pytest.importorskip("rosbags")
     layouts.write_bag(tmp_path / "a")

@@ -1,5 +1,7 @@
 """ROS 1 and 2 bags: depth and colour topics, paired by time; needs the extra `bags`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,35 +34,40 @@ class _Bag:
 
     def topics(self) -> dict[str, str]:
         """Name -> type."""
-        highlevel = optional("rosbags.highlevel", "bags", self.root)
-        with _opened(highlevel, self.root) as reader:
+        with _opened(self.root) as reader:
             return {each.topic: each.msgtype for each in reader.connections}
 
     def times(self, topic: str) -> list[int]:
         """Time stamps of a topic, in ns; nothing is decoded."""
-        highlevel = optional("rosbags.highlevel", "bags", self.root)
-        with _opened(highlevel, self.root) as reader:
+        with _opened(self.root) as reader:
             chosen = [each for each in reader.connections if each.topic == topic]
             return [time for _, time, _ in reader.messages(chosen)]
 
     def first(self, topic: str, start: int | None = None) -> Any:
         """The first message of a topic, or the first at or after `start`."""
-        highlevel = optional("rosbags.highlevel", "bags", self.root)
-        with _opened(highlevel, self.root) as reader:
+        with _opened(self.root) as reader:
             chosen = [each for each in reader.connections if each.topic == topic]
             for connection, _, raw in reader.messages(chosen, start=start):
                 return reader.deserialize(raw, connection.msgtype)
         raise FileFormatError(f"{self.root}: no message on {topic}; the bag may be cut off")
 
 
-def _opened(highlevel: Any, root: Path) -> Any:
-    stores = optional("rosbags.typesys", "bags", root)
+@contextmanager
+def _opened(root: Path) -> Iterator[Any]:
+    """A reader; damage that it meets, also while messages are read, is told with the file's name."""
+    highlevel, stores = (optional(f"rosbags.{name}", "bags", root) for name in ("highlevel", "typesys"))
+    types = stores.get_typestore(stores.Stores.ROS2_HUMBLE)
+    folder = root.parent if root.suffix.lower() in (".db3", ".mcap") else root
     try:
-        types = stores.get_typestore(stores.Stores.ROS2_HUMBLE)
-        folder = root.parent if root.suffix.lower() in (".db3", ".mcap") else root
-        return highlevel.AnyReader([folder], default_typestore=types)
-    except highlevel.AnyReaderError as error:
-        raise FileFormatError(f"{root}: not a readable bag ({error}); record or convert it again") from error
+        with highlevel.AnyReader([folder], default_typestore=types) as reader:
+            yield reader
+    except OSError:
+        raise
+    except Exception as error:  # those of the reader, its database and its decompressors share no base class
+        raise FileFormatError(
+            f"{root}: not a readable bag ({str(error) or type(error).__name__}); "
+            "index it again (rosbag reindex, ros2 bag reindex), or record it again"
+        ) from error
 
 
 def read(root: Path) -> Recording:
