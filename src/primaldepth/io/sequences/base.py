@@ -19,7 +19,10 @@ Number = tuple[int | str, ...]
 
 
 class Pinhole(NamedTuple):
-    """fx, fy, cx, cy of a camera in pixels of a width x height image; pixel centres at half-integers."""
+    """fx, fy, cx, cy of a camera in pixels of a width x height image; pixel centres at half-integers.
+
+    `lens` is distortion_model and coefficients as ROS writes them, or None where lines stay straight.
+    """
 
     fx: float
     fy: float
@@ -27,6 +30,7 @@ class Pinhole(NamedTuple):
     cy: float
     width: int
     height: int
+    lens: tuple[str, tuple[float, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
