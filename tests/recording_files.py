@@ -92,8 +92,20 @@ def _image_message(types, header, pixels: np.ndarray, encoding: str):
     return Message(header, pixels.shape[0], pixels.shape[1], encoding, 0, step, data)
 
 
-def write_bag(root: Path, *, ros: int = 2) -> None:
-    """Depth in mm on an aligned and on a raw topic, colour as bgr8 10 ms later, its camera; needs rosbags."""
+ALIGNED, RAW = "/camera/aligned_depth_to_color/image_raw", "/camera/depth/image_raw"
+BAG_DEPTHS = {ALIGNED: "16UC1", RAW: "16UC1"}
+COLOR = "/camera/color/image_raw"
+
+
+def write_bag(
+    root: Path, *, ros: int = 2, depths=BAG_DEPTHS, color: str = COLOR, lens=("plumb_bob", ())
+) -> None:
+    """Needs rosbags: colour as bgr8 10 ms after the depth, its camera, and depth in mm.
+
+    Args:
+        depths: topic -> encoding; the first has the depth, the others numbers that are 500 larger.
+        lens: distortion_model and D of the camera.
+    """
     from rosbags.rosbag1 import Writer as Writer1
     from rosbags.rosbag2 import Writer as Writer2
     from rosbags.typesys import Stores, get_typestore
@@ -102,15 +114,11 @@ def write_bag(root: Path, *, ros: int = 2) -> None:
     Time, Header = types.types["builtin_interfaces/msg/Time"], types.types["std_msgs/msg/Header"]
     writer = Writer1(root) if ros == 1 else Writer2(root, version=9)
     pack = types.serialize_ros1 if ros == 1 else types.serialize_cdr
+    info = f"{color.rpartition('/')[0]}/camera_info"
     with writer:
         topics = {
             name: writer.add_connection(name, f"sensor_msgs/msg/{kind}", typestore=types)
-            for name, kind in (
-                ("/camera/aligned_depth_to_color/image_raw", "Image"),
-                ("/camera/depth/image_raw", "Image"),
-                ("/camera/color/image_raw", "Image"),
-                ("/camera/color/camera_info", "CameraInfo"),
-            )
+            for name, kind in (*((name, "Image") for name in depths), (color, "Image"), (info, "CameraInfo"))
         }
 
         def write(name: str, time: int, message) -> None:
@@ -121,23 +129,17 @@ def write_bag(root: Path, *, ros: int = 2) -> None:
             seq = (shot,) if ros == 1 else ()
             header = Header(*seq, Time(1, 0), "camera")
             stored = np.rint(depth_of(shot) * 1000).astype("<u2")
-            write(
-                "/camera/aligned_depth_to_color/image_raw",
-                time,
-                _image_message(types, header, stored, "16UC1"),
-            )
-            write("/camera/depth/image_raw", time, _image_message(types, header, stored + 500, "16UC1"))
+            for index, (name, encoding) in enumerate(depths.items()):
+                write(name, time, _image_message(types, header, stored + 500 * (index > 0), encoding))
             later = time + 10_000_000
-            write(
-                "/camera/color/image_raw",
-                later,
-                _image_message(types, header, image_of(shot)[..., ::-1], "bgr8"),
-            )
-            write("/camera/color/camera_info", later, _camera_message(types, header))
+            write(color, later, _image_message(types, header, image_of(shot)[..., ::-1], "bgr8"))
+            write(info, later, _camera_message(types, header, *lens))
 
 
-def _camera_message(types, header):
+def _camera_message(types, header, model: str, coefficients: tuple[float, ...]):
     Info, Region = types.types["sensor_msgs/msg/CameraInfo"], types.types["sensor_msgs/msg/RegionOfInterest"]
     K = np.array([30.0, 0, 15.5, 0, 30.0, 11.5, 0, 0, 1.0])
+    P = np.array([28.0, 0, 15.5, 0, 0, 28.0, 11.5, 0, 0, 0, 1.0, 0])
     region = Region(0, 0, 0, 0, False)
-    return Info(header, *HIGH, "plumb_bob", np.zeros(5), K, np.eye(3).ravel(), np.zeros(12), 0, 0, region)
+    D = np.array(coefficients or (0.0,) * 5)
+    return Info(header, *HIGH, model, D, K, np.eye(3).ravel(), P, 0, 0, region)

@@ -145,3 +145,43 @@ def test_a_missing_partner_is_named(cli: Cli, files: Path) -> None:
     assert (
         f"4 depth files but 3 guides in guides; no partner of the same name or number: {lost}" in outcome.err
     )
+
+
+NAMES = {
+    "suffix": (("1", "2", "10"), ("1_rgb", "2_rgb", "10_rgb")),
+    "zeros": (("1", "2", "10"), ("0001", "0002", "0010")),
+    "zeros of depth": (("d_01", "d_02", "d_10"), ("1", "2", "10")),
+    "other text": (("a1", "b2", "c3"), ("z1", "y2", "x3")),
+    "two numbers": (("1_11", "1_110", "11_1"), ("c1_11", "c1_110", "c11_1")),
+    "stamps of TUM": (("1305031102.160407", "1305031102.194330"), ("1305031102.175304", "1305031102.211214")),
+    "stamps": (("5.25", "5.5", "40.125"), ("5.31", "5.56", "40.188")),
+    "folders": (("s2/a", "s2/b", "s10/c"), ("s2/x", "s2/y", "s10/z")),
+}
+
+
+@pytest.mark.parametrize(("depths", "guides"), NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize("extra", [(), ("--temporal",)], ids=["", "temporal"])
+def test_partners_have_the_same_number_and_come_in_its_order(
+    cli: Cli, files: Path, depths: tuple[str, ...], guides: tuple[str, ...], extra: tuple[str, ...]
+) -> None:
+    for depth, guide in zip(depths, guides, strict=True):
+        for name, source in ((f"depths/{depth}.png", "depth.png"), (f"guides/{guide}.png", "guide.png")):
+            (files / name).parent.mkdir(parents=True, exist_ok=True)
+            _copy(files / source, files / name)
+    outcome = cli("upsample", "depths/**/*.png", "guides/**/*.png", "-o", "out", *FAST, *extra, "--json")
+    assert outcome.code == 0, outcome.err
+    expected = [
+        (f"depths/{depth}.png", f"guides/{guide}.png") for depth, guide in zip(depths, guides, strict=True)
+    ]
+    assert [
+        (Path(each["depth"]).as_posix(), Path(each["guide"]).as_posix()) for each in outcome.json
+    ] == expected
+
+
+def test_numbers_off_by_one_are_not_paired_in_order(cli: Cli, files: Path) -> None:
+    for number in range(4):
+        _copy(files / "depth.png", files / "depths" / f"{number}.png")
+        _copy(files / "guide.png", files / "guides" / f"{number + 1:04d}.png")
+    outcome = cli("upsample", "depths", "guides", "-o", "out", *FAST)
+    assert outcome.code == 2
+    assert f"same name or number: {Path('depths/0.png')}, {Path('guides/0004.png')}" in outcome.err

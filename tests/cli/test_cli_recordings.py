@@ -7,6 +7,8 @@ import pytest
 from small_files import Cli
 
 import recording_files as layouts
+from primaldepth.geometry.distortion import Distortion
+from primaldepth.geometry.intrinsics import Intrinsics
 from primaldepth.io import read_depth
 from primaldepth.io.pointcloud import read_ply
 
@@ -57,6 +59,14 @@ def test_a_bag(cli: Cli, files: Path, ros: int) -> None:
     assert "says its own unit" in refused.err
 
 
+def test_a_damaged_bag_is_one_line(cli: Cli, files: Path) -> None:
+    pytest.importorskip("rosbags")
+    (files / "x.bag").write_bytes(b"#ROSBAG V2.0\nE\0\0\0garbage")
+    outcome = cli("upsample", "x.bag", "-o", "out", *FAST)
+    assert (outcome.code, len(outcome.lines)) == (2, 1)
+    assert "x.bag: not a readable bag" in outcome.err
+
+
 def test_depth_files_and_a_video(cli: Cli, files: Path) -> None:
     pytest.importorskip("av")
     for shot in range(layouts.COUNT):
@@ -67,6 +77,16 @@ def test_depth_files_and_a_video(cli: Cli, files: Path) -> None:
     check_results(outcome.json, "mm", ".png")
 
 
+def test_frames_of_a_video_follow_the_numbers_of_the_depth_files(cli: Cli, files: Path) -> None:
+    pytest.importorskip("av")
+    for shot, name in enumerate(("1", "2", "10")):
+        layouts.save_depth(files / "d" / f"{name}.png", shot)
+    layouts.write_film(files / "film.mp4")
+    outcome = cli("upsample", "d", "film.mp4", "-o", "out", *FAST, "--json")
+    assert [Path(report["out"]).stem for report in outcome.json] == ["1", "2", "10"]
+    check_results(outcome.json, "mm", ".png")
+
+
 def test_clouds_take_the_camera_of_the_recording(cli: Cli, files: Path) -> None:
     layouts.write_stray_scanner(files / "rec")
     outcome = cli("upsample", "rec", "-o", "out", "--cloud", "clouds", *FAST)
@@ -74,6 +94,17 @@ def test_clouds_take_the_camera_of_the_recording(cli: Cli, files: Path) -> None:
     assert "60 degree" not in outcome.err
     point = read_ply("clouds/000000.ply").points[0]
     np.testing.assert_allclose(point[0], point[2] * (0.5 - 16) / 30, rtol=1e-5)
+
+
+def test_clouds_of_a_bag_are_not_bent_by_the_lens(cli: Cli, files: Path) -> None:
+    pytest.importorskip("rosbags")
+    coefficients = (-0.2, 0.05, 0.001, -0.001, 0.0)
+    layouts.write_bag(files / "a", lens=("plumb_bob", coefficients))
+    outcome = cli("upsample", "a", "-o", "out", "--cloud", "clouds", *FAST)
+    assert outcome.code == 0, outcome.err
+    rays = Intrinsics(30.0, 30.0, 16.0, 12.0, 32, 24, Distortion("plumb_bob", coefficients)).rays()
+    points = read_ply(next(Path("clouds").iterdir())).points
+    np.testing.assert_allclose(points, rays.reshape(-1, 3) * points[:, 2:], rtol=1e-4, atol=1e-6)
 
 
 def test_one_broken_shot_does_not_stop_the_others(cli: Cli, files: Path) -> None:

@@ -1,5 +1,6 @@
 """A batch that was stopped goes on: what is finished is kept, and nothing else is."""
 
+import json
 import os
 import signal
 import subprocess
@@ -71,6 +72,33 @@ def test_changed_files_are_done_anew(cli: Cli, many: Path) -> None:
     after = contents("out")
     assert after["03.png"] != before
     assert set(after) == {f"{index:02d}.png" for index in range(COUNT)}
+
+
+def test_results_of_other_settings_in_the_same_place_are_not_kept(cli: Cli, many: Path) -> None:
+    for index in range(3):
+        write_depth(f"arrays/{index}.npy", DepthMap.from_array(depth_values() + index, unit="m"))
+    method = ("--method", "nlh-l2", "--set", "iterations=5", "--set", "coarse_iterations=5")
+    call = ("upsample", "arrays", "guide.png", "-o", "out", "--unit", "m", *method, "--json", "--noise")
+    assert cli(*call, "0.001").code == 0
+    first = contents("out")
+    assert finished(cli(*call, "0.1")) == 3
+    other = contents("out")
+    assert all(len(other[name]) == len(first[name]) and other[name] != first[name] for name in first)
+    assert finished(cli(*call, "0.001")) == 3
+    assert contents("out") == first
+    assert finished(cli(*call, "0.001")) == 0
+
+
+def test_lines_without_times_count_for_nothing(cli: Cli, many: Path) -> None:
+    call = ("upsample", "many", "guide.png", "-o", "out", *FAST, "--json")
+    cli(*call)
+    journal = Path("out") / NAME
+    lines = [json.loads(line) for line in journal.read_text().split("\n") if line]
+    for line in lines:
+        line["sizes"] = {option: size for option, (size, _) in line.pop("outputs").items()}
+    journal.write_text("\n".join(json.dumps(line) for line in lines))
+    assert finished(cli(*call)) == COUNT
+    assert finished(cli(*call)) == 0
 
 
 def test_a_failure_is_tried_again(cli: Cli, many: Path) -> None:

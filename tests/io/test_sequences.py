@@ -84,6 +84,113 @@ def test_bags_choose_registered_depth_and_the_colour_s_camera(tmp_path, ros):
     assert content.camera == CAMERA
 
 
+INFRARED = {
+    "shorter name": {"/depth/image_raw": "16UC1", "/ir/image_raw": "16UC1"},
+    "same folder": {"/camera/image_depth": "16UC1", "/camera/image_ir": "16UC1"},
+    "grey": {"/depth/image_raw": "16UC1", "/a": "mono16"},
+    "both grey": {"/Depth/image_raw": "mono16", "/ir/image_raw": "mono16"},
+}
+
+
+@pytest.mark.parametrize("depths", INFRARED.values(), ids=INFRARED)
+def test_infrared_is_not_taken_for_depth(tmp_path, depths):
+    pytest.importorskip("rosbags")
+    layouts.write_bag(tmp_path / "a", depths=depths, color="/some/image")
+    recording = read_recording(tmp_path / "a")
+    assert recording.notes == [f"depth from {next(iter(depths))}, images from /some/image"]
+    check_depths(recording)
+
+
+def test_grey_images_alone_are_no_depth(tmp_path):
+    pytest.importorskip("rosbags")
+    layouts.write_bag(tmp_path / "a", depths={"/ir/image_raw": "mono16"})
+    with pytest.raises(FileFormatError, match="needs a topic of depth images"):
+        read_recording(tmp_path / "a")
+
+
+LENSES = {
+    "plumb_bob": (-0.1, 0.02, 0.001, -0.002, 0.0),
+    "rational_polynomial": (0.1, 0.02, 0.001, -0.002, 0.0, 0.1, 0.0, 0.0),
+    "equidistant": (-0.02, 0.007, -0.006, 0.001),
+}
+
+
+@pytest.mark.parametrize("ros", [1, 2])
+@pytest.mark.parametrize("model", LENSES)
+def test_bags_bring_the_lens(tmp_path, model, ros):
+    pytest.importorskip("rosbags")
+    place = tmp_path / ("a.bag" if ros == 1 else "a")
+    layouts.write_bag(place, ros=ros, lens=(model, LENSES[model]))
+    recording = read_recording(place)
+    assert recording.shots[0].read().camera == CAMERA._replace(lens=(model, LENSES[model]))
+    assert len(recording.notes) == 1
+
+
+@pytest.mark.parametrize("lens", [("inverse_brown", (0.1,) * 5), ("plumb_bob", (0.1,) * 3)])
+def test_a_lens_that_is_not_known_is_told(tmp_path, lens):
+    pytest.importorskip("rosbags")
+    layouts.write_bag(tmp_path / "a", lens=lens)
+    recording = read_recording(tmp_path / "a")
+    assert recording.shots[0].read().camera == CAMERA
+    assert f"lens ('{lens[0]}' with {len(lens[1])} coefficients) is not known" in recording.notes[1]
+
+
+def test_rectified_images_have_no_lens(tmp_path):
+    pytest.importorskip("rosbags")
+    lens = "plumb_bob", LENSES["plumb_bob"]
+    layouts.write_bag(tmp_path / "a", color="/camera/color/image_rect_color", lens=lens)
+    camera = read_recording(tmp_path / "a").shots[0].read().camera
+    assert camera == CAMERA._replace(fx=28.0, fy=28.0)
+
+
+def check_refused(place):
+    with pytest.raises(FileFormatError, match=r"not a readable bag .*reindex") as caught:
+        [shot.read() for shot in read_recording(place)]
+    assert str(place) in str(caught.value)
+
+
+@pytest.mark.parametrize("part", [0.0, 0.01, 0.3, 0.7, 0.99])
+def test_a_bag_that_was_cut_off_is_told(tmp_path, part):
+    pytest.importorskip("rosbags")
+    place = tmp_path / "a.bag"
+    layouts.write_bag(place, ros=1)
+    data = place.read_bytes()
+    place.write_bytes(data[: int(part * len(data))])
+    check_refused(place)
+
+
+@pytest.mark.parametrize("start", [0, 4096])
+def test_a_damaged_database_is_told(tmp_path, start):
+    pytest.importorskip("rosbags")
+    layouts.write_bag(tmp_path / "a")
+    (place,) = (tmp_path / "a").glob("*.db3")
+    data = bytearray(place.read_bytes())
+    data[start:] = b"?" * (len(data) - start)
+    place.write_bytes(data)
+    check_refused(place)
+
+
+def test_damage_between_the_messages_is_told(tmp_path):
+    pytest.importorskip("rosbags")
+    place = tmp_path / "a.bag"
+    layouts.write_bag(place, ros=1)
+    data = bytearray(place.read_bytes())
+    header = data.index(b"op=\x02")  # of the first message
+    data[header : header + 4] = b"op=\x09"
+    place.write_bytes(data)
+    check_refused(place)
+
+
+def test_a_damaged_message_is_told(tmp_path, monkeypatch):
+    highlevel = pytest.importorskip("rosbags.highlevel")
+    layouts.write_bag(tmp_path / "a")
+    original = highlevel.AnyReader.deserialize
+    monkeypatch.setattr(
+        highlevel.AnyReader, "deserialize", lambda self, raw, kind: original(self, raw[:40], kind)
+    )
+    check_refused(tmp_path / "a")
+
+
 def test_a_bag_without_depth_lists_its_topics(tmp_path, monkeypatch):
     pytest.importorskip("rosbags")
     layouts.write_bag(tmp_path / "a")

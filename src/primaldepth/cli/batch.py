@@ -1,8 +1,7 @@
-"""Which files a call of `upsample` means: one pair, sorted pairs of folders and globs, or a recording."""
+"""Which files a call of `upsample` means: one pair, the pairs of folders and globs, or a recording."""
 
 import glob
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.io import Unit
 from primaldepth.io.formats import CODECS
 from primaldepth.io.sequences import Recording, Shot, is_recording, not_a_recording, read_recording
+from primaldepth.io.sequences.base import Number, natural_order, number
 from primaldepth.io.sequences.video import EXTENSIONS as VIDEOS
 from primaldepth.io.sequences.video import with_depths
 
@@ -178,7 +178,7 @@ def _is_many(name: str) -> bool:
 
 
 def _matches(name: str) -> list[Path]:
-    """Files of a folder whose extension is a known format, or of a glob; sorted."""
+    """Files of a folder whose extension is a known format, or of a glob; 2.png before 10.png."""
     if Path(name).is_dir():
         found = [path for path in Path(name).iterdir() if path.suffix.lower() in _READABLE and path.is_file()]
         if not found:
@@ -187,37 +187,35 @@ def _matches(name: str) -> list[Path]:
         found = [Path(path) for path in glob.glob(name, recursive=True) if Path(path).is_file()]
         if not found:
             raise InputError(f"{name}: no file matches this pattern")
-    return sorted(found)
+    return sorted(found, key=natural_order)
 
 
 def _partners(name: str, what: str, depths: Sequence[Path]) -> Sequence[Path]:
-    """As many files as depths, in sorted order; one file serves them all."""
+    """A file for each depth: that of the same number, or else in order; one file serves them all."""
     if not _is_many(name):
         return [Path(name)] * len(depths)
     found = _matches(name)
-    alone = _without_partner(depths, found)
+    ours, theirs = ({number(path): path for path in paths} for paths in (depths, found))
+    alone = _without_partner(ours, theirs, len(depths))
     if len(found) != len(depths):
-        hint = alone or "they are paired in sorted order"
+        hint = alone or "they are paired in order"
         raise InputError(f"{len(depths)} depth files but {len(found)} {what} in {name}; {hint}")
-    if alone:  # one is missing here and another there: sorted order would pair strangers
+    if alone:  # one is missing here and another there: their order would pair strangers
         raise InputError(alone)
+    if ours.keys() == theirs.keys() and len(ours) == len(found):  # no number occurs twice
+        return [theirs[key] for key in ours]
     return found
 
 
-def _without_partner(depths: Sequence[Path], others: Sequence[Path]) -> str:
-    """Names those that are alone, if most files have a partner of the same name or number."""
-    ours, theirs = ({_number(path): path for path in paths} for paths in (depths, others))
+def _without_partner(ours: Mapping[Number, Path], theirs: Mapping[Number, Path], count: int) -> str:
+    """Names those that are alone, if most of `count` depths have a partner of the same name or number."""
     common = ours.keys() & theirs.keys()
-    if 2 * len(common) < len(depths) or ours.keys() == theirs.keys():
+    if 2 * len(common) < count or ours.keys() == theirs.keys():
         return ""
-    alone = sorted(str(side[key]) for side in (ours, theirs) for key in side.keys() - common)
+    lost = [side[key] for side in (ours, theirs) for key in side.keys() - common]
+    alone = [str(path) for path in sorted(lost, key=natural_order)]
     more = f" and {len(alone) - 4} more" if len(alone) > 4 else ""
     return f"no partner of the same name or number: {', '.join(alone[:4])}{more}"
-
-
-def _number(path: Path) -> str:
-    """What two files of a pair have in common: the digits of the name, or the name where it has none."""
-    return re.sub(r"\D", "", path.stem) or path.stem
 
 
 def _check_folder(option: str, folder: Path, count: int) -> None:

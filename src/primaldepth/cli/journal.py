@@ -20,7 +20,8 @@ class Journal:
     """One line of JSON for each finished result, in a hidden file of the output folder.
 
     A result counts as finished if a line has its key (settings, input files with size and time, output
-    files) and every output still has the size it was written with. A line that is cut off counts for nothing.
+    files) and every output still has the size and time it was written with: another run may have replaced it.
+    A line that is cut off, or that an older version wrote without times, counts for nothing.
 
     Args:
         folder: of the results.
@@ -35,7 +36,7 @@ class Journal:
     def finished(self, job: Job, before: str = "") -> dict[str, Any] | None:
         """The report of a result that is complete; `before` is what came before, where that matters."""
         line = self._lines.get(self.key(job, before))
-        if line is None or line["sizes"] != _sizes(job):
+        if line is None or line["outputs"] != _outputs(job):
             return None
         report: dict[str, Any] = line["report"]
         return report
@@ -51,7 +52,7 @@ class Journal:
 
     def add(self, job: Job, report: dict[str, Any], before: str = "") -> None:
         """Call when all outputs of the job are in place."""
-        line = {"key": self.key(job, before), "sizes": _sizes(job), "report": report}
+        line = {"key": self.key(job, before), "outputs": _outputs(job), "report": report}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("ab") as file:
             file.write(f"\n{json.dumps(line)}\n".encode())  # the line before may have been cut off
@@ -74,7 +75,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     for text in texts:
         with suppress(ValueError, KeyError, TypeError):
             line = json.loads(text)
-            found[line["key"]] = {"sizes": line["sizes"], "report": dict(line["report"])}
+            found[line["key"]] = {"outputs": line["outputs"], "report": dict(line["report"])}
     return found
 
 
@@ -86,8 +87,8 @@ def _stat(path: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def _sizes(job: Job) -> dict[str, int]:
-    return {option: _stat(path)[0] if path.is_file() else -1 for option, path in job.outputs}
+def _outputs(job: Job) -> dict[str, list[int]]:
+    return {option: list(_stat(path)) for option, path in job.outputs}
 
 
 def remove_leftovers(jobs: Sequence[Job], *more: Path) -> None:

@@ -5,7 +5,7 @@ How the depth camera stands to the guide's is not part of them; it is a transfor
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ def read_camera_info(path: PathLike) -> Intrinsics:
     coefficients = _matrix(values, ("d", "D", "distortion_coefficients"), where)
     model = str(item(values, ("distortion_model",), where))
     try:
-        lens = _lens(model, coefficients)
+        lens = lens_of(model, coefficients)
         return Intrinsics.from_matrix(matrix, width, height, pixel_centres="integer", distortion=lens)
     except InputError as error:
         raise FileFormatError(f"{where}: {error}") from error
@@ -79,7 +79,8 @@ def _matrix(
     return numbers(values, names, where, length)
 
 
-def _lens(model: str, coefficients: list[float]) -> Distortion | None:
+def lens_of(model: str, coefficients: Sequence[float]) -> Distortion | None:
+    """distortion_model and D of a camera_info; None if all of D are 0."""
     if not any(coefficients):
         return None
     if model in ("equidistant", "fisheye"):

@@ -1,5 +1,6 @@
 """What every recording gives: shots with depth, guide, confidence and camera, each read when it is needed."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -14,10 +15,14 @@ from primaldepth.io.units import Unit
 
 Picture = Path | NDArray[np.uint8]
 Map = Path | NDArray[np.float32]
+Number = tuple[int | str, ...]
 
 
 class Pinhole(NamedTuple):
-    """fx, fy, cx, cy of a camera in pixels of a width x height image; pixel centres at half-integers."""
+    """fx, fy, cx, cy of a camera in pixels of a width x height image; pixel centres at half-integers.
+
+    `lens` is distortion_model and coefficients as ROS writes them, or None where lines stay straight.
+    """
 
     fx: float
     fy: float
@@ -25,6 +30,7 @@ class Pinhole(NamedTuple):
     cy: float
     width: int
     height: int
+    lens: tuple[str, tuple[float, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +93,26 @@ def numbered(folder: Path, *extensions: str) -> list[Path]:
     found = (
         [path for path in folder.iterdir() if path.suffix.lower() in extensions] if folder.is_dir() else []
     )
-    return sorted(found, key=lambda path: (int(path.stem) if path.stem.isdecimal() else -1, path.name))
+    return sorted(found, key=natural_order)
+
+
+def natural_order(path: Path) -> tuple[Any, ...]:
+    """Sorts 2.png before 10.png and 1.25.png before 1.5.png, in folders of such names too."""
+    return (*(_pieces(folder) for folder in path.parent.parts), _pieces(path.stem)), path
+
+
+def number(path: Path) -> Number:
+    """What the files of a pair have in common: the numbers in the name, or the name where it has none."""
+    return tuple(_pieces(path.stem)[1::2]) or (path.stem,)
+
+
+def _pieces(text: str) -> list[int | str]:
+    """Text and whole numbers in turns, text first; digits after a decimal point stay text."""
+    pieces: list[int | str] = list(re.split(r"(\d+)", text))
+    for index in range(1, len(pieces), 2):
+        if index == 1 or pieces[index - 1] != ".":
+            pieces[index] = int(pieces[index])
+    return pieces
 
 
 def image_size(path: Path) -> tuple[int, int]:

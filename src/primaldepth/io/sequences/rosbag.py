@@ -1,18 +1,24 @@
 """ROS 1 and 2 bags: depth and colour topics, paired by time; needs the extra `bags`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from primaldepth.core.errors import FileFormatError
 from primaldepth.io.sequences.base import Content, Pinhole, Recording, Shot, nearest_in_time, optional
-from primaldepth.io.sequences.ros_images import color_pixels, depth_metres, is_depth
+from primaldepth.io.sequences.ros_images import color_pixels, depth_metres, is_depth, is_grey
 
 _FILES = (".bag", ".db3", ".mcap")
 _IMAGE_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 _INFO_TYPE = "sensor_msgs/msg/CameraInfo"
+_LENSES = {  # how many coefficients each may have
+    "plumb_bob": (4, 5),
+    "rational_polynomial": (5, 8, 12, 14),
+    "equidistant": (4,),
+    "fisheye": (4,),
+}
 MAX_DIFFERENCE = 0.05  # seconds between depth and image: drivers stamp them up to a frame apart
 
 
@@ -32,35 +38,40 @@ class _Bag:
 
     def topics(self) -> dict[str, str]:
         """Name -> type."""
-        highlevel = optional("rosbags.highlevel", "bags", self.root)
-        with _opened(highlevel, self.root) as reader:
+        with _opened(self.root) as reader:
             return {each.topic: each.msgtype for each in reader.connections}
 
     def times(self, topic: str) -> list[int]:
         """Time stamps of a topic, in ns; nothing is decoded."""
-        highlevel = optional("rosbags.highlevel", "bags", self.root)
-        with _opened(highlevel, self.root) as reader:
+        with _opened(self.root) as reader:
             chosen = [each for each in reader.connections if each.topic == topic]
             return [time for _, time, _ in reader.messages(chosen)]
 
     def first(self, topic: str, start: int | None = None) -> Any:
         """The first message of a topic, or the first at or after `start`."""
-        highlevel = optional("rosbags.highlevel", "bags", self.root)
-        with _opened(highlevel, self.root) as reader:
+        with _opened(self.root) as reader:
             chosen = [each for each in reader.connections if each.topic == topic]
             for connection, _, raw in reader.messages(chosen, start=start):
                 return reader.deserialize(raw, connection.msgtype)
         raise FileFormatError(f"{self.root}: no message on {topic}; the bag may be cut off")
 
 
-def _opened(highlevel: Any, root: Path) -> Any:
-    stores = optional("rosbags.typesys", "bags", root)
+@contextmanager
+def _opened(root: Path) -> Iterator[Any]:
+    """A reader; damage that it meets, also while messages are read, is told with the file's name."""
+    highlevel, stores = (optional(f"rosbags.{name}", "bags", root) for name in ("highlevel", "typesys"))
+    types = stores.get_typestore(stores.Stores.ROS2_HUMBLE)
+    folder = root.parent if root.suffix.lower() in (".db3", ".mcap") else root
     try:
-        types = stores.get_typestore(stores.Stores.ROS2_HUMBLE)
-        folder = root.parent if root.suffix.lower() in (".db3", ".mcap") else root
-        return highlevel.AnyReader([folder], default_typestore=types)
-    except highlevel.AnyReaderError as error:
-        raise FileFormatError(f"{root}: not a readable bag ({error}); record or convert it again") from error
+        with highlevel.AnyReader([folder], default_typestore=types) as reader:
+            yield reader
+    except OSError:
+        raise
+    except Exception as error:  # those of the reader, its database and its decompressors share no base class
+        raise FileFormatError(
+            f"{root}: not a readable bag ({str(error) or type(error).__name__}); "
+            "index it again (rosbag reindex, ros2 bag reindex), or record it again"
+        ) from error
 
 
 def read(root: Path) -> Recording:
@@ -79,23 +90,25 @@ def read(root: Path) -> Recording:
     notes = [f"depth from {depth}, images from {color}"]
     if lost := len(times) - len(pairs):
         notes.append(f"{lost} of {len(times)} depth images have no colour image within {MAX_DIFFERENCE} s")
-    camera = _camera(bag, topics, color)
+    camera, doubts = _camera(bag, topics, color)
+    notes.extend(doubts)
     shots = [_shot(bag, depth, color, pair, camera) for pair in pairs]
     return Recording("ROS bag", root, shots, None, notes)
 
 
 def _choose(bag: _Bag, topics: dict[str, str]) -> tuple[str, str]:
     """(depth, colour): registered depth if there is some, and the colour topic most like its name."""
-    images = sorted(topic for topic, kind in topics.items() if kind in _IMAGE_TYPES)
-    depths = [topic for topic in images if is_depth(bag.first(topic))]
-    colors = [topic for topic in images if topic not in depths]
+    images = {topic: bag.first(topic) for topic, kind in sorted(topics.items()) if kind in _IMAGE_TYPES}
+    deep = [topic for topic, message in images.items() if is_depth(message)]
+    depths = [topic for topic in deep if _says_depth(topic) or not is_grey(images[topic])]
+    colors = [topic for topic in images if topic not in deep]
     if not depths or not colors:
         found = ", ".join(f"{topic} ({kind.split('/')[-1]})" for topic, kind in sorted(topics.items()))
         raise FileFormatError(
             f"{bag.root}: needs a topic of depth images (16UC1 or 32FC1) and one of colour; "
             f"found {found or 'no topic'}"
         )
-    depth = min(depths, key=lambda name: (not _registered(name), len(name), name))
+    depth = min(depths, key=lambda name: (not _registered(name), not _says_depth(name), len(name), name))
     color = min(colors, key=lambda name: ("color" not in name and "rgb" not in name, len(name), name))
     return depth, color
 
@@ -104,14 +117,35 @@ def _registered(topic: str) -> bool:
     return "aligned" in topic or "registered" in topic or "to_color" in topic or "to_rgb" in topic
 
 
-def _camera(bag: _Bag, topics: dict[str, str], color: str) -> Pinhole | None:
-    """CameraInfo beside the colour topic."""
-    home = color.removesuffix("/compressed").rsplit("/", 1)[0]
+def _says_depth(topic: str) -> bool:
+    return "depth" in topic.lower()
+
+
+def _camera(bag: _Bag, topics: dict[str, str], color: str) -> tuple[Pinhole | None, list[str]]:
+    """CameraInfo beside the colour topic, and what of it is left out."""
+    home, _, name = color.removesuffix("/compressed").rpartition("/")
     if topics.get(f"{home}/camera_info") != _INFO_TYPE:
-        return None
+        return None, []
     info = bag.first(f"{home}/camera_info")
-    K = np.asarray(info.K if hasattr(info, "K") else info.k, dtype=np.float64).tolist()
-    return Pinhole(K[0], K[4], K[2] + 0.5, K[5] + 0.5, int(info.width), int(info.height))
+    K, D, P = (_numbers(info, letter) for letter in "KDP")
+    rectified = any(word.startswith("rect") for word in name.split("_"))
+    fx, fy, cx, cy = (P[0], P[5], P[2], P[6]) if rectified and P[0] > 0 else (K[0], K[4], K[2], K[5])
+    camera = Pinhole(fx, fy, cx + 0.5, cy + 0.5, int(info.width), int(info.height))
+    if rectified or not any(D):
+        return camera, []
+    model = info.distortion_model
+    if len(D) in _LENSES.get(model, ()):
+        return camera._replace(lens=(model, tuple(D))), []
+    doubt = (
+        f"its lens ('{model}' with {len(D)} coefficients) is not known and left out; --cameras takes another"
+    )
+    return camera, [f"camera from {home}/camera_info, but {doubt}"]
+
+
+def _numbers(info: Any, letter: str) -> list[float]:
+    """A matrix of a CameraInfo: K in ROS 1, k in ROS 2."""
+    values = getattr(info, letter) if hasattr(info, letter) else getattr(info, letter.lower())
+    return [float(value) for value in values]
 
 
 def _shot(bag: _Bag, depth: str, color: str, times: tuple[int, int], camera: Pinhole | None) -> Shot:
