@@ -32,7 +32,8 @@ def measured_mask(frame: Frame) -> Tensor:
 
     Samples that stand alone cover all that lies between them, but not gaps of three times their distance.
     """
-    return torch.cat([_enlarged(_covered(valid), frame.high_size) for valid in frame.valid.chunk(len(frame.valid))])
+    masks = frame.valid.chunk(len(frame.valid))
+    return torch.cat([_enlarged(_covered(mask), frame.high_size) for mask in masks])
 
 
 def _covered(valid: Tensor) -> Tensor:

@@ -90,7 +90,8 @@ def plain_table(
     ]
     own = [mean(rmse(rows, name, scene, scale) for scene in scenes) for name in names]
     seconds = [mean_seconds(rows, name, scenes, scale) for name in names]
-    columns += [ours(Column("geometric mean"), own, digits), ours(Column("s/frame"), seconds, 1, marked=False)]
+    columns.append(ours(Column("geometric mean"), own, digits))
+    columns.append(ours(Column("s/frame"), seconds, 1, marked=False))
     return assemble(names, columns)
 
 
