@@ -123,8 +123,10 @@ def load_inputs(
     elif found_kind == "radial":
         values = _radial_to_z(values, valid, known)
         valid, found_kind = valid & torch.isfinite(values), "z"
-    scale = metres if isinstance(level, str) and level in METRIC_SENSORS else 1.0
-    sigma = noise_map(level, values * scale, valid) / scale
+    if isinstance(level, str) and level in METRIC_SENSORS:
+        sigma = noise_map(level, values * metres, valid) / metres
+    else:
+        sigma = noise_map(level, values, valid)
     return Inputs(Frame(values, valid, image, trust, sigma), found_unit, found_kind, known, note)
 
 

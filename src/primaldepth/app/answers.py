@@ -13,14 +13,7 @@ from primaldepth.api import Inputs
 from primaldepth.app.problems import Problem, RefusedError
 from primaldepth.app.tasks import Computed
 from primaldepth.io.depth import encode_values
-from primaldepth.results import (
-    check_fits,
-    first_mask,
-    median_depth,
-    plain,
-    residual,
-    result_for,
-)
+from primaldepth.results import check_fits, first_mask, median_depth, plain, residual, result_for
 
 Holes = Literal["fill", "keep"]
 MEDIA_TYPES = {"image/png": ".png", "image/x-exr": ".exr", "application/x-npz": ".npz"}
