@@ -1,6 +1,6 @@
 """What `upsample --temporal` does to rendered sequences: flicker and error, with and without it.
 
-    python -m benchmarks.temporal --scenes 3 --json benchmarks/results/temporal-cpu.json
+    python -m benchmarks.temporal --scenes 6 --json benchmarks/results/temporal-cpu.json
 
 Each scene is seen in three sequences: nothing moves, the camera moves, one object moves. Every frame has its
 own noise, in the image and in the depth. Flicker is the mean absolute change from frame to frame.
@@ -48,7 +48,7 @@ class Row:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--scenes", type=int, default=3)
+    parser.add_argument("--scenes", type=int, default=6)
     parser.add_argument("--frames", type=int, default=12)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

@@ -10,6 +10,7 @@ GUIDE_NOISE = 1.0 / 255.0, 0.05  # in the difference of two guides, at least and
 _CLEAR = 5.0  # standard deviations of a mean over 3 x 3 pixels
 _ONE_SIGN = 0.5  # |mean| over root mean square in 7 x 7 pixels; noise alone exceeds it once in 2000 times
 _FEW = 0.003  # of the pixels
+_BY_CHANCE = 0.12  # of what is clear within 31 x 31 pixels may have one sign where noise is strong
 _AGREE = 0.25  # of the samples at least, while the scene goes on
 _ALIKE = 0.03, 0.4  # guides of one scene differ by less than the first, or this share of the guide's spread
 
@@ -22,7 +23,9 @@ def something_moved(difference: Tensor) -> bool:
     """
     clear = mean_over(difference, 3).abs() > _CLEAR / 3.0 * guide_noise(difference)
     level = mean_over(difference.square(), 7).sqrt()
-    return bool((clear & (mean_over(difference, 7).abs() > _ONE_SIGN * level)).double().mean() > _FEW)
+    one_sign = clear & (mean_over(difference, 7).abs() > _ONE_SIGN * level)
+    by_chance = _BY_CHANCE * mean_over(clear.double(), 31)
+    return bool((one_sign & (mean_over(one_sign.double(), 31) > by_chance)).double().mean() > _FEW)
 
 
 def is_cut(expected: Tensor, tolerance: Tensor, frame: Frame, difference: Tensor) -> bool:
