@@ -8,7 +8,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
 from primaldepth.methods import create
 from primaldepth.methods.network import Network, memory_in_use, tile_for_memory, tiles
-from primaldepth.networks import DepthNet, ModelCard, NetworkSettings, save_model
+from primaldepth.networks import DepthNet, ModelCard, NetworkSettings, from_pretrained, save_model
 
 SMALL = NetworkSettings(layers=3, maps=4, iterations=3)
 
@@ -159,3 +159,12 @@ def test_another_process_can_have_it():
     depth = torch.rand(1, 1, 6, 8) + 1.0
     frame = Frame(depth, depth > 0, torch.rand(1, 3, 12, 16))
     assert torch.equal(method(frame).depth, Network("net", net, ensemble=True)(frame).depth)
+
+
+@pytest.mark.parametrize(("samples", "scale"), [((16, 16), 4), ((8, 32), 4), ((32, 8), 4), ((8, 8), 8)])
+def test_the_weights_are_those_of_the_scale_of_both_sides(samples, scale):
+    random = torch.Generator().manual_seed(1)
+    depth = 1 + torch.rand((1, 1, *samples), generator=random)
+    frame = Frame(depth, depth > 0, torch.rand((1, 3, 64, 64), generator=random))
+    wanted = Network("wanted", from_pretrained("fcn-s", scale=scale))
+    assert torch.allclose(create("fcn-s")(frame).depth, wanted(frame).depth, atol=1e-5)

@@ -117,7 +117,11 @@ def test_changes_are_read_as_toml_or_as_text(write):
         ("net=big", "'net'"),
         ("data.noise=[2.0, 1.0]", "data: 'noise': .*the first number is larger"),
         ("data.near=[100.0, 200.0]", "data: 'near': .*must not be smaller than the far ones"),
+        ("data.far=[20.0, 200.0]", "data: 'near': .*must not be smaller than the far ones"),
+        ("data.mix=[{sensro = 'tof-v1'}]", "data.mix.0: unknown key 'sensro'; did you mean 'sensor'"),
         ("stages.0.save_as=../x", "stages.0: 'save_as'"),
+        ("stages.0.save_as=checkpoint", "'stages': .*the run itself has a file of that name"),
+        ("stages.0.save_as=config", "'stages': .*the run itself has a file of that name"),
     ],
 )
 def test_wrong_changes_are_named(write, change, message):

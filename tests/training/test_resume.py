@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from toy_runs import FCN, JOINT, log, recipe, run, same_tensors
 
+from primaldepth.core.errors import InputError
 from primaldepth.training.loop import train
 
 KILLED = """
@@ -133,3 +134,31 @@ def test_a_finished_run_has_nothing_left_to_do(finished, shards):
 def test_resume_where_there_is_nothing_starts(finished, shards, tmp_path):
     run(recipe(), shards, tmp_path / "run", resume=True)
     assert_same_run(tmp_path / "run", finished)
+
+
+def test_weights_of_a_finished_run_that_are_gone_are_named(shards, tmp_path):
+    wanted = recipe({**FCN, "save_as": "toy"})
+    run(wanted, shards, tmp_path)
+    (tmp_path / "toy-x2.safetensors").unlink()
+    with pytest.raises(InputError, match=r"toy-x2.safetensors: this run wrote it, and it is gone"):
+        run(wanted, shards, tmp_path, resume=True)
+
+
+def test_the_weights_it_started_from_are_not_needed_any_more(finished, shards, tmp_path):
+    start = tmp_path / "start.safetensors"
+    for ending in (".safetensors", ".json"):
+        start.with_suffix(ending).write_bytes((finished / f"toy-pdn-x2{ending}").read_bytes())
+    wanted = recipe(start=str(start))
+    interrupted(wanted, shards, tmp_path / "run", 5)
+    run(wanted, shards, tmp_path / "whole")
+    start.unlink()
+    run(wanted, shards, tmp_path / "run", resume=True)
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+
+
+def test_scores_on_other_frames_are_not_compared(shards, tmp_path, monkeypatch):
+    """As when the folder of the validation data is not given again."""
+    interrupted(recipe(), shards, tmp_path, 7)
+    monkeypatch.setattr("primaldepth.training.validation.HELD_OUT", "other")
+    with pytest.raises(InputError, match="was validated on held-out, and now on other; say with"):
+        run(recipe(), shards, tmp_path, resume=True)

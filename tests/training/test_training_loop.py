@@ -13,6 +13,7 @@ from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.core.frame import Frame
 from primaldepth.data.patches import Scenes
 from primaldepth.data.shards import Shards
+from primaldepth.io.locks import held
 from primaldepth.methods.registry import create
 from primaldepth.networks import from_pretrained
 from primaldepth.networks.card import read_card
@@ -108,6 +109,7 @@ class TestEvents:
 class TestWhatIsLeft:
     def test_files(self, finished):
         assert {path.name for path in finished.iterdir()} == {
+            ".lock",
             "checkpoint.safetensors",
             "config.json",
             "log.jsonl",
@@ -234,6 +236,15 @@ class TestRefused:
         with pytest.raises(InputError, match=r"whole: holds a run; go on with --resume, or choose another"):
             run(recipe(), shards, finished)
 
+    def test_a_folder_whose_run_has_no_checkpoint_yet(self, shards, tmp_path):
+        (tmp_path / "log.jsonl").write_text('{"total_step": 50}\n')
+        with pytest.raises(InputError, match="holds a run; go on with --resume"):
+            run(recipe(), shards, tmp_path)
+
+    def test_two_runs_at_once(self, shards, tmp_path):
+        with held(tmp_path, "training in"), pytest.raises(InputError, match="another process is training in"):
+            run(recipe(), shards, tmp_path)
+
     def test_another_recipe(self, finished, shards):
         with pytest.raises(InputError, match=r"another recipe: seed is 0 there and 1 now"):
             run(recipe(seed=1), shards, finished, resume=True)
@@ -310,6 +321,15 @@ class TestValidation:
         assert selection_score({"held-out": 1.0, "a": 2.0, "b": 8.0}) == pytest.approx(4.0)
         assert selection_score({"held-out x2": 1.0, "held-out x4": 4.0}) == pytest.approx(2.0)
         assert selection_score({}) is None
+
+    @pytest.mark.parametrize(
+        "scores", [{"a": math.nan}, {"a": math.nan, "b": 1.0}, {"a": 1.0, "b": math.nan}]
+    )
+    def test_what_is_not_a_number_is_a_bad_score_and_not_none(self, scores):
+        assert math.isnan(selection_score(scores))
+
+    def test_perfection(self):
+        assert selection_score({"a": 0.0, "b": 2.0}) == 0.0
 
     def test_without_anything_to_look_at_the_last_weights_are_kept(self, shards, tmp_path):
         wanted = recipe({**FCN, "ema": 0.0, "save_as": "toy"}, data={"held_out": 0})

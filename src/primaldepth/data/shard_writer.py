@@ -5,10 +5,9 @@ there the shard is written, then the manifest that names it, and only then are t
 moment every finished scene is in a part or in a shard of the manifest, and all else is a leftover.
 """
 
-import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,8 +17,7 @@ from primaldepth.data.manifest import MANIFEST, Manifest, ShardEntry
 from primaldepth.data.parts import PARTS, SceneRow, is_whole, part_path, write_shard
 from primaldepth.data.shards import shard_problem, size_problem
 from primaldepth.data.tensor_file import read_layout
-
-_LOCK = ".lock"
+from primaldepth.io.locks import held
 
 
 class ShardWriter:
@@ -41,13 +39,10 @@ class ShardWriter:
     def __enter__(self) -> Self:
         if self.folder.exists() and not self.folder.is_dir():
             raise InputError(f"{self.folder}: is a file, not a folder; choose another place")
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(self.folder)
-        try:
+        with ExitStack() as stack:
+            stack.enter_context(held(self.folder, "rendering into"))
             self._resume()
-        except BaseException:
-            os.close(self._lock)
-            raise
+            self._lock = stack.pop_all()
         return self
 
     def __exit__(
@@ -59,7 +54,7 @@ class ShardWriter:
                 self.flush()
             self._remove_leftovers()
         finally:
-            os.close(self._lock)
+            self._lock.close()
 
     def missing(self) -> list[int]:
         """Scenes of the job that are neither in a shard nor waiting for one."""
@@ -172,20 +167,3 @@ def _refuse_foreign(folder: Path) -> None:
             f"{folder}: holds other files ({', '.join(strangers[:3])}) and no manifest.json; "
             "choose an empty folder"
         )
-
-
-def _locked(folder: Path) -> int:
-    """Descriptor of the locked file; the system drops the lock when its process ends, however it ends."""
-    try:
-        import fcntl  # on first use: reading shards works where this module does not exist
-    except ImportError as error:
-        raise InputError("rendering into shards needs Linux or macOS") from error
-    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise InputError(
-            f"{folder}: another process is rendering into this folder; wait for it, or choose another"
-        ) from None
-    return descriptor

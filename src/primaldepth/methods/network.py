@@ -282,7 +282,7 @@ class ShippedNetwork:
         return with_samples(self._predict, frame)
 
     def _predict(self, frame: Frame, samples: Frame) -> Prediction:
-        ratio = frame.high_size[1] / samples.low_size[1]
+        ratio = math.sqrt(math.prod(frame.high_size) / math.prod(samples.low_size))
         known = SHIPPED[self.name].present
         scale = min(known, key=lambda scale: 0.0 if scale is None else abs(math.log(scale / ratio)))
         network = _loaded(self.name, scale, known[scale], self.options, frame.depth.device)

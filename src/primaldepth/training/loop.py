@@ -8,6 +8,7 @@ import copy
 import datetime as dt
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,12 @@ from primaldepth.data.patches import Scenes
 from primaldepth.data.sensors import sensor
 from primaldepth.data.shards import Shards
 from primaldepth.io.atomic import write_bytes
+from primaldepth.io.locks import held
 from primaldepth.networks import DepthNet, from_pretrained, save_model
 from primaldepth.networks.card import ModelCard
 from primaldepth.training.calibration import calibrate
 from primaldepth.training.checkpoint import Checkpoint, Position, check_same_run, read_checkpoint
-from primaldepth.training.journal import Journal
+from primaldepth.training.journal import LOG, Journal
 from primaldepth.training.losses import get_loss
 from primaldepth.training.provenance import commit, describe
 from primaldepth.training.recipe import Recipe, StageRecipe
@@ -68,15 +70,20 @@ def train(
         device: "cpu" or "cuda"; under torchrun each process takes its own.
         observer: told what happens, in the main process only.
     """
-    run = Run(recipe, shards, out, data, _fabric(device), observer, resume)
-    try:
-        for index in range(run.position.stage, len(recipe.stages)):
-            run.stage(index)
-    finally:
-        run.close()
+    fabric = _fabric(device)
+    _check(recipe, fabric.world_size)
+    main = fabric.global_rank == 0
+    source = Shards(shards, verify=main)
+    with held(out, "training in") if main else nullcontext():
+        run = Run(recipe, source, out, data, fabric, observer, resume)
+        try:
+            for index in range(run.position.stage, len(recipe.stages)):
+                run.stage(index)
+        finally:
+            run.close()
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()  # its threads would outlive the interpreter, and abort it
-    return run.weight_files() if run.main else {}
+    return run.written() if main else {}
 
 
 def _fabric(device: str) -> Any:
@@ -103,27 +110,28 @@ class Run:
     def __init__(
         self,
         recipe: Recipe,
-        shards: Path,
+        source: Shards,
         out: Path,
         data: Path | None,
         fabric: Any,
         observer: Observer,
         resume: bool,
     ) -> None:
-        self.recipe, self.out, self.fabric, self.observer = recipe, out, fabric, observer
+        self.recipe, self.source, self.out = recipe, source, out
+        self.fabric, self.observer = fabric, observer
         self.main = fabric.global_rank == 0
         self.text = recipe.model_dump_json()
-        _check(recipe, fabric.world_size)
-        self.source = Shards(shards, verify=self.main)
         self.stored = self._prepare(resume)
         self.scenes, held_out = _split(self.source, recipe, fabric.device)
-        self.net = _network(recipe).to(fabric.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        net = _network(recipe, at_start=self.stored is None)
+        self.net = net.to(fabric.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.position = Position() if self.stored is None else self.stored.position
         if self.main:
             self.validator = Validator(recipe, held_out, data, fabric.device)
             self.journal = Journal(out, self.total_step)
             for text in self.validator.missing:
                 self.tell("note", text=f"not validated: {text}")
+            self._check_validation()
 
     @property
     def total_step(self) -> int:
@@ -133,7 +141,7 @@ class Run:
     def _prepare(self, resume: bool) -> Checkpoint | None:
         """The checkpoint to go on from, or None at a start."""
         path, stored = self.out / CHECKPOINT, None
-        if path.exists() and not resume:
+        if (path.exists() or _has_lines(self.out / LOG)) and not resume:
             raise InputError(f"{self.out}: holds a run; go on with --resume, or choose another folder")
         if path.exists():
             stored = read_checkpoint(path)
@@ -143,6 +151,15 @@ class Run:
                 leftover.unlink()
             write_bytes(self.out / CONFIG, (self.recipe.model_dump_json(indent=2) + "\n").encode())
         return stored
+
+    def _check_validation(self) -> None:
+        """Scores on other frames than before would be compared with the best one so far."""
+        before, now = sorted(self.position.scores), self.validator.groups
+        if before and before != now:
+            raise InputError(
+                f"{self.out}: was validated on {', '.join(before)}, and now on {', '.join(now) or 'nothing'}"
+                "; say with --validation where the data is, or choose another folder"
+            )
 
     def stage(self, index: int) -> None:
         """Train one stage to its end, keep its best weights and write them."""
@@ -224,6 +241,14 @@ class Run:
         ending = f"-x{scales[0]}" if len(scales) == 1 else ""
         return {name: self.out / f"{name}{ending}.safetensors" for name in names}
 
+    def written(self) -> dict[str, Path]:
+        """The weight files of a finished run."""
+        files = self.weight_files()
+        for path in files.values():
+            if not path.exists():
+                raise InputError(f"{path}: this run wrote it, and it is gone; train again in another folder")
+        return files
+
     def close(self) -> None:
         """Flush the logs."""
         if self.main:
@@ -238,15 +263,19 @@ class Run:
         self.observer(Event(kind, self.position.stage, self.position.step, steps, values))
 
 
-def _network(recipe: Recipe) -> DepthNet:
-    """As the recipe's seed, or the weights it starts from, make it."""
+def _has_lines(log: Path) -> bool:
+    return log.exists() and log.stat().st_size > 0
+
+
+def _network(recipe: Recipe, *, at_start: bool) -> DepthNet:
+    """As the recipe's seed, or at the start of a run the weights it starts from, make it."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed("weights", recipe.seed))
         try:
             net = DepthNet(recipe.net)
         except ValueError as error:
             raise InputError(f"recipe '{recipe.name}': net: {error}") from error
-    if recipe.start is None:
+    if recipe.start is None or not at_start:
         return net
     start = from_pretrained(recipe.start)
     try:

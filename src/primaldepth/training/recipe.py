@@ -82,7 +82,7 @@ class DataRecipe(Settings):
     holes: Annotated[float, Field(ge=0, le=1)] = 0.0
     balance: NotNegative = 0.0
     far: Range = (20.0, 110.0)
-    near: Range = (130.0, 250.0)
+    near: Annotated[Range, Field(validate_default=True)] = (130.0, 250.0)
     gamma: NotNegative = 0.4
     contrast: NotNegative = 0.3
     grain: NotNegative = 0.02
@@ -216,10 +216,12 @@ class Recipe(Settings):
 
     @field_validator("stages")
     @classmethod
-    def _no_name_twice(cls, stages: tuple[StageRecipe, ...]) -> tuple[StageRecipe, ...]:
+    def _names_are_free(cls, stages: tuple[StageRecipe, ...]) -> tuple[StageRecipe, ...]:
         names = [stage.save_as for stage in stages if stage.save_as]
         if len(set(names)) < len(names):
             raise ValueError(f"two stages are saved under one name, save_as = {', '.join(names)}")
+        if taken := set(names) & {"checkpoint", "config"}:
+            raise ValueError(f"save_as = {min(taken)}: the run itself has a file of that name")
         return stages
 
 
@@ -291,6 +293,9 @@ def _index(place: list[Any], part: str, change: str) -> int:
 
 def _checked(values: dict[str, Any], where: str) -> dict[str, Any]:
     """Name the nearest key in nested tables too."""
+    data = values.get("data")
+    if isinstance(data, dict) and isinstance(data.get("mix"), list):
+        values = {**values, "data": {**data, "mix": _parsed(Mix, data["mix"], f"{where}: data.mix")}}
     nested: dict[str, type[Settings]] = {
         "net": NetworkSettings,
         "data": DataRecipe,
@@ -299,11 +304,13 @@ def _checked(values: dict[str, Any], where: str) -> dict[str, Any]:
     for key, kind in nested.items():
         if isinstance(values.get(key), dict):
             values = {**values, key: kind.parse(values[key], f"{where}: {key}")}
-    stages = values.get("stages")
-    if isinstance(stages, list):
-        parsed = [
-            StageRecipe.parse(stage, f"{where}: stages.{n}") if isinstance(stage, dict) else stage
-            for n, stage in enumerate(stages)
-        ]
-        values = {**values, "stages": tuple(parsed)}
+    if isinstance(values.get("stages"), list):
+        values = {**values, "stages": _parsed(StageRecipe, values["stages"], f"{where}: stages")}
     return values
+
+
+def _parsed(kind: type[Settings], entries: list[Any], where: str) -> tuple[Any, ...]:
+    return tuple(
+        kind.parse(entry, f"{where}.{n}") if isinstance(entry, dict) else entry
+        for n, entry in enumerate(entries)
+    )

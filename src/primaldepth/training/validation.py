@@ -74,6 +74,11 @@ class Validator:
             for scale in scales:
                 self.looks += _held_out_looks(held_out, recipe, scale, _label(HELD_OUT, scales, scale))
 
+    @property
+    def groups(self) -> list[str]:
+        """What scores are given for."""
+        return sorted({look.group for look in self.looks})
+
     def see(self, net: DepthNet) -> Iterator[Seen]:
         """The network's result on every frame."""
         half = self._precision if next(net.parameters()).is_cuda else torch.float32
@@ -97,10 +102,13 @@ def summary(seen: list[Seen]) -> dict[str, float]:
 
 
 def selection_score(scores: dict[str, float]) -> float | None:
-    """What checkpoints are chosen by: the geometric mean over all protocols, else over held-out scenes."""
+    """What checkpoints are chosen by: the geometric mean over all protocols, else over held-out scenes.
+
+    None where nothing was looked at.
+    """
     real = [value for group, value in scores.items() if not group.startswith(HELD_OUT)]
     chosen = real or list(scores.values())
-    return math.exp(sum(map(math.log, chosen)) / len(chosen)) if chosen and min(chosen) > 0 else None
+    return math.prod(chosen) ** (1.0 / len(chosen)) if chosen else None
 
 
 def _label(name: str, scales: tuple[int, ...], scale: int) -> str:
