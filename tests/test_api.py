@@ -294,6 +294,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "noise None": (call(D, G, noise=None), "neither a number nor one of auto"),
     "noise negative": (call(D, G, noise=-1), "-1.0 is not a standard deviation"),
     "noise NaN": (call(D, G, noise=float("nan")), "not a standard deviation"),
+    "noise huge": (call(D, G, noise=10**400), "not a standard deviation"),
     "noise map shape": (call(D, G, noise=np.ones((8, 6))), "noise: shape"),
     "metric sensor of disparities": (call(D, G, unit="disparity", noise="lidar"), "'lidar' describes metres"),
     "sensor of disparities in mm": (call(D, G, unit="mm", noise="middlebury"), "describes disparities"),

@@ -83,7 +83,7 @@ def upsample(
         depth, guide, unit=unit, kind=kind, noise=noise, confidence=confidence, cameras=cameras
     )
     prediction = create(method, options, progress=progress)(inputs.frame.to(pick_device(device)))
-    prediction = _moved(prediction, depth.device if isinstance(depth, Tensor) else torch.device("cpu"))
+    prediction = prediction.to(depth.device if isinstance(depth, Tensor) else "cpu").depths_only()
     batched = not isinstance(depth, str | os.PathLike) and np.ndim(depth) == 4
     return prediction if batched else _single(prediction)
 
@@ -260,20 +260,6 @@ def _map(values: Tensor, name: str) -> Tensor:
         )
     values = values.float()
     return values[None, None] if values.ndim == 2 else values
-
-
-def _moved(prediction: Prediction, device: torch.device) -> Prediction:
-    """On another device; an estimate that is no depth (overshoot below 0, not finite) is not valid."""
-    depth = prediction.depth.to(device)
-    valid = prediction.valid.to(device) & torch.isfinite(depth) & (depth > 0)
-    sigma = None if prediction.sigma is None else prediction.sigma.to(device)
-    return replace(
-        prediction,
-        depth=depth,
-        valid=valid,
-        measured=prediction.measured.to(device),
-        sigma=sigma,
-    )
 
 
 def _single(prediction: Prediction) -> Prediction:

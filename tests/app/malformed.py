@@ -225,7 +225,11 @@ def _fields(random_: random.Random) -> Malformed:
             {"method": random_.choice(("../../w.safetensors", "/etc/passwd", "nlh-l3", "x" * 5000, "\0"))},
             {"unit": random_.choice(("furlong", "MM", "mm\0"))} | {"kind": "radial"},
             {"kind": random_.choice(("radial", "w", "disparity"))} | {"unit": "m"},
-            {"noise": random_.choice(("-1", "nan", "inf", "1e400", "/etc/passwd", "middlebury", "0x10"))},
+            {
+                "noise": random_.choice(
+                    ("-1", "nan", "inf", "1e39", "1e400", "/etc/passwd", "middlebury", "0x10")
+                )
+            },
             {"holes": random_.choice(("none", "FILL"))},
         )
     )
@@ -240,11 +244,25 @@ def _cameras(random_: random.Random) -> Malformed:
         '{"guide": {"fx": NaN, "fy": 1, "cx": 1, "cy": 1, "width": 1, "height": 1}}',
         '{"guide": {"fx": 1, "fy": 1, "cx": 1, "cy": 1, "width": ' + "9" * 5000 + ', "height": 1}}',
         '{"guide": {"fx": -1, "fy": 1, "cx": 1, "cy": 1, "width": 16, "height": 12}}',
+        '{"guide": {"fx": 9, "fy": 9, "cx": 8, "cy": 6, "width": 16, "height": 1' + "0" * 400 + "}}",
+        '{"guide": {"fx": 1e308, "fy": 1e-308, "cx": 8, "cy": 6, "width": 16, "height": 12}}',
         json.dumps({"path": "/etc/passwd"}),
         "\xff\xfe",
     )
     body = random_.choice(texts).encode("latin1")
     return Malformed("wrong cameras", good_files(cameras=("c.json", body)))
+
+
+def _charset(name: str) -> dict[str, str]:
+    return {"Content-Type": f"multipart/form-data; boundary=b; charset={name}"}
+
+
+def _half_a_character() -> bytes:
+    parts = [b'name="method"\r\n\r\n\\ud800']
+    parts += [f'name="{name}"; filename="a.png"\r\n\r\n'.encode() + b"x" for name in ("depth", "guide")]
+    return (
+        b"".join(b"--b\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts) + b"--b--\r\n"
+    )
 
 
 def _form(random_: random.Random) -> Malformed:
@@ -265,6 +283,7 @@ def _form(random_: random.Random) -> Malformed:
         Malformed("many fields", good_files(), {f"f{index}": "1" for index in range(1500)}),
         Malformed("not acceptable", good_files(), headers={"Accept": "text/html"}),
         Malformed("encoding", body=random_.randbytes(200), headers=head),
+        Malformed("half a character", body=_half_a_character(), headers=_charset("unicode_escape")),
     )
     return random_.choice(choices)
 

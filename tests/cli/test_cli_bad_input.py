@@ -46,6 +46,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "noise negative": ([*BASE, "--noise", "-1"], "-1.0 is not a standard deviation"),
     "noise nan": ([*BASE, "--noise", "nan"], "not a standard deviation"),
     "noise inf": ([*BASE, "--noise", "inf"], "not a standard deviation"),
+    "noise huge": ([*BASE, "--noise", "1e39"], "not a standard deviation"),
     "set without value": ([*BASE, "--set", "lam"], "not KEY=VALUE"),
     "set for a method without": ([*BASE, "--set", "lam=1"], "no options"),
     "set unknown key": ([*BASE[:-1], "nlh-l2", "--set", "iteration=1"], "did you mean 'iterations'?"),

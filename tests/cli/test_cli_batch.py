@@ -77,6 +77,24 @@ def test_one_match_is_still_a_batch(cli: Cli, recording: Path) -> None:
     assert isinstance(outcome.json, list)
 
 
+def test_hidden_files_are_no_frames(cli: Cli, recording: Path) -> None:
+    """Such as macOS leaves beside every file on a foreign disk."""
+    before = cli("upsample", "depths", "guides", "-o", "before", *FAST, "--json").json
+    (recording / "guides" / "._1.png").write_bytes(b"attributes")
+    after = cli("upsample", "depths", "guides", "-o", "after", *FAST, "--json").json
+    assert len(after) == len(before)
+
+
+@pytest.mark.parametrize("place", ["depth", "out"])
+def test_a_link_to_itself_is_told(cli: Cli, recording: Path, place: str) -> None:
+    (recording / "loop.png").symlink_to("loop.png")
+    names = {"depth": "depth.png", "out": "new.png", place: "loop.png"}
+    outcome = cli("upsample", names["depth"], "guide.png", "-o", names["out"], *FAST)
+    assert outcome.code == 2
+    assert len(outcome.lines) == 1
+    assert "loop.png" in outcome.err
+
+
 def test_confidence_is_paired_too(cli: Cli, recording: Path) -> None:
     outcome = cli("upsample", "depths", "guides", "-o", "out", "--confidence", "guides/1*", *FAST)
     assert outcome.code == 2

@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from small_files import Cli
 
+from primaldepth.app.server import listen
+from primaldepth.app.settings import ServiceSettings
+from primaldepth.core.errors import InputError
+
 pytest.importorskip("fastapi", reason="the extra 'app' is not installed")
 
 
@@ -60,6 +64,17 @@ def test_a_port_that_is_taken_is_told(cli: Cli) -> None:
         outcome = cli("serve", "--no-page", "--port", str(taken.getsockname()[1]))
     assert outcome.code == 2
     assert "cannot listen there" in outcome.err
+
+
+def test_who_connects_before_the_service_runs_waits() -> None:
+    """And nobody else can take the port."""
+    settings = ServiceSettings(port=0)
+    with listen(settings) as first:
+        port = first.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            pass
+        with pytest.raises(InputError, match="cannot listen there"):
+            listen(ServiceSettings(port=port))
 
 
 def test_without_gradio_the_page_is_not_offered(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from primaldepth.core.errors import InputError
 from primaldepth.evaluation import cache as module
 from primaldepth.evaluation.cache import ResultCache, cache_folder, code_version, method_identity
 from primaldepth.methods import create, list_methods
@@ -32,6 +33,27 @@ def test_what_was_put_is_got(tmp_path):
     cache.put(KEY, {"rmse": 0.1 + 0.2, "edge_rmse": None})
     assert cache.get(KEY) == {"rmse": 0.1 + 0.2, "edge_rmse": None}
     assert cache.get({**KEY, "scale": 4}) is None
+
+
+def test_a_user_without_a_home_is_told_what_to_do(monkeypatch):
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("PRIMALDEPTH_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    with pytest.raises(InputError, match="name a folder by PRIMALDEPTH_CACHE"):
+        ResultCache()
+
+
+def test_where_nothing_can_be_kept_it_is_said_once(tmp_path, caplog):
+    (tmp_path / "file").touch()
+    cache = ResultCache(tmp_path / "file" / "results")
+    cache.put(KEY, {"rmse": 1.0})
+    cache.put(KEY, {"rmse": 1.0})
+    assert cache.get(KEY) is None
+    (record,) = caplog.records
+    assert "results are not kept" in record.message
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": {}, "result": {"rmse": 1}}', "null"])

@@ -54,6 +54,9 @@ def test_guess_refuses_impossible_fields_of_view(fov):
         ({"width": 0}, "width"),
         ({"height": 1.5}, "height"),
         ({"width": True}, "width"),
+        ({"height": 10**400}, "height"),
+        ({"fx": 1e-308}, "fx"),
+        ({"fy": 1e308}, "fy"),
     ],
 )
 def test_bad_values_are_named(change, message):

@@ -66,6 +66,12 @@ def test_the_temporary_name_keeps_the_extension_and_is_unique(tmp_path):
     assert os.listdir(tmp_path) == ["a.png"]
 
 
+@pytest.mark.parametrize("stem", ["深" * 80, "é" * 120, "x" * 250])
+def test_names_as_long_as_the_file_system_takes(tmp_path, stem):
+    write_bytes(tmp_path / f"{stem}.png", b"1")
+    assert os.listdir(tmp_path) == [f"{stem}.png"]
+
+
 def test_rights_and_links_are_kept(tmp_path):
     (tmp_path / "a.bin").write_bytes(b"old")
     (tmp_path / "a.bin").chmod(0o640)

@@ -8,6 +8,7 @@ import tifffile
 from PIL import Image
 
 from primaldepth.io import DepthMap, read_depth, write_depth
+from primaldepth.io.formats.orientation import upright
 
 RNG = np.random.default_rng(7)
 U16 = RNG.integers(0, 65536, (9, 14)).astype(np.uint16)
@@ -193,3 +194,14 @@ def test_content_counts_not_the_extension(tmp_path, extension):
     write_depth(tmp_path / "a.pfm", DepthMap.from_array([[1.5, 0.0]]))
     (tmp_path / "a.pfm").rename(tmp_path / f"b{extension}")
     assert read_depth(tmp_path / f"b{extension}").values[0, 0] == 1.5
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize(("extension", "compression"), [(".png", None), (".tif", None), (".tif", "tiff_lzw")])
+def test_orientation_is_applied_whatever_the_container(tmp_path, orientation, extension, compression):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    options = {"compression": compression} if compression else {}
+    Image.fromarray(U16).save(tmp_path / f"a{extension}", exif=exif, **options)
+    turned = upright(U16, orientation)
+    expect(tmp_path / f"a{extension}", turned, 1000, unit="mm")

@@ -97,6 +97,19 @@ def test_orientation(tmp_path, orientation, extension):
         expect(tmp_path / f"a{extension}", np.asarray(ImageOps.exif_transpose(image)), 255)
 
 
+@pytest.mark.parametrize("compression", [None, "tiff_adobe_deflate", "tiff_lzw"])
+def test_tiff_for_printing(tmp_path, compression):
+    image = Image.fromarray(RGB8).convert("CMYK")
+    image.save(tmp_path / "a.tif", compression=compression)
+    expect(tmp_path / "a.tif", np.asarray(image.convert("RGB")), 255)
+
+
+def test_tiff_of_a_colour_space_that_is_not_known(tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", RGB8, photometric="cielab")
+    with pytest.raises(FileFormatError, match="export it as RGB"):
+        read_guide(tmp_path / "a.tif")
+
+
 def test_floats_are_taken_as_they_are(tmp_path):
     import OpenEXR
 

@@ -8,7 +8,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
 from primaldepth.methods import create
 from primaldepth.methods.network import Network, memory_in_use, tile_for_memory, tiles
-from primaldepth.networks import DepthNet, ModelCard, NetworkSettings, from_pretrained, save_model
+from primaldepth.networks import DepthNet, ModelCard, NetworkSettings, load, save_model
 
 SMALL = NetworkSettings(layers=3, maps=4, iterations=3)
 
@@ -166,5 +166,5 @@ def test_the_weights_are_those_of_the_scale_of_both_sides(samples, scale):
     random = torch.Generator().manual_seed(1)
     depth = 1 + torch.rand((1, 1, *samples), generator=random)
     frame = Frame(depth, depth > 0, torch.rand((1, 3, 64, 64), generator=random))
-    wanted = Network("wanted", from_pretrained("fcn-s", scale=scale))
+    wanted = Network("wanted", load("fcn-s", scale))
     assert torch.allclose(create("fcn-s")(frame).depth, wanted(frame).depth, atol=1e-5)

@@ -69,10 +69,10 @@ class Engine:
     def stop(self) -> None:
         """End the workers; what is not answered by then is refused."""
         self._orders.stop()
-        left = [*self._orders.clear(), *(order for lane in self.lanes for order in lane.running.values())]
         for lane in self.lanes:
             lane.stop()
-        for order in left:
+        running = [order for lane in self.lanes for order in list(lane.running.values())]
+        for order in (*self._orders.clear(), *running):
             order.refuse(DRAINING)
 
     def _lane_failed(self, problem: Problem) -> None:

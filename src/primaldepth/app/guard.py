@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import binascii
 import contextlib
 import hmac
 import logging
@@ -195,5 +194,5 @@ def _credential(header: str) -> str:
         return ""
     try:
         return base64.b64decode(rest, validate=True).decode().partition(":")[2]
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # neither base64 nor text
         return ""

@@ -155,7 +155,7 @@ def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> No
         ] = None,
         accept: Annotated[str | None, Header(description=f"One of {', '.join(MEDIA_TYPES)}.")] = None,
     ) -> Response:
-        """The answer is a depth map in the unit of the input, in the format that `Accept` prefers."""
+        """The answer is a depth map in the format that `Accept` prefers, PNG in the unit of the input."""
         media_type = accepted(accept)
         check_fields(method, unit, kind, noise)
         uploads = {"depth": depth, "guide": guide, "confidence": confidence, "cameras": cameras}

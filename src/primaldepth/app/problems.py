@@ -35,7 +35,13 @@ class Problem:
 
     def body(self) -> dict[str, dict[str, str]]:
         """The JSON answer."""
-        return {"error": {"code": self.code, "message": self.message, "hint": self.hint}}
+        texts = {"code": self.code, "message": self.message, "hint": self.hint}
+        return {"error": {name: _sendable(text) for name, text in texts.items()}}
+
+
+def _sendable(text: str) -> str:
+    """A client may have sent half a character, and is told what it sent."""
+    return text.encode("utf-8", "replace").decode()
 
 
 class RefusedError(PrimalDepthError):

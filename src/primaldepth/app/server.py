@@ -16,6 +16,7 @@ from primaldepth.app.settings import ServiceSettings
 from primaldepth.core.errors import InputError
 
 log = logging.getLogger("primaldepth.app")
+_BACKLOG = 2048  # connections that wait to be taken
 
 
 class Server(uvicorn.Server):
@@ -75,12 +76,13 @@ def serve(app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> N
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
-    """A socket bound to the place asked for."""
+    """A socket that listens at the place asked for: who connects from now on waits for the service."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((settings.host, settings.port))
+        listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
         place = f"{settings.host}:{settings.port}"

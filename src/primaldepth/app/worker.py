@@ -7,7 +7,7 @@ and the same sizes is computed as one batch.
 import signal
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -162,7 +162,8 @@ class _Worker:
         if self._device.type == "cuda":
             torch.cuda.synchronize()
         seconds = (time.perf_counter() - start) / len(group)
-        return [_finished(each, _part(prediction, index), seconds) for index, each in enumerate(group)]
+        results = (prediction.image(index).to("cpu").depths_only() for index in range(len(group)))
+        return [_finished(each, result, seconds) for each, result in zip(group, results, strict=True)]
 
 
 def _is_lost(device: torch.device) -> bool:
@@ -219,15 +220,6 @@ def _joined(frames: Sequence[Frame]) -> Frame:
 def _all_or_none(maps: Sequence[Tensor | None]) -> Tensor | None:
     found = [each for each in maps if each is not None]
     return torch.cat(found) if len(found) == len(maps) else None
-
-
-def _part(prediction: Prediction, index: int) -> Prediction:
-    """One image of a batch, on the CPU; an estimate that is no depth is not valid."""
-    one = slice(index, index + 1)
-    depth = prediction.depth[one].cpu()
-    valid = prediction.valid[one].cpu() & torch.isfinite(depth) & (depth > 0)
-    sigma = None if prediction.sigma is None else prediction.sigma[one].cpu()
-    return replace(prediction, depth=depth, valid=valid, measured=prediction.measured[one].cpu(), sigma=sigma)
 
 
 def _limit_memory(gib: float) -> None:

@@ -1,6 +1,7 @@
 """Which files a call of `upsample` means: one pair, the pairs of folders and globs, or a recording."""
 
 import glob
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.io import Unit
 from primaldepth.io.formats import CODECS
 from primaldepth.io.sequences import Recording, Shot, is_recording, not_a_recording, read_recording
-from primaldepth.io.sequences.base import Number, natural_order, number
+from primaldepth.io.sequences.base import Number, natural_order, number, numbered
 from primaldepth.io.sequences.video import EXTENSIONS as VIDEOS
 from primaldepth.io.sequences.video import with_depths
 
@@ -180,7 +181,7 @@ def _is_many(name: str) -> bool:
 def _matches(name: str) -> list[Path]:
     """Files of a folder whose extension is a known format, or of a glob; 2.png before 10.png."""
     if Path(name).is_dir():
-        found = [path for path in Path(name).iterdir() if path.suffix.lower() in _READABLE and path.is_file()]
+        found = [path for path in numbered(Path(name), *_READABLE) if path.is_file()]
         if not found:
             raise InputError(f"{name}: no depth or image file in this folder")
     else:
@@ -231,11 +232,11 @@ def _output_suffix(depth: Path) -> str:
 
 def _refuse_collisions(jobs: list[Job]) -> None:
     """No result may take the place of an input or of another result."""
-    inputs = {path.resolve() for job in jobs for path in job.inputs}
-    taken: set[Path] = set()
+    inputs = {os.path.realpath(path) for job in jobs for path in job.inputs}
+    taken: set[str] = set()
     for job in jobs:
         for option, path in job.outputs:
-            place = path.resolve()
+            place = os.path.realpath(path)
             if place in inputs:
                 raise InputError(f"{option} {path}: would overwrite an input; choose another place")
             if place in taken:

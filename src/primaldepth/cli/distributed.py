@@ -8,7 +8,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import torch
@@ -120,15 +120,7 @@ def _predict(task: Task, frame: Frame) -> tuple[Prediction, float] | PrimalDepth
     except PrimalDepthError as error:
         return type(error)(str(error))
     seconds = time.perf_counter() - start
-    return _on_cpu(found), seconds
-
-
-def _on_cpu(found: Prediction) -> Prediction:
-    """The process that asked may have no GPU."""
-    depth, valid, measured = found.depth.cpu(), found.valid.cpu(), found.measured.cpu()
-    return Prediction(
-        depth, valid, measured, None if found.sigma is None else found.sigma.cpu(), dict(found.info)
-    )
+    return replace(found.to("cpu"), info=dict(found.info)), seconds  # the process that asked may have no GPU
 
 
 @lru_cache(maxsize=1)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from primaldepth.cli.batch import Job
+from primaldepth.io.atomic import short_stem
 from primaldepth.version import __version__
 
 NAME = ".primaldepth-journal.jsonl"
@@ -93,8 +94,9 @@ def _outputs(job: Job) -> dict[str, list[int]]:
 
 def remove_leftovers(jobs: Sequence[Job], *more: Path) -> None:
     """Delete half-written files that a killed run has left beside our outputs and `more` files of ours."""
-    ours = {path.resolve() for path in (*more, *(path for job in jobs for _, path in job.outputs))}
-    names = {(place.parent, place.stem[:80], place.suffix) for place in ours}
+    written = (*more, *(path for job in jobs for _, path in job.outputs))
+    ours = {Path(os.path.realpath(path)) for path in written}
+    names = {(place.parent, short_stem(place), place.suffix) for place in ours}
     for folder in {place.parent for place in ours if place.parent.is_dir()}:
         for path in folder.iterdir():
             match = _TEMPORARY.match(path.name)

@@ -1,6 +1,6 @@
 """Frame in, Prediction out: the two types that cross every room."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -127,6 +127,23 @@ class Prediction:
     measured: Tensor
     sigma: Tensor | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
+
+    def to(self, device: torch.device | str) -> "Prediction":
+        """The same on another device."""
+        return self._each(lambda tensor: tensor.to(device))
+
+    def image(self, index: int) -> "Prediction":
+        """One image of the batch, as a batch of one."""
+        return self._each(lambda tensor: tensor[index : index + 1])
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Prediction":
+        sigma = None if self.sigma is None else change(self.sigma)
+        depth, valid, measured = change(self.depth), change(self.valid), change(self.measured)
+        return replace(self, depth=depth, valid=valid, measured=measured, sigma=sigma)
+
+    def depths_only(self) -> "Prediction":
+        """The same with holes where the estimate is no depth: overshoot below 0, or not finite."""
+        return replace(self, valid=self.valid & torch.isfinite(self.depth) & (self.depth > 0))
 
     def measured_only(self) -> "Prediction":
         """The same with holes where nothing was measured."""

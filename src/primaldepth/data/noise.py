@@ -1,5 +1,6 @@
 """How noisy a sensor is: by name, by number, or estimated from the frame."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -77,9 +78,11 @@ def noise_map(noise: str | float | Tensor, depth: Tensor, valid: Tensor) -> Tens
         return sensors[noise](depth, valid)
     try:
         number = float(noise)
+    except OverflowError:
+        number = math.inf
     except ValueError:
         known = ", ".join(["auto", *sensors])
         raise InputError(f"noise: '{noise}' is neither a number nor one of {known}") from None
-    if not (number >= 0.0 and number < float("inf")):
+    if not 0.0 <= number <= torch.finfo(depth.dtype).max:
         raise InputError(f"noise: {number} is not a standard deviation; expected a number >= 0")
     return torch.full_like(depth, number)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import os
 import platform
 from collections.abc import Mapping
@@ -14,12 +15,14 @@ from typing import Any
 
 import torch
 
+from primaldepth.core.errors import InputError
 from primaldepth.core.settings import Settings
 from primaldepth.evaluation.protocol import file_sha256
 from primaldepth.io import write_bytes
 from primaldepth.methods.network import ShippedNetwork
 from primaldepth.networks.zoo import SHIPPED
 
+log = logging.getLogger("primaldepth.evaluation")
 Key = Mapping[str, Any]
 # no number depends on these: they only show or learn, and rendered scenes count by their content
 _WITHOUT_EFFECT = ("cli/", "app/", "export/", "training/", "scenes/", "evaluation/report/")
@@ -30,7 +33,10 @@ def cache_folder() -> Path:
     """PRIMALDEPTH_CACHE, or `primaldepth` in XDG_CACHE_HOME (~/.cache)."""
     if own := os.environ.get("PRIMALDEPTH_CACHE"):
         return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "primaldepth"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "primaldepth"
+    except RuntimeError as error:
+        raise InputError("this user has no home folder; name a folder by PRIMALDEPTH_CACHE") from error
 
 
 class ResultCache:
@@ -42,6 +48,7 @@ class ResultCache:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or cache_folder() / "results"
+        self._failed = False
 
     def get(self, key: Key) -> dict[str, Any] | None:
         """What was stored for the key."""
@@ -55,8 +62,13 @@ class ResultCache:
         return result if isinstance(result, dict) else None
 
     def put(self, key: Key, result: Mapping[str, Any]) -> None:
-        """Store the result for the key, atomically."""
-        write_bytes(self._path(key), json.dumps({"key": key, "result": result}, indent=1).encode())
+        """Store the result for the key, atomically; where that cannot be done, say so once and go on."""
+        try:
+            write_bytes(self._path(key), json.dumps({"key": key, "result": result}, indent=1).encode())
+        except InputError as error:
+            if not self._failed:
+                log.warning("results are not kept: %s", error)
+            self._failed = True
 
     def _path(self, key: Key) -> Path:
         digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()

@@ -15,6 +15,8 @@ from primaldepth.geometry.distortion import Distortion
 PixelCentres = Literal["integer", "half"]
 SHIFT: dict[PixelCentres, float] = {"integer": 0.5, "half": 0.0}
 _BLOCK = 16384  # pixels
+_MOST_PIXELS = 2**20  # a side
+_FIELDS = 1000.0  # width over focal length, or the inverse, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +46,21 @@ class Intrinsics:
     def __post_init__(self) -> None:
         for name in ("width", "height"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"intrinsics: {name} is {value!r}, expected a whole number of pixels >= 1")
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_PIXELS:
+                raise InputError(
+                    f"intrinsics: {name} is {value!r:.40}, expected a whole number of pixels >= 1"
+                )
         for name in ("fx", "fy", "cx", "cy"):
             if not math.isfinite(getattr(self, name)):
                 raise InputError(f"intrinsics: {name} is {getattr(self, name)}, expected a finite number")
-        for name in ("fx", "fy"):
+        for name, pixels in (("fx", self.width), ("fy", self.height)):
             if getattr(self, name) <= 0:
                 raise InputError(f"intrinsics: {name} is {getattr(self, name)}, expected > 0 (pixels)")
+            if not 1 / _FIELDS <= getattr(self, name) / pixels <= _FIELDS:
+                raise InputError(
+                    f"intrinsics: {name} is {getattr(self, name)} for {pixels} pixels, which no lens has; "
+                    "it is expected in pixels"
+                )
 
     @classmethod
     def guess(cls, width: int, height: int, fov_degrees: float = 60.0) -> Self:

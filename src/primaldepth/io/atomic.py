@@ -19,7 +19,8 @@ def atomic_path(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
     `sync` a file outlives its process, but perhaps not the machine's power.
     """
     target = _checked_target(Path(path))
-    temporary = target.with_name(f".{target.stem[:80]}.{os.getpid()}-{secrets.token_hex(4)}{target.suffix}")
+    name = f".{short_stem(target)}.{os.getpid()}-{secrets.token_hex(4)}{target.suffix}"
+    temporary = target.with_name(name)
     try:
         yield temporary
         _publish(temporary, target, sync)
@@ -35,6 +36,11 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
             temporary.write_bytes(data)
         except OSError as error:
             raise _cannot_write(Path(path), error) from error
+
+
+def short_stem(path: Path) -> str:
+    """As much of the name as a temporary one has room for: file systems count bytes."""
+    return os.fsencode(path.stem)[:80].decode(errors="ignore")
 
 
 def _checked_target(path: Path) -> Path:

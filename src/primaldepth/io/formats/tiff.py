@@ -23,6 +23,8 @@ _DEFLATE = (8, 32946)
 _BY_TIFFFILE = (_UNCOMPRESSED, *_DEFLATE, 32773)  # and packbits
 _RATIO = {_UNCOMPRESSED: 1}
 _ALPHA_SAMPLES = (2, 4)
+_PLAIN = (0, 1, 2, 3)  # kinds of colour: grey, RGB, palette
+_BY_PILLOW = (5, 6)  # CMYK, YCbCr
 
 
 @contextmanager
@@ -40,11 +42,14 @@ def _read(source: Source) -> Raster:
     import tifffile
 
     with library_errors(source, "TIFF"), _quiet(), tifffile.TiffFile(io.BytesIO(source.data)) as file:
-        page = file.pages[0]
+        page: Any = file.pages[0]
         _check(source, page)
-        if page.compression in _BY_TIFFFILE:
+        photometric = int(page.photometric)
+        if source.role == "guide" and photometric not in (*_PLAIN, *_BY_PILLOW):
+            raise source.error(f"TIFF of colour space {photometric}; export it as RGB")
+        if page.compression in _BY_TIFFFILE and (source.role != "guide" or photometric in _PLAIN):
             pixels = _arranged(source, page, _segments(source, page))
-        elif page.compression in (_LZW, _JPEG):
+        elif page.compression in (*_BY_TIFFFILE, _LZW, _JPEG):
             pixels = _read_apart(source, page)
         else:
             raise source.error(
@@ -97,12 +102,14 @@ def _check_streams(source: Source, page: Any) -> None:
 
 
 def _arranged(source: Source, page: Any, pixels: Pixels) -> Pixels:
-    """Channels last; for a guide also colours, alpha and orientation as they are meant to be seen."""
+    """Channels last, upright; for a guide also colours and alpha as they are meant to be seen."""
     from primaldepth.io.formats.orientation import upright
 
     samples = int(page.samplesperpixel)
     if samples > 1 and int(page.planarconfig) == 2:
         pixels = np.moveaxis(pixels, 0, -1)
+    tag = page.tags.get(274)
+    pixels = upright(pixels, tag.value if tag is not None and isinstance(tag.value, int) else 1)
     if source.role != "guide":
         return pixels
     if page.colormap is not None and pixels.ndim == 2:
@@ -111,15 +118,14 @@ def _arranged(source: Source, page: Any, pixels: Pixels) -> Pixels:
         pixels = np.iinfo(pixels.dtype).max - pixels
     if samples in _ALPHA_SAMPLES:
         pixels = pixels[..., 0] if samples == 2 else pixels[..., :3]
-    tag = page.tags.get(274)
-    return upright(pixels, tag.value if tag is not None and isinstance(tag.value, int) else 1)
+    return pixels
 
 
 def _read_apart(source: Source, page: Any) -> Pixels:
     from primaldepth.io.formats.isolated import read_array
 
     if page.dtype.itemsize > 1 and page.samplesperpixel > 1:
-        raise source.error("TIFF in 16-bit colour with LZW or JPEG; export it with deflate or no compression")
+        raise source.error("TIFF in 16-bit colour with LZW, JPEG or CMYK; export it as RGB with deflate")
     pixels: Pixels = read_array(source, "tiff", source.role)[0]
     if sorted(pixels.shape[:2]) != sorted((int(page.imagelength), int(page.imagewidth))):
         raise source.error("TIFF has two sizes that disagree; export it again")

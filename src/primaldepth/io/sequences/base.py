@@ -89,11 +89,10 @@ class Recording:
 
 
 def numbered(folder: Path, *extensions: str) -> list[Path]:
-    """Files with one of these extensions; 2.png before 10.png."""
-    found = (
-        [path for path in folder.iterdir() if path.suffix.lower() in extensions] if folder.is_dir() else []
-    )
-    return sorted(found, key=natural_order)
+    """Files with one of these extensions that are not hidden; 2.png before 10.png."""
+    found = folder.iterdir() if folder.is_dir() else ()
+    shown = [path for path in found if path.suffix.lower() in extensions and path.name[0] != "."]
+    return sorted(shown, key=natural_order)
 
 
 def natural_order(path: Path) -> tuple[Any, ...]:
