@@ -8,27 +8,27 @@ from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import Task
 
 
-class _Leaving:
-    """A lane that, told to stop, first ends what its worker was at."""
+class _LettingGo:
+    """A lane whose thread puts its orders back into the queue just when one looks for them."""
 
-    def __init__(self, engine, running, end):
-        self._engine, self.running, self._end = engine, running, end
+    def __init__(self, orders):
+        self._orders, self._held = orders, {}
+        orders.take(2, self._held)
+
+    @property
+    def running(self):
+        self._orders.put_back(self._held.values())
+        self._held.clear()
+        return self._held
 
     def stop(self):
-        self._end(self)
-
-    def put_back(self):
-        self._engine._orders.put_back(self.running.values())
-        self.running.clear()
+        """It has no worker."""
 
 
-@pytest.mark.parametrize("end", [_Leaving.put_back, lambda lane: None])
-def test_orders_that_a_lane_lets_go_of_are_refused(tmp_path, end):
+def test_orders_that_a_lane_lets_go_of_are_refused(tmp_path):
     engine = Engine(ServiceSettings(device="cpu"))
     promises = [engine.submit(Task(tmp_path, "nearest", finish=print)) for _ in range(3)]
-    running = {}
-    engine._orders.take(2, running)
-    engine.lanes = [_Leaving(engine, running, end)]
+    engine.lanes = [_LettingGo(engine._orders)]
     engine.stop()
     for promise in promises:
         with pytest.raises(RefusedError, match="end"):
