@@ -13,11 +13,11 @@ pytest.importorskip("fastapi", reason="the extra 'app' is not installed")
 pytest.importorskip("prometheus_client", reason="the extra 'app' is not installed")
 
 from fastapi.testclient import TestClient
-from waiting import wait_until
 
 from primaldepth.app.http import create_app
 from primaldepth.app.server import create_server, listen
 from primaldepth.app.settings import ServiceSettings
+from waiting import wait_until
 
 SMALL = {"max_bytes": 3_000_000, "max_pixels": 2**20, "max_side": 4096, "queue": 4, "batch": 4}
 
@@ -58,7 +58,7 @@ def live():
     server = create_server(app, settings)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])), daemon=True)
     thread.start()
-    wait_until(lambda: app.state.engine.ready)
+    wait_until(lambda: server.started and app.state.engine.ready)
     yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     server.should_exit = True
     thread.join(timeout=30)

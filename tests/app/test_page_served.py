@@ -11,6 +11,9 @@ pytest.importorskip("gradio", reason="the extra 'app' is not installed")
 from benchmarks.browse_page import MAX_BYTES, browse, upload_and_run, wrong_file
 from benchmarks.service_process import children, running
 
+from processes import lives
+from waiting import wait_until
+
 
 @pytest.fixture(scope="module")
 def served():
@@ -58,15 +61,7 @@ def test_told_to_end_it_closes_the_port_and_leaves_no_process():
         workers = children(service.process.pid)
         assert workers
         service.tell_to_end()
-        assert service.process.wait(timeout=30) == 0
+        assert service.process.wait(timeout=60) == 0
         with pytest.raises(httpx2.ConnectError):
             httpx2.get(f"{service.url}/healthz")
-        assert not any(_lives(pid) for pid in workers)
-
-
-def _lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
+        wait_until(lambda: not any(lives(pid) for pid in workers))

@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import gc
-import io
 import logging
 import threading
 import time
@@ -13,8 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import uvicorn
-from malformed import good_files, guide_bytes, png
-from waiting import wait_until
+from held_worker import METHOD, Gate
+from malformed import good_files, png
 
 from primaldepth.app.engine import Engine
 from primaldepth.app.guard import Guard
@@ -27,14 +26,17 @@ from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import Task
 from primaldepth.app.worker import _groups, _joined, _Loaded
 from primaldepth.core.errors import InputError
+from waiting import wait_until
 
-SLOW = "park11"  # seconds on the guide below
+
+@pytest.fixture
+def gate(tmp_path, monkeypatch):
+    """The workers of services started with it hold what asks for METHOD."""
+    return Gate(tmp_path, monkeypatch)
 
 
-def slow_files():
-    stream = io.BytesIO()
-    np.save(stream, np.random.default_rng(0).uniform(1, 2, (100, 100)))
-    return {"depth": ("d", stream.getvalue()), "guide": ("g", guide_bytes(size=(1000, 1000)))}
+def held_answer(client):
+    return client.post("/v1/upsample", files=good_files(), data={"method": METHOD})
 
 
 def code(answer):
@@ -66,66 +68,59 @@ def test_the_header_of_an_image_decides_before_it_is_decoded(service, size):
     assert answer.json()["error"]["message"].startswith("guide: claims")
 
 
-def test_what_takes_too_long_is_ended_and_the_next_request_is_served(start):
-    client = start(seconds=0.3)
+def test_what_takes_too_long_is_ended_and_the_next_request_is_served(start, gate):
+    client = start(seconds=3.0)
     before = client.app.state.engine.lanes[0].worker_pid
-    answer = client.post("/v1/upsample", files=slow_files(), data={"method": SLOW})
+    answer = held_answer(client)
     assert (answer.status_code, code(answer)) == (504, "too_slow")
+    assert gate.holds
     assert client.post("/v1/upsample", files=good_files()).status_code == 200
     assert client.app.state.engine.lanes[0].worker_pid != before
 
 
-def test_a_full_queue_refuses_and_what_waits_is_answered(start):
+def asked(client, gate, answers):
+    """A thread whose request is being computed until it is let go; the answer goes into `answers`."""
+    asking = threading.Thread(target=lambda: answers.append(held_answer(client)))
+    asking.start()
+    wait_until(lambda: gate.holds)
+    return asking
+
+
+def test_a_full_queue_refuses_and_what_waits_is_answered(start, gate):
     client = start(queue=1, batch=1)
     engine = client.app.state.engine
-    answers = {}
-
-    def ask(name, files, method):
-        answers[name] = client.post("/v1/upsample", files=files, data={"method": method})
-
-    first = threading.Thread(target=ask, args=("first", slow_files(), SLOW))
-    first.start()
-    wait_until(lambda: engine.running == 1)
-    second = threading.Thread(target=ask, args=("second", good_files(), "nearest"))
+    answers = []
+    first = asked(client, gate, answers)
+    second = threading.Thread(target=lambda: answers.append(client.post("/v1/upsample", files=good_files())))
     second.start()
     wait_until(lambda: engine.waiting == 1)
     third = client.post("/v1/upsample", files=good_files())
     assert (third.status_code, code(third)) == (429, "busy")
     assert int(third.headers["retry-after"]) > 0
+    assert not answers
+    gate.let_go()
     first.join()
     second.join()
-    assert answers["first"].status_code == answers["second"].status_code == 200
+    assert [answer.status_code for answer in answers] == [200, 200]
 
 
-def asked(client, answers):
-    """A thread whose slow request is running; the answer goes into `answers`."""
-    asking = threading.Thread(
-        target=lambda: answers.append(client.post("/v1/upsample", files=slow_files(), data={"method": SLOW}))
-    )
-    asking.start()
-    wait_until(lambda: client.app.state.engine.running == 1)
-    return asking
-
-
-def test_a_worker_that_dies_is_replaced_and_hurts_one_request_at_most(start):
+def test_a_worker_that_dies_is_replaced_and_hurts_one_request_at_most(start, gate):
     client = start()
-    engine = client.app.state.engine
     answers = []
-    asking = asked(client, answers)
-    time.sleep(0.5)
-    engine.lanes[0]._worker._process.kill()
+    asking = asked(client, gate, answers)
+    client.app.state.engine.lanes[0]._worker._process.kill()
     asking.join()
     assert answers[0].status_code == 500
     assert code(answers[0]) == "internal"
     assert client.post("/v1/upsample", files=good_files()).status_code == 200
 
 
-def test_a_second_worker_computes_beside_the_first(start):
+def test_a_second_worker_computes_beside_the_first(start, gate):
     client = start(workers=2, batch=1)
     engine = client.app.state.engine
     wait_until(lambda: all(lane.ready for lane in engine.lanes))
     answers = []
-    asking = asked(client, answers)
+    asking = asked(client, gate, answers)
     busy = next(lane for lane in engine.lanes if lane.running)
     assert client.post("/v1/upsample", files=good_files()).status_code == 200
     assert not answers
@@ -136,16 +131,18 @@ def test_a_second_worker_computes_beside_the_first(start):
     assert engine.restarts == 1
 
 
-def test_draining_refuses_new_work_and_finishes_what_runs(start):
+def test_draining_refuses_new_work_and_finishes_what_runs(start, gate):
     client = start()
     engine = client.app.state.engine
     answers = []
-    asking = asked(client, answers)
+    asking = asked(client, gate, answers)
     engine.drain()
     late = client.post("/v1/upsample", files=good_files())
     assert (late.status_code, code(late)) == (503, "draining")
     assert client.get("/readyz").status_code == 503
     assert client.get("/healthz").status_code == 200
+    assert not engine.idle
+    gate.let_go()
     asking.join()
     assert answers[0].status_code == 200
     wait_until(lambda: engine.idle)

@@ -7,13 +7,13 @@ import threading
 import time
 
 from fastapi import FastAPI, Response
-from waiting import wait_until
 
 from primaldepth.app.guard import Guard
 from primaldepth.app.metrics import Metrics
 from primaldepth.app.places import Places
 from primaldepth.app.server import create_server
 from primaldepth.app.settings import ServiceSettings
+from waiting import wait_until
 
 
 class _Idle:
@@ -23,6 +23,18 @@ class _Idle:
 
     def drain(self):
         """Nothing is accepted anyway."""
+
+
+def _watched(line_type, places):
+    """A list that gets (bytes unsent, places taken) of every line when it is broken."""
+    states, break_line = [], line_type._break
+
+    def note_and_break(line):
+        states.append((line.transport.get_write_buffer_size(), places.taken))
+        break_line(line)
+
+    line_type._break = note_and_break
+    return states
 
 
 class Unread:
@@ -37,6 +49,7 @@ class Unread:
         app.post("/v1/upsample")(lambda: Response(self.BODY))
         app.add_middleware(Guard, settings=settings, metrics=Metrics(), places=self.places)
         self._server = create_server(app, settings)
+        self.broken = _watched(self._server.config.http, self.places)
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def __enter__(self):
@@ -61,11 +74,6 @@ class Unread:
         self.line.sendall(head.encode() * times)
 
     @property
-    def unsent(self):
-        lines = [each.transport for each in list(self._server.server_state.connections)]
-        return sum(line.get_write_buffer_size() for line in lines)
-
-    @property
     def connections(self):
         return len(self._server.server_state.connections)
 
@@ -77,33 +85,38 @@ def test_a_slow_reader_loses_its_connection_and_its_place():
     """Two requests on one connection, of which no answer is read."""
     with Unread(answer_seconds=1.0) as service:
         service.ask(times=2)
-        wait_until(lambda: service.unsent > 0)
-        assert service.places.taken == 1
-        assert service.unsent < 2**19
-        wait_until(lambda: service.connections == 0, seconds=20)
-        wait_until(lambda: service.places.taken == 0, seconds=20)
+        wait_until(lambda: service.broken)
+        ((unsent, taken),) = service.broken
+        assert 0 < unsent < 2**19
+        assert taken == 1
+        wait_until(lambda: service.connections == 0)
+        wait_until(lambda: service.places.taken == 0)
 
 
 def test_the_end_of_an_answer_that_is_not_read_is_given_up_too(monkeypatch):
     """All of it lies with the server already, and the request has no place any more."""
     monkeypatch.setattr("primaldepth.app.guard.PART_BYTES", 2**30)
-    with Unread(answer_seconds=0.5) as service:
+    with Unread(answer_seconds=1.0) as service:
         service.ask()
-        wait_until(lambda: service.unsent > 0)
-        wait_until(lambda: service.places.taken == 0)
-        wait_until(lambda: service.connections == 0, seconds=20)
+        wait_until(lambda: service.broken)
+        ((unsent, taken),) = service.broken
+        assert unsent > 2**20
+        assert taken == 0
+        wait_until(lambda: service.connections == 0)
 
 
 def test_a_reader_that_reads_on_gets_all_even_when_the_service_ends():
     """For longer than a part may stay unread."""
-    with Unread(answer_seconds=1.0) as service:
+    seconds = 4.0  # this thread may be kept from reading for almost as long
+    with Unread(answer_seconds=seconds) as service:
         service.ask(more="Connection: close\r\n")
-        wait_until(lambda: service.unsent > 0)
-        service.end()
-        start, found = time.monotonic(), 0
         with service.line.makefile("rb") as stream:
+            found = len(stream.read(2**20))
+            service.end()
+            start = time.monotonic()
             while part := stream.read(2**20):
                 found += len(part)
-                time.sleep(0.05)
+                time.sleep(1.3 * seconds / 32)
         assert found > len(service.BODY)
-        assert time.monotonic() - start > 1.0
+        assert time.monotonic() - start > seconds
+        assert not service.broken

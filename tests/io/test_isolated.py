@@ -4,10 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
+
+from processes import lives
+from waiting import wait_until
 
 CALLER = """
 import signal, sys
@@ -26,7 +29,7 @@ _limit(2**40, 1)
 while True:
     pass
 """
-SECONDS = 30
+SECONDS = 60
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
 
@@ -35,18 +38,17 @@ def _children(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def _lives(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
+def _held_open(pipe):
+    """Our end of a pipe, once someone reads from it."""
+    ends = []
 
+    def is_read():
+        with suppress(OSError):  # no one does
+            ends.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        return ends
 
-def _in_time(condition):
-    end = time.monotonic() + SECONDS
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
+    wait_until(is_read)
+    return os.fdopen(ends[0], "wb")
 
 
 @pytest.mark.parametrize("at_work", [True, False], ids=["at work", "just started"])
@@ -55,16 +57,16 @@ def test_a_decoder_does_not_outlive_its_caller(tmp_path, at_work):
     pipe = tmp_path / "a.tiff"
     os.mkfifo(pipe)
     caller = subprocess.Popen([sys.executable, "-c", CALLER, str(pipe)])
-    assert _in_time(lambda: _children(caller.pid))
+    wait_until(lambda: _children(caller.pid))
     (decoder,) = _children(caller.pid)
-    time.sleep(2.0 if at_work else 0.0)
-    caller.kill()
-    caller.wait()
-    try:
-        assert _in_time(lambda: not _lives(decoder))
-    finally:
-        if _lives(decoder):
-            os.kill(decoder, signal.SIGKILL)
+    with _held_open(pipe) if at_work else nullcontext():
+        caller.kill()
+        caller.wait()
+        try:
+            wait_until(lambda: not lives(decoder))
+        finally:
+            if lives(decoder):
+                os.kill(decoder, signal.SIGKILL)
 
 
 def test_a_decoder_has_a_limit_on_its_own_time():

@@ -1,5 +1,6 @@
 """A source of scenes without a renderer: random arrays, quick, and able to fail where a test wants it."""
 
+import math
 import os
 import signal
 import sys
@@ -20,7 +21,10 @@ SHARD = 4
 
 @dataclass(frozen=True)
 class FakeScenes:
-    """`log` gets "begin pid scene" and "end pid scene"; `crash_once` kills the process the first time."""
+    """`log` gets "begin pid scene" and "end pid scene"; `crash_once` kills the process the first time.
+
+    No scene ends before `meet` processes have begun one, and none begins beyond the limit beside `log`.
+    """
 
     seed: int = 0
     size: int = 8
@@ -29,6 +33,7 @@ class FakeScenes:
     fail: tuple[int, ...] = ()
     crash: tuple[int, ...] = ()
     crash_once: tuple[int, ...] = ()
+    meet: int = 1
     cannot_open: str = ""
 
     def made_with(self):
@@ -47,7 +52,9 @@ class FakeRenderer:
 
     def render(self, seed):
         scene = next(number for number in range(10_000) if scene_seed(self.source.seed, number) == seed)
+        self._wait_while(lambda log: len(begun_scenes(log)) >= limit_of(log))
         begun = self._note("begin", scene)
+        self._wait_while(lambda log: len({pid for pid, _ in begun_scenes(log)}) < self.source.meet)
         time.sleep(self.source.delay)
         self.compiles += self.compiles < 2  # the first two scenes of a process compile something
         if scene in self.source.crash or (scene in self.source.crash_once and begun == 1):
@@ -56,6 +63,11 @@ class FakeRenderer:
             raise ValueError(f"no light in\nscene {scene}")
         self._note("end", scene)
         return fake_arrays(seed, self.source.size)
+
+    def _wait_while(self, condition):
+        end = time.monotonic() + 120
+        while self.source.log is not None and condition(self.source.log) and time.monotonic() < end:
+            time.sleep(0.01)
 
     def _note(self, what, scene):
         """How often the scene was begun, this time included."""
@@ -80,6 +92,16 @@ def fake_arrays(seed, size=8):
 def begun_scenes(log):
     """[(pid, scene)] of a log, in order."""
     return [(pid, scene) for what, pid, scene in log_lines(log) if what == "begin"]
+
+
+def limit_path(log):
+    return Path(f"{log}.limit")
+
+
+def limit_of(log):
+    """How many scenes of a log may begin: the number in its file, where there is one."""
+    path = limit_path(log)
+    return int(path.read_text() or 0) if path.exists() else math.inf
 
 
 def log_lines(log):

@@ -52,7 +52,7 @@ def test_a_node_is_lost_half_way(cluster, tmp_path, capfd):
         if progress.rendered == COUNT // 2:
             cluster.remove_node(cluster.list_all_nodes()[-1], allow_graceful=False)
 
-    progress = run(tmp_path / "a", FakeScenes(delay=0.1, log=log), on_progress=lose_a_node)
+    progress = run(tmp_path / "a", FakeScenes(delay=0.1, log=log, meet=2), on_progress=lose_a_node)
     assert (progress.rendered, progress.failures) == (COUNT, {})
     assert tree(tmp_path / "a") == in_process(tmp_path / "b", COUNT)
     begun = begun_scenes(log)

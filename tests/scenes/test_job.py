@@ -9,13 +9,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_scenes import SHARD, FakeScenes, begun_scenes, fake_arrays, in_process, log_lines, tree
+from fake_scenes import (
+    SHARD,
+    FakeScenes,
+    begun_scenes,
+    fake_arrays,
+    in_process,
+    limit_path,
+    log_lines,
+    tree,
+)
 
 from primaldepth.core.errors import InputError
 from primaldepth.data.shards import Shards
 from primaldepth.scenes.job import FAILURES_IN_A_ROW, render_job
 from primaldepth.scenes.source import open_checked, package_versions, scene_seed
 from primaldepth.scenes.workers import WorkerError
+from processes import lives
+from waiting import wait_until
 
 COUNT = 10
 
@@ -123,25 +134,16 @@ def start(folder, log, count=40, workers=2, delay=0.05):
     return subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"})
 
 
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.005)
-
-
-def is_running(pid):
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
 def begin_more(log, scenes):
-    """Wait until so many more scenes have been begun."""
+    """Wait until so many more scenes have been begun; the job comes little further by itself."""
     target = len(begun_scenes(log)) + scenes
-    wait_for(lambda: len(begun_scenes(log)) >= target)
+    limit_path(log).write_text(str(target + 2))
+    wait_until(lambda: len(begun_scenes(log)) >= target)
+
+
+def wait_until_gone(log):
+    """Wait for the end of all workers."""
+    wait_until(lambda: not any(lives(pid) for pid, _ in begun_scenes(log)))
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc")
@@ -156,7 +158,8 @@ def test_killed_at_random_moments(tmp_path):
             begin_more(log, rng.integers(3, 7))
             time.sleep(rng.uniform(0, 0.05))
             job.kill()
-        wait_for(lambda: not any(is_running(pid) for pid, _ in begun_scenes(log)), 10)
+        wait_until_gone(log)
+    limit_path(log).unlink()
     with start(folder, log) as job:
         assert job.communicate()[1] == b""
         assert job.returncode == 0
@@ -182,9 +185,9 @@ def test_interrupt(tmp_path):
     with subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True) as job:
         begin_more(log, 5)
         os.killpg(job.pid, signal.SIGINT)
-        assert job.communicate(timeout=20)[1] == b""
+        assert job.communicate(timeout=60)[1] == b""
         assert job.returncode == 130
-    assert not any(is_running(pid) for pid, _ in begun_scenes(log))
+    wait_until_gone(log)
     assert not [name for name in tree(folder) if "/." in name]  # nothing half-written
     done = len(tree(folder)) - 1
     assert done > 0

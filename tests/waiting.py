@@ -3,8 +3,8 @@
 import time
 
 
-def wait_until(condition, seconds=60.0):
+def wait_until(condition, seconds=120.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
+        time.sleep(0.02)
