@@ -241,6 +241,12 @@ class TestRefused:
         with pytest.raises(InputError, match="holds a run; go on with --resume"):
             run(recipe(), shards, tmp_path)
 
+    def test_a_file_in_place_of_the_folder(self, shards, tmp_path):
+        (tmp_path / "file").touch()
+        for place in (tmp_path / "file", tmp_path / "file" / "run"):
+            with pytest.raises(InputError, match=r"cannot be written to .*choose another folder"):
+                run(recipe(), shards, place)
+
     def test_two_runs_at_once(self, shards, tmp_path):
         with held(tmp_path, "training in"), pytest.raises(InputError, match="another process is training in"):
             run(recipe(), shards, tmp_path)
