@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -85,7 +85,7 @@ def upsample(
     prediction = create(method, options, progress=progress)(inputs.frame.to(pick_device(device)))
     prediction = prediction.to(depth.device if isinstance(depth, Tensor) else "cpu").depths_only()
     batched = not isinstance(depth, str | os.PathLike) and np.ndim(depth) == 4
-    return prediction if batched else _single(prediction)
+    return prediction if batched else prediction.each(lambda tensor: tensor[0, 0])
 
 
 def load_inputs(
@@ -260,18 +260,6 @@ def _map(values: Tensor, name: str) -> Tensor:
         )
     values = values.float()
     return values[None, None] if values.ndim == 2 else values
-
-
-def _single(prediction: Prediction) -> Prediction:
-    """(1, 1, H, W) -> (H, W)."""
-    sigma = None if prediction.sigma is None else prediction.sigma[0, 0]
-    return replace(
-        prediction,
-        depth=prediction.depth[0, 0],
-        valid=prediction.valid[0, 0],
-        measured=prediction.measured[0, 0],
-        sigma=sigma,
-    )
 
 
 def as_depth_map(prediction: Prediction, inputs: Inputs, *, fill: bool = True) -> DepthMap:

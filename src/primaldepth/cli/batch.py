@@ -184,10 +184,10 @@ def _matches(name: str) -> list[Path]:
         found = [path for path in numbered(Path(name), *_READABLE) if path.is_file()]
         if not found:
             raise InputError(f"{name}: no depth or image file in this folder")
-    else:
-        found = [Path(path) for path in glob.glob(name, recursive=True) if Path(path).is_file()]
-        if not found:
-            raise InputError(f"{name}: no file matches this pattern")
+        return found
+    found = [Path(path) for path in glob.glob(name, recursive=True) if Path(path).is_file()]
+    if not found:
+        raise InputError(f"{name}: no file matches this pattern")
     return sorted(found, key=natural_order)
 
 

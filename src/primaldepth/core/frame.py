@@ -130,13 +130,14 @@ class Prediction:
 
     def to(self, device: torch.device | str) -> "Prediction":
         """The same on another device."""
-        return self._each(lambda tensor: tensor.to(device))
+        return self.each(lambda tensor: tensor.to(device))
 
     def image(self, index: int) -> "Prediction":
         """One image of the batch, as a batch of one."""
-        return self._each(lambda tensor: tensor[index : index + 1])
+        return self.each(lambda tensor: tensor[index : index + 1])
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> "Prediction":
+    def each(self, change: Callable[[Tensor], Tensor]) -> "Prediction":
+        """The same with every map changed."""
         sigma = None if self.sigma is None else change(self.sigma)
         depth, valid, measured = change(self.depth), change(self.valid), change(self.measured)
         return replace(self, depth=depth, valid=valid, measured=measured, sigma=sigma)

@@ -48,7 +48,7 @@ class Intrinsics:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_PIXELS:
                 raise InputError(
-                    f"intrinsics: {name} is {value!r:.40}, expected a whole number of pixels >= 1"
+                    f"intrinsics: {name} is {value!r:.40}, expected whole pixels, 1 to {_MOST_PIXELS}"
                 )
         for name in ("fx", "fy", "cx", "cy"):
             if not math.isfinite(getattr(self, name)):

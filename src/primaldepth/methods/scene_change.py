@@ -24,6 +24,8 @@ def something_moved(difference: Tensor) -> bool:
     clear = mean_over(difference, 3).abs() > _CLEAR / 3.0 * guide_noise(difference)
     level = mean_over(difference.square(), 7).sqrt()
     one_sign = clear & (mean_over(difference, 7).abs() > _ONE_SIGN * level)
+    if float(one_sign.double().mean()) <= _FEW:
+        return False
     by_chance = _BY_CHANCE * mean_over(clear.double(), 31)
     return bool((one_sign & (mean_over(one_sign.double(), 31) > by_chance)).double().mean() > _FEW)
 

@@ -128,10 +128,10 @@ class Run:
         self.position = Position() if self.stored is None else self.stored.position
         if self.main:
             self.validator = Validator(recipe, held_out, data, fabric.device)
-            self.journal = Journal(out, self.total_step)
             for text in self.validator.missing:
                 self.tell("note", text=f"not validated: {text}")
             self._check_validation()
+            self.journal = Journal(out, self.total_step)
 
     @property
     def total_step(self) -> int:
