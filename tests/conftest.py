@@ -17,6 +17,12 @@ settings.register_profile("primaldepth", deadline=None, derandomize=True, databa
 settings.load_profile("primaldepth")
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests marked `gpu` are skipped where there is none."""
+    if item.get_closest_marker("gpu") is not None and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+
+
 @pytest.fixture(scope="session")
 def benchmark_data() -> Path:
     """The folder with the benchmark's files; the test is skipped where there is none."""

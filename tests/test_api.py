@@ -243,7 +243,6 @@ def test_result_is_on_the_cpu_for_arrays_and_beside_a_tensor() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_result_of_a_gpu_run_converts_with_numpy() -> None:
     options = {**FAST, "device": "cuda"}
     on_gpu = upsample(depth_array(), guide_array(), **options)

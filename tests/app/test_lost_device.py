@@ -22,10 +22,17 @@ def task(folder, metres):
     return Task(folder, "bilinear", finish=lost_device.farthest, noise="0.01")
 
 
-def test_a_worker_that_lost_its_device_is_replaced_and_one_request_fails(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("device", "work"),
+    [
+        ("cpu", lost_device.work_with_stand_in),
+        pytest.param("cuda", lost_device.work_on_gpu, marks=pytest.mark.gpu),
+    ],
+)
+def test_a_worker_that_lost_its_device_is_replaced_and_one_request_fails(device, work, tmp_path, monkeypatch):
     """The second of a batch breaks the device: the batch is computed again, each alone, by new workers."""
-    monkeypatch.setattr("primaldepth.app.lane.work", lost_device.work)
-    engine = Engine(ServiceSettings(device="cpu", method="bilinear", batch=3))
+    monkeypatch.setattr("primaldepth.app.lane.work", work)
+    engine = Engine(ServiceSettings(device=device, method="bilinear", batch=3))
     near, broken, far = (engine.submit(task(tmp_path / str(m), m)) for m in (1.0, 200.0, 2.0))
     engine.start()
     try:

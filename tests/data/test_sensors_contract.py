@@ -215,7 +215,6 @@ def test_numbers_come_from_the_generator_alone():
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_cpu_generator_gives_the_same_samples_on_a_gpu(name):
     camera = sensor(name, scale=2)
@@ -227,7 +226,6 @@ def test_a_cpu_generator_gives_the_same_samples_on_a_gpu(name):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("name", NAMES)
 def test_noise_is_drawn_on_the_gpu_without_waiting_for_it(name, no_waiting):
     truth = scene(name).cuda()

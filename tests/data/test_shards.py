@@ -315,7 +315,6 @@ class TestReading:
         assert (len(shards), shards.load()) == (0, {})
 
     @pytest.mark.gpu
-    @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
     def test_load_on_the_gpu(self, whole):
         found, expected = Shards(whole).load("cuda"), Shards(whole).load()
         assert all(found[name].device.type == "cuda" for name in expected)

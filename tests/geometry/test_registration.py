@@ -215,7 +215,6 @@ def test_wrong_rigs_and_sizes_are_named():
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_gpu_gives_the_same_view_each_time_without_waiting_for_it(no_waiting):
     distance = tof_distance(box=True)
     here, there = project_surface(distance, everywhere(distance), RIG), distance.cuda()

@@ -35,7 +35,6 @@ def test_added_channels_are_zero():
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("inputs", [2, 3])
 def test_values_and_gradients(inputs, exact_products):
     torch.manual_seed(0)
@@ -49,7 +48,6 @@ def test_values_and_gradients(inputs, exact_products):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_residual_blocks(exact_products):
     torch.manual_seed(0)
     net = UNet(7, 5, (16, 24), (1, 2)).double()

@@ -10,7 +10,6 @@ from primaldepth.operators.pairwise import use_backend
 
 UNET = {"backbone": "unet", "widths": (16, 24), "blocks": (1, 1), "window": 5, "iterations": 3}
 FCN = {"layers": 3, "maps": 16, "window": 5, "iterations": 3}
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
 def made(device: str, **settings: object) -> DepthNet:
@@ -38,7 +37,6 @@ def test_depth_and_sigma_are_the_networks(settings, channels):
 
 
 @pytest.mark.gpu
-@needs_gpu
 @pytest.mark.parametrize("settings", [UNET, FCN])
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_what_is_played_back_equals_what_is_run(settings, precision):
@@ -56,7 +54,6 @@ def test_what_is_played_back_equals_what_is_run(settings, precision):
 
 
 @pytest.mark.gpu
-@needs_gpu
 def test_weights_that_change_in_place_or_move_are_seen():
     net = made("cuda", **UNET)
     inference, seen = Inference(net), maps("cuda", (32, 32), 3)
@@ -82,7 +79,6 @@ def test_the_oldest_sizes_are_forgotten(monkeypatch):
 
 
 @pytest.mark.gpu
-@needs_gpu
 def test_large_frames_and_other_backends_are_run(monkeypatch):
     net = made("cuda", **UNET)
     inference, seen = Inference(net), maps("cuda", (32, 32), 3)

@@ -18,7 +18,6 @@ from primaldepth.variational.huber_iterations import huber_iterations
 from primaldepth.variational.primal_dual import State
 
 TOLERANCE = 2e-5
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
 def check(report):
@@ -55,21 +54,18 @@ def test_interpreted_triton_is_the_definition():
 
 
 @pytest.mark.gpu
-@needs_cuda
 @pytest.mark.parametrize("case", CASES, ids=case_id)
 def test_compiled_triton_is_the_definition(case):
     check(errors("triton", case, device="cuda"))
 
 
 @pytest.mark.gpu
-@needs_cuda
 @pytest.mark.parametrize(("size", "window"), AFFINITY_CASES)
 def test_compiled_triton_makes_the_weights(size, window):
     assert affinity_error("triton", size, window, device="cuda") <= TOLERANCE
 
 
 @pytest.mark.gpu
-@needs_cuda
 def test_half_precision_storage_stays_close():
     from primaldepth.operators.pairwise.triton import run as fused
 
