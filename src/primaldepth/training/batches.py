@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.seeds import derive_seed
+from primaldepth.data.draws import uniform
 from primaldepth.data.holes import holes
 from primaldepth.data.patches import Patches, Scenes
 from primaldepth.data.sensors import sensor
@@ -98,7 +99,8 @@ def observed(
     u = torch.rand((3, len(patches.depth), 1, 1, 1), generator=generator, device=generator.device)
     low, high = mix.noise
     gain = low * (high / low) ** u[0] if low != high else torch.full_like(u[0], low)
-    samples = camera(patches.depth, patches.valid, generator=generator, gain=gain)
+    light = {"amplitude": _amplitude(patches, generator)} if mix.albedo else {}
+    samples = camera(patches.depth, patches.valid, generator=generator, gain=gain, **light)
     valid = samples.valid
     if data.holes:
         valid = valid & ~holes(valid, data.holes, generator)
@@ -106,8 +108,25 @@ def observed(
     scaling = Scaling(patches.centre + data.jitter * spread * (2.0 * u[2] - 1.0), spread)
     size = (int(patches.depth.shape[2]), int(patches.depth.shape[3]))
     sigma = torch.where(valid, samples.sigma / spread, 0.0)
+    if mix.plain:
+        sigma = _partly_plain(sigma, valid, mix.plain, generator)
     inputs = NetworkInputs.made(samples.depth, valid, sigma, samples.confidence, scaling, size)
     maps = inputs.window(Window(0, size[0], 0, size[1]), patches.guide, int(patches.guide.shape[1]))
     unit = mix.weight * (spread if camera.kind == "disparity" else spread / CENTIMETRE)
     unit = unit * camera.scale**-data.balance
     return Batch(maps, scaling.apply(patches.depth), patches.valid, unit)
+
+
+def _amplitude(patches: Patches, generator: torch.Generator) -> Tensor:
+    """g^e / r^2 of surfaces as bright as the guide g shows them, with e from 1/2 to 2."""
+    exponent = 0.5 * 4.0 ** uniform(patches.centre, generator)
+    albedo = patches.guide.mean(1, keepdim=True).clamp_min(0.01) ** exponent
+    return albedo / torch.where(patches.valid, patches.depth, 1.0).square()
+
+
+def _partly_plain(sigma: Tensor, valid: Tensor, share: float, generator: torch.Generator) -> Tensor:
+    """Sigma, in a share of the images its root mean square on all samples."""
+    chosen = uniform(sigma.new_empty((len(sigma), 1, 1, 1)), generator) < share
+    count = valid.sum((2, 3), keepdim=True).clamp_min(1)
+    level = (sigma.square().sum((2, 3), keepdim=True) / count).sqrt()
+    return torch.where(chosen & valid, level, sigma)

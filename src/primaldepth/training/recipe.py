@@ -11,10 +11,12 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from primaldepth.core.errors import InputError
 from primaldepth.core.settings import Settings
 from primaldepth.data.patches import Variation
+from primaldepth.data.sensors import TimeOfFlight, sensor_class
 from primaldepth.networks import NetworkSettings
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 
 
@@ -38,6 +40,9 @@ class Mix(Settings):
         noise: range of the factor on the sensor's noise, drawn log-uniformly for each patch.
         weight: of its errors, relative to the other sensors': theirs may be counted in another unit.
         scale: those of the recipe's it is drawn with; all if empty.
+        albedo: surfaces return light as bright as the guide shows them; else all are white. Only for sensors
+            with an amplitude.
+        plain: share of the patches of which one noise is told for all samples, as where it is estimated.
     """
 
     sensor: str
@@ -45,6 +50,16 @@ class Mix(Settings):
     weight: Positive = 1.0
     noise: Range = (1.0, 1.0)
     scale: tuple[Scale, ...] = ()
+    albedo: bool = False
+    plain: Share = 0.0
+
+    @field_validator("albedo")
+    @classmethod
+    def _has_amplitude(cls, albedo: bool, info: ValidationInfo) -> bool:
+        name = info.data.get("sensor", "")
+        if albedo and not issubclass(sensor_class(name), TimeOfFlight):
+            raise ValueError(f"sensor '{name}' has no amplitude")
+        return albedo
 
 
 class DataRecipe(Settings):
@@ -79,7 +94,7 @@ class DataRecipe(Settings):
     noise: Range = (1.0, 1.0)
     mix: tuple[Mix, ...] = ()
     blend: Count = 1
-    holes: Annotated[float, Field(ge=0, le=1)] = 0.0
+    holes: Share = 0.0
     balance: NotNegative = 0.0
     far: Range = (20.0, 110.0)
     near: Annotated[Range, Field(validate_default=True)] = (130.0, 250.0)
@@ -89,10 +104,10 @@ class DataRecipe(Settings):
     turn: bool = True
     jitter: NotNegative = 0.1
     cast: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    blur: Annotated[float, Field(ge=0, le=1)] = 0.0
+    blur: Share = 0.0
     shift: Annotated[int, Field(ge=0)] = 0
-    shifted: Annotated[float, Field(ge=0, le=1)] = 1.0
-    overlay: Annotated[float, Field(ge=0, le=1)] = 0.0
+    shifted: Share = 1.0
+    overlay: Share = 0.0
     held_out: Annotated[int, Field(ge=0)] = 16
 
     @field_validator("near")

@@ -23,6 +23,7 @@ class TofBeside(TimeOfFlight):
     of what lies beside it. Each sample then goes back to the pixel where its own distance puts it, the
     nearest stays, and each cell of scale x scale pixels gets their mean. So background mixes with the
     foreground beside it, and cells stay empty: as in frames registered by their calibration alone.
+    A surface is as bright in the other camera as in the guide's.
 
     Args:
         parallax: focal length of the guide in pixels times the distance of the cameras, in px m.
@@ -43,14 +44,23 @@ class TofBeside(TimeOfFlight):
         gain: Tensor | None = None,
         amplitude: Tensor | None = None,
     ) -> Samples:
-        """Samples on cells of the guide's pixels; `amplitude` is not used: light is that of `tof-v1`."""
+        """Samples on cells of the guide's pixels.
+
+        Args:
+            depth: (B, 1, scale h, scale w) radial distance.
+            amplitude: as a camera in the guide's place would see it, same shape; None: white surfaces.
+        """
         seen = known(depth, valid, self.scale)
         u = uniform(depth.new_empty((4, depth.shape[0], 1, 1, 1)), generator)
         inverse = torch.where(seen, 1.0 / torch.where(seen, depth, 1.0), NOTHING)
         mean = (inverse * seen).sum((2, 3), keepdim=True) / seen.sum((2, 3), keepdim=True).clamp_min(1)
         view = _View(self.parallax * (2.0 * u[0] - 1.0), mean, 1.0 - self.coarser * u[1], self.scale * u[2:])
         other, inside = view.seen_from_there(inverse)
-        samples = super().__call__(other, inside, generator=generator, gain=gain)
+        light = None
+        if amplitude is not None:
+            albedo = torch.where(seen, amplitude * depth.square(), 0.0)
+            light = view.albedo_there(albedo, inverse) / torch.where(inside, other, 1.0).square()
+        samples = super().__call__(other, inside, generator=generator, gain=gain, amplitude=light)
         return view.drawn_here(samples, self.scale)
 
 
@@ -63,9 +73,7 @@ class _View:
     def seen_from_there(self, inverse: Tensor) -> tuple[Tensor, Tensor]:
         """Depth in the other camera, and where the guide's image reaches there."""
         y, x = _grid(inverse)
-        there_x = self.zoom * x + self.offset[0] + self.parallax * (inverse - self.mean)
-        there_y = (self.zoom * y + self.offset[1]).expand_as(there_x)
-        drawn = _draw(inverse, there_y, there_x, inverse > 0)
+        drawn = _draw(inverse, *self._there(inverse), inverse > 0)
         height, width = inverse.shape[2:]
         reach_x, reach_y = (
             (at >= offset) & (at <= self.zoom * (length - 1) + offset)
@@ -75,6 +83,22 @@ class _View:
         usable = torch.isfinite(filled) & (filled > 2.0 * NOTHING)
         depth = torch.where(usable, 1.0 / torch.where(usable, filled, 1.0), 0.0)
         return depth, usable & reach_x & reach_y
+
+    def albedo_there(self, albedo: Tensor, inverse: Tensor) -> Tensor:
+        """Of the nearest surface on each pixel of the other camera; the mean where there is none."""
+        y, x = self._there(inverse)
+        index, inside = _places(y, x, inverse > 0, (int(inverse.shape[2]), int(inverse.shape[3])))
+        drawn = _draw(inverse, y, x, inverse > 0)
+        front = inside & (inverse.flatten(1) == drawn.flatten(1).gather(1, index))
+        seen = torch.zeros_like(albedo).flatten(1)
+        seen = seen.scatter_reduce(1, index, torch.where(front, albedo.flatten(1), 0.0), "amax")
+        return torch.where(drawn > 0, seen.view_as(albedo), albedo.mean((2, 3), keepdim=True))
+
+    def _there(self, inverse: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows and columns of the guide's pixels in the other camera."""
+        y, x = _grid(inverse)
+        there_x = self.zoom * x + self.offset[0] + self.parallax * (inverse - self.mean)
+        return (self.zoom * y + self.offset[1]).expand_as(there_x), there_x
 
     def drawn_here(self, samples: Samples, scale: int) -> Samples:
         """The samples on cells of the guide's pixels."""
