@@ -59,3 +59,23 @@ def test_sigma_is_that_of_the_noise():
     ratio = ((found.depth - 1.5) / found.sigma)[found.valid]
     assert abs(float(ratio.std()) - 1.0) < 0.1
     assert abs(float(ratio.mean())) < 0.1
+
+
+def test_surfaces_keep_their_light_in_the_other_view():
+    """The near half returns a tenth of the light: it is noisier there, wherever parallax puts it."""
+    depth = step(1.0, 2.0)
+    albedo = torch.where(depth < 1.5, 0.1, 1.0)
+    camera = sensor("tof-beside-v1", scale=4, coarser=0.0, parallax=20.0, min_amplitude=0.0)
+    lit = camera(depth, generator=seeded(5), amplitude=albedo / depth.square())
+    white = camera(depth, generator=seeded(5))
+    ratio = (lit.sigma / white.sigma)[..., 2:14, :]
+    assert 3.0 < float(ratio[..., 10:14].median()) < 10.0
+    assert abs(float(ratio[..., 2:6].median()) - 1.0) < 0.01
+
+
+def test_white_surfaces_are_those_without_amplitude():
+    depth, camera = step(), sensor("tof-beside-v1", scale=4)
+    lit = camera(depth, generator=seeded(6), amplitude=1.0 / depth.square())
+    white = camera(depth, generator=seeded(6))
+    assert torch.equal(lit.valid, white.valid)
+    assert torch.allclose(lit.depth, white.depth, atol=1e-4)

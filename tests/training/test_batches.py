@@ -164,6 +164,32 @@ class TestMixture:
         assert draw_batch(scenes, recipe(net=net), 2, 16, (0, 0, 0)).maps[3].shape == (2, 3, 16, 16)
 
 
+class TestTimeOfFlight:
+    """Of a wall, of which the left half is dark."""
+
+    def sigma(self, **changes):
+        wall = flat(1.0)
+        wall.image[:, :, :32], wall.image[:, :, 32:] = 60, 220
+        data = {**NO_JITTER, "gamma": 0.0, "contrast": 0.0, "grain": 0.0, "turn": False}
+        mix = [{"sensor": "tof-v1", **changes}]
+        batch = draw_batch(wall, recipe(data={**data, "mix": mix}, scale=1), 40, 64, (0, 0, 0))
+        return (batch.maps[1] * batch.unit)[:, 0]
+
+    def test_noise_is_louder_on_dark_surfaces_if_these_are_wanted(self):
+        white, lit = (self.sigma(albedo=albedo) for albedo in (False, True))
+        assert torch.allclose(white[..., :30].mean((1, 2)), white[..., 34:].mean((1, 2)), rtol=0.05)
+        assert (lit[..., :30].mean((1, 2)) > 1.3 * lit[..., 34:].mean((1, 2))).all()
+        assert (lit[..., 34:].mean((1, 2)) > white[..., 34:].mean((1, 2))).all()
+
+    def test_a_share_of_the_patches_is_told_one_noise(self):
+        varied = self.sigma(albedo=True)
+        told = self.sigma(albedo=True, plain=0.5)
+        plain = told.flatten(1).std(1) < 1e-4 * told.flatten(1).mean(1)
+        assert 0.2 < float(plain.float().mean()) < 0.8
+        assert torch.equal(told[~plain], varied[~plain])
+        assert torch.allclose(told[plain].mean((1, 2)), varied[plain].square().mean((1, 2)).sqrt(), rtol=1e-3)
+
+
 class TestBlend:
     MIX = ({"sensor": "middlebury-noisy-v1"}, {"sensor": "tof-v1", "weight": 0.25})
 

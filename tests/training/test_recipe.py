@@ -119,6 +119,12 @@ def test_changes_are_read_as_toml_or_as_text(write):
         ("data.near=[100.0, 200.0]", "data: 'near': .*must not be smaller than the far ones"),
         ("data.far=[20.0, 200.0]", "data: 'near': .*must not be smaller than the far ones"),
         ("data.mix=[{sensro = 'tof-v1'}]", "data.mix.0: unknown key 'sensro'; did you mean 'sensor'"),
+        (
+            "data.mix=[{sensor = 'gaussian-v1', albedo = true}]",
+            "data.mix.0: 'albedo': .*'gaussian-v1' has no amplitude",
+        ),
+        ("data.mix=[{sensor = 'tof-v9', albedo = true}]", "unknown sensor 'tof-v9'"),
+        ("data.mix=[{sensor = 'tof-v1', plain = 1.5}]", "data.mix.0: 'plain'"),
         ("stages.0.save_as=../x", "stages.0: 'save_as'"),
         ("stages.0.save_as=checkpoint", "'stages': .*the run itself has a file of that name"),
         ("stages.0.save_as=config", "'stages': .*the run itself has a file of that name"),
