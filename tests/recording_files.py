@@ -98,13 +98,14 @@ COLOR = "/camera/color/image_raw"
 
 
 def write_bag(
-    root: Path, *, ros: int = 2, depths=BAG_DEPTHS, color: str = COLOR, lens=("plumb_bob", ())
+    root: Path, *, ros: int = 2, depths=BAG_DEPTHS, color: str = COLOR, lens=("plumb_bob", ()), **camera
 ) -> None:
     """Needs rosbags: colour as bgr8 10 ms after the depth, its camera, and depth in mm.
 
     Args:
         depths: topic -> encoding; the first has the depth, the others numbers that are 500 larger.
         lens: distortion_model and D of the camera.
+        camera: the rest of it, as `_camera_message` takes it.
     """
     from rosbags.rosbag1 import Writer as Writer1
     from rosbags.rosbag2 import Writer as Writer2
@@ -133,13 +134,24 @@ def write_bag(
                 write(name, time, _image_message(types, header, stored + 500 * (index > 0), encoding))
             later = time + 10_000_000
             write(color, later, _image_message(types, header, image_of(shot)[..., ::-1], "bgr8"))
-            write(info, later, _camera_message(types, header, *lens))
+            write(info, later, _camera_message(types, header, *lens, **camera))
 
 
-def _camera_message(types, header, model: str, coefficients: tuple[float, ...]):
+def _camera_message(
+    types,
+    header,
+    model: str,
+    coefficients: tuple[float, ...],
+    size=HIGH,
+    K=(30.0, 15.5, 30.0, 11.5),
+    region=(0, 0, 0, 0),
+    binning=(0, 0),
+):
+    """K is fx, cx, fy, cy; region is x, y, width, height."""
     Info, Region = types.types["sensor_msgs/msg/CameraInfo"], types.types["sensor_msgs/msg/RegionOfInterest"]
-    K = np.array([30.0, 0, 15.5, 0, 30.0, 11.5, 0, 0, 1.0])
+    K = np.array([K[0], 0, K[1], 0, K[2], K[3], 0, 0, 1.0])
     P = np.array([28.0, 0, 15.5, 0, 0, 28.0, 11.5, 0, 0, 0, 1.0, 0])
-    region = Region(0, 0, 0, 0, False)
+    x, y, width, height = region
+    region = Region(x, y, height, width, False)
     D = np.array(coefficients or (0.0,) * 5)
-    return Info(header, *HIGH, model, D, K, np.eye(3).ravel(), P, 0, 0, region)
+    return Info(header, *size, model, D, K, np.eye(3).ravel(), P, *binning, region)

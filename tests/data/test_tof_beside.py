@@ -1,7 +1,9 @@
 """A time-of-flight camera beside the guide: parallax brings background before the foreground."""
 
+import pytest
 import torch
 
+from primaldepth.core.errors import InputError
 from primaldepth.data.sensors import sensor
 
 QUIET = {"read": 0.0, "shot": 0.0, "spread": 0.0, "scale": 4}
@@ -79,3 +81,8 @@ def test_white_surfaces_are_those_without_amplitude():
     white = camera(depth, generator=seeded(6))
     assert torch.equal(lit.valid, white.valid)
     assert torch.allclose(lit.depth, white.depth, atol=1e-4)
+
+
+def test_an_amplitude_of_another_shape_is_refused():
+    with pytest.raises(InputError, match=r"amplitude: shape \(1, 1, 8, 8\), but the depth has"):
+        sensor("tof-beside-v1", scale=4)(step(), generator=seeded(), amplitude=torch.ones(1, 1, 8, 8))

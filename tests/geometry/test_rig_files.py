@@ -317,6 +317,20 @@ def test_ros_messages_and_calibration_files_are_the_same_camera(tmp_path):
     assert read_camera_info(save(tmp_path / "echo.yaml", echoed)) == expected
 
 
+def test_an_image_may_be_a_binned_region_of_the_sensor(tmp_path):
+    """The ray through a pixel of the image is the one through the four of the sensor it was made of."""
+    roi = {"x_offset": 100, "y_offset": 40, "width": 400, "height": 300, "do_rectify": False}
+    info = INFO | {"roi": roi, "binning_x": 2, "binning_y": 2}
+    image = read_camera_info(save(tmp_path / "part.json", info))
+    whole = read_camera_info(save(tmp_path / "whole.json", INFO))
+    assert (image.width, image.height, image.distortion) == (200, 150, whole.distortion)
+    for x, y in ((0.0, 0.0), (13.5, 140.0)):
+        assert (x - image.cx) / image.fx == pytest.approx((100 + 2 * x - whole.cx) / whole.fx)
+        assert (y - image.cy) / image.fy == pytest.approx((40 + 2 * y - whole.cy) / whole.fy)
+    nothing = {"roi": dict.fromkeys(roi, 0), "binning_x": 0, "binning_y": 0}
+    assert read_camera_info(save(tmp_path / "zero.json", INFO | nothing)) == whole
+
+
 def test_ros_rig(tmp_path):
     guide = save(tmp_path / "guide.json", INFO)
     depth = save(tmp_path / "depth.json", INFO | {"d": [0.0] * 4, "distortion_model": "equidistant"})
@@ -346,6 +360,10 @@ def test_quaternions_turn_as_they_should():
         ({"distortion_model": "omni"}, "distortion_model 'omni', expected plumb_bob"),
         ({"width": "640"}, "'width' is '640'"),
         ({"d": [0.1] * 3}, "3 coefficients"),
+        ({"roi": 3}, "'roi' is 3, expected an object"),
+        ({"roi": {"width": 0.5}}, "roi: 'width' is 0.5, expected a whole number"),
+        ({"binning_x": -1}, "is below 0"),
+        ({"binning_x": 1000}, "width"),
     ],
 )
 def test_wrong_camera_infos_name_file_and_key(tmp_path, values, message):

@@ -9,7 +9,8 @@ import pytest
 import recording_files as layouts
 from primaldepth.core.errors import FileFormatError, MissingDependencyError
 from primaldepth.io import read_depth
-from primaldepth.io.sequences import Pinhole, is_recording, read_recording
+from primaldepth.io.pinhole import Pinhole
+from primaldepth.io.sequences import is_recording, read_recording
 from primaldepth.io.sequences.base import nearest_in_time, numbered
 from primaldepth.io.sequences.video import Video, with_depths
 
@@ -133,6 +134,22 @@ def test_a_lens_that_is_not_known_is_told(tmp_path, lens):
     recording = read_recording(tmp_path / "a")
     assert recording.shots[0].read().camera == CAMERA
     assert f"lens ('{lens[0]}' with {len(lens[1])} coefficients) is not known" in recording.notes[1]
+
+
+@pytest.mark.parametrize("ros", [1, 2])
+def test_an_image_may_be_a_binned_region_of_the_sensor(tmp_path, ros):
+    """Of 100x80 pixels 64x48 from (10, 20) are read, each two by two to one."""
+    pytest.importorskip("rosbags")
+    place = tmp_path / ("a.bag" if ros == 1 else "a")
+    sensor = {"size": (80, 100), "K": (60.0, 10 + 2 * 16.0 - 0.5, 60.0, 20 + 2 * 12.0 - 0.5)}
+    layouts.write_bag(place, ros=ros, region=(10, 20, 64, 48), binning=(2, 2), **sensor)
+    assert read_recording(place).shots[0].read().camera == CAMERA
+
+
+def test_a_driver_may_describe_the_binned_image_itself(tmp_path):
+    pytest.importorskip("rosbags")
+    layouts.write_bag(tmp_path / "a", binning=(2, 2))
+    assert read_recording(tmp_path / "a").shots[0].read().camera == CAMERA
 
 
 def test_rectified_images_have_no_lens(tmp_path):

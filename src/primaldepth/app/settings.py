@@ -5,10 +5,7 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 
 from primaldepth.api import DEFAULT_METHOD, Device
-from primaldepth.core.settings import Settings
-
-_Count = Annotated[int, Field(ge=1)]
-_Seconds = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+from primaldepth.core.settings import Count, Positive, Settings
 
 
 class ServiceSettings(Settings):
@@ -26,16 +23,16 @@ class ServiceSettings(Settings):
     port: Annotated[int, Field(ge=0, le=65535)] = 7860
     method: str = DEFAULT_METHOD
     device: Device = "auto"
-    max_bytes: _Count = 64 * 2**20
-    max_pixels: _Count = 2**24
-    max_side: _Count = 16384
-    seconds: _Seconds = 60.0
-    queue: _Count = 16
-    batch: _Count = 8
-    workers: _Count = 1
-    upload_seconds: _Seconds = 30.0
-    answer_seconds: _Seconds = 30.0
-    grace_seconds: _Seconds = 60.0
+    max_bytes: Count = 64 * 2**20
+    max_pixels: Count = 2**24
+    max_side: Count = 16384
+    seconds: Positive = 60.0
+    queue: Count = 16
+    batch: Count = 8
+    workers: Count = 1
+    upload_seconds: Positive = 30.0
+    answer_seconds: Positive = 30.0
+    grace_seconds: Positive = 60.0
     memory_gib: Annotated[float, Field(gt=0.0)] = 16.0
     disk_gib: Annotated[float, Field(gt=0.0)] = 8.0
     token: SecretStr | None = None

@@ -9,7 +9,7 @@ from primaldepth.geometry.cameras import Cameras
 from primaldepth.geometry.intrinsics import Intrinsics
 from primaldepth.geometry.ros import lens_of
 from primaldepth.io import Kind, Unit
-from primaldepth.io.sequences import Pinhole
+from primaldepth.io.pinhole import Pinhole
 
 
 def read_job(

@@ -16,6 +16,7 @@ from primaldepth.geometry.calibration_values import PathLike, count, item, numbe
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.distortion import Distortion
 from primaldepth.geometry.motion import as_tuples
+from primaldepth.io.pinhole import Pinhole, Region
 
 
 def read_ros(guide: PathLike, depth: PathLike | None = None, transform: PathLike | None = None) -> Cameras:
@@ -56,7 +57,10 @@ def rotation(quaternion: ArrayLike) -> NDArray[np.float64]:
 
 
 def read_camera_info(path: PathLike) -> Intrinsics:
-    """One camera; P and R, which describe the rectified image, are not used."""
+    """One camera, of the image if that is a region of the sensor or binned.
+
+    P and R, which describe the rectified image, are not used.
+    """
     values, where = read_object(path), str(path)
     width = count(values, ("width", "image_width"), where)
     height = count(values, ("height", "image_height"), where)
@@ -65,9 +69,24 @@ def read_camera_info(path: PathLike) -> Intrinsics:
     model = str(item(values, ("distortion_model",), where))
     try:
         lens = lens_of(model, coefficients)
-        return Intrinsics.from_matrix(matrix, width, height, pixel_centres="integer", distortion=lens)
+        whole = Intrinsics.from_matrix(matrix, width, height, pixel_centres="integer")
+        image = _region(values, where).image_of(
+            Pinhole(whole.fx, whole.fy, whole.cx, whole.cy, width, height)
+        )
+        return Intrinsics(*image[:6], lens)
     except InputError as error:
         raise FileFormatError(f"{where}: {error}") from error
+
+
+def _region(values: Mapping[str, Any], where: str) -> Region:
+    """The whole sensor where nothing is said."""
+    roi = part(values, ("roi",), where) if "roi" in values else {}
+    names = ("x_offset", "y_offset", "width", "height")
+    window = [count(roi, (name,), f"{where}: roi") if name in roi else 0 for name in names]
+    binning = [count(values, (name,), where) if name in values else 0 for name in ("binning_x", "binning_y")]
+    if min(*window, *binning) < 0:
+        raise FileFormatError(f"{where}: roi {window} or binning {binning} is below 0")
+    return Region(*window, *binning)
 
 
 def _matrix(

@@ -6,13 +6,12 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Settings
+from primaldepth.core.settings import Count, NotNegative, Positive, Settings
 from primaldepth.methods.gaussian_field import SampledDepth
 from primaldepth.methods.holes import measured_mask
 from primaldepth.operators.bilateral_grid import BilateralGrid, cells
 from primaldepth.operators.resampling import Kernel, Resample
 from primaldepth.variational.conjugate_gradients import conjugate_gradients
-from primaldepth.variational.models import Count, NotNegative, Positive
 
 
 class Barron16Settings(Settings):

@@ -8,12 +8,12 @@ from torch import Tensor
 from torch.nn.functional import conv2d, max_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
+from primaldepth.core.settings import NotNegative, Positive
 from primaldepth.methods.bilateral import FLOOR, Samples, likeness, mean_or
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.methods.kopf07 import Kopf07Settings
 from primaldepth.methods.trust import interpolate, noise_level, trust
 from primaldepth.operators.resampling import resample
-from primaldepth.variational.models import NotNegative, Positive
 
 
 class Chan08Settings(Kopf07Settings):

@@ -6,12 +6,11 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Settings
+from primaldepth.core.settings import Count, NotNegative, Positive, Settings
 from primaldepth.methods.gaussian_field import SampledDepth
 from primaldepth.operators.pairwise import Offset
 from primaldepth.operators.resampling import Kernel
 from primaldepth.variational.affinities import guide_distance
-from primaldepth.variational.models import Count, NotNegative, Positive
 from primaldepth.variational.quadratic import PairedQuadratic
 
 NEIGHBOURS: tuple[Offset, ...] = ((-1, 0), (0, -1))

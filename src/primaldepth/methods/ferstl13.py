@@ -4,10 +4,9 @@ import math
 from dataclasses import dataclass, field
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Settings
+from primaldepth.core.settings import Count, NotNegative, Positive, Settings
 from primaldepth.methods.variational import Variational, VariationalSettings
 from primaldepth.operators.resampling import Kernel
-from primaldepth.variational.models import Count, NotNegative, Positive
 
 
 class Ferstl13Settings(Settings):

@@ -7,10 +7,9 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Settings
+from primaldepth.core.settings import NotNegative, Positive, Settings
 from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.trust import interpolate
-from primaldepth.variational.models import NotNegative, Positive
 
 
 class He10Settings(Settings):

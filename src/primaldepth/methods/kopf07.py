@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 import torch
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Settings
+from primaldepth.core.settings import NotNegative, Positive, Settings
 from primaldepth.methods.bilateral import Axis, Samples, Window, likeness, mean_or
 from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.trust import interpolate
-from primaldepth.variational.models import NotNegative, Positive
 
 
 class Kopf07Settings(Settings):

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Settings
+from primaldepth.core.settings import Count, NotNegative, Positive, Settings
 from primaldepth.methods.gaussian_field import SampledDepth
 from primaldepth.operators.differences import difference
 from primaldepth.operators.pairwise import Offset, half_window
@@ -16,7 +16,7 @@ from primaldepth.operators.pairwise.reference import ends
 from primaldepth.operators.resampling import Kernel
 from primaldepth.variational.affinities import smooth
 from primaldepth.variational.conjugate_gradients import LinearSolution
-from primaldepth.variational.models import Count, NotNegative, Positive, Window
+from primaldepth.variational.models import Window
 from primaldepth.variational.quadratic import PairedQuadratic
 
 

@@ -11,15 +11,13 @@ bound where depth or guide say that something else is seen there now: then k = 1
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Method, Prediction
-from primaldepth.core.settings import Settings
+from primaldepth.core.settings import Count, NotNegative, Positive, Settings, Share
 from primaldepth.data.noise import estimate_sigma
 from primaldepth.geometry.ego_motion import Motion, carried, coordinates, ego_motion, in_view
 from primaldepth.io import Kind
@@ -46,11 +44,11 @@ class TemporalSettings(Settings):
             this share of the new result's; 0: nowhere.
     """
 
-    memory: Annotated[int, Field(ge=1)] = 16
-    surprise: Annotated[float, Field(gt=0)] = 2.5
-    misplaced: Annotated[float, Field(ge=0)] = 0.3
-    slack: Annotated[float, Field(ge=0)] = 0.04
-    surer: Annotated[float, Field(ge=0, le=1)] = 0.0
+    memory: Count = 16
+    surprise: Positive = 2.5
+    misplaced: NotNegative = 0.3
+    slack: NotNegative = 0.04
+    surer: Share = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

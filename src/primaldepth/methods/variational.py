@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
+from primaldepth.core.settings import Count, NotNegative, Positive
 from primaldepth.data.noise import estimate_sigma
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.operators.resampling import Kernel, Resample, resample
@@ -20,7 +21,6 @@ from primaldepth.variational import (
     preconditioned,
     solve,
 )
-from primaldepth.variational.models import Count, NotNegative, Positive
 
 
 class VariationalSettings(ModelParameters):

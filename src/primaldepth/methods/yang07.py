@@ -9,12 +9,11 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Settings
+from primaldepth.core.settings import Count, NotNegative, Positive, Settings
 from primaldepth.methods.bilateral import Axis, Samples, Window, likeness
 from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.trust import interpolate, noise_level
 from primaldepth.operators.resampling import resample
-from primaldepth.variational.models import Count, NotNegative, Positive
 
 
 class Yang07Settings(Settings):

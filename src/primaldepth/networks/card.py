@@ -2,12 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import AwareDatetime, Field, FiniteFloat
 
 from primaldepth.core.errors import FileFormatError, InputError
-from primaldepth.core.settings import Settings
+from primaldepth.core.settings import Count, Settings
 from primaldepth.networks.joint import NetworkSettings
 
 
@@ -30,7 +30,7 @@ class ModelCard(Settings):
     """
 
     name: str = Field(min_length=1)
-    scale: Annotated[int, Field(ge=1)] | None
+    scale: Count | None
     settings: NetworkSettings
     sha256: str = Field("", pattern="^([0-9a-f]{64})?$")
     created: AwareDatetime

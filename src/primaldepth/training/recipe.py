@@ -9,15 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from primaldepth.core.errors import InputError
-from primaldepth.core.settings import Settings
+from primaldepth.core.settings import Count, NotNegative, Positive, Settings, Share
 from primaldepth.data.patches import Variation
 from primaldepth.data.sensors import TimeOfFlight, sensor_class
 from primaldepth.networks import NetworkSettings
-
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=1)]
 
 
 def _ordered(ends: tuple[float, float]) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import torch
 from pydantic import AfterValidator, Field
 from torch import Tensor
 
-from primaldepth.core.settings import Settings
+from primaldepth.core.settings import NotNegative, Positive, Settings
 from primaldepth.operators import (
     EdgeTensor,
     ForwardDifference,
@@ -32,9 +32,6 @@ def _odd(value: int) -> int:
     return value
 
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1)]
 Window = Annotated[int, Field(ge=3, le=17), AfterValidator(_odd)]
 Size = tuple[int, int]
 Offsets = Sequence[Offset]

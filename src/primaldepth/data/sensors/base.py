@@ -3,21 +3,15 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
-from primaldepth.core.settings import Settings
+from primaldepth.core.settings import Count, Settings
 from primaldepth.data.degradations import fill_occlusions, reduced_size
 from primaldepth.io import Kind
-
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,9 +5,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from primaldepth.core.settings import NotNegative
 from primaldepth.data.degradations import reduced
 from primaldepth.data.draws import normal
-from primaldepth.data.sensors.base import NotNegative, Samples, Sensor, filled_and_whole
+from primaldepth.data.sensors.base import Samples, Sensor, filled_and_whole
 from primaldepth.io import Kind
 
 

@@ -6,18 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, pad
 
+from primaldepth.core.settings import Count, NotNegative, Positive, Share
 from primaldepth.data.draws import normal, uniform
 from primaldepth.data.noise import LIDAR_NOISE, local_mean
-from primaldepth.data.sensors.base import (
-    Count,
-    NotNegative,
-    Positive,
-    Samples,
-    Sensor,
-    Share,
-    known,
-    reduce_surface,
-)
+from primaldepth.data.sensors.base import Samples, Sensor, known, reduce_surface
 from primaldepth.io import Kind
 
 

@@ -5,9 +5,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from primaldepth.core.settings import NotNegative
 from primaldepth.data.degradations import middlebury_noisy_v1
 from primaldepth.data.noise import MIDDLEBURY_NOISE, local_mean
-from primaldepth.data.sensors.base import NotNegative, Samples, Sensor, filled_and_whole
+from primaldepth.data.sensors.base import Samples, Sensor, filled_and_whole
 from primaldepth.io import Kind
 
 

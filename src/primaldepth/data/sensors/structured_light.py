@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d
 
+from primaldepth.core.settings import NotNegative, Positive, Share
 from primaldepth.data.draws import normal, uniform
 from primaldepth.data.noise import STRUCTURED_LIGHT_BASELINE_FOCAL, local_mean
-from primaldepth.data.sensors.base import NotNegative, Positive, Samples, Sensor, Share, known, reduce_surface
+from primaldepth.data.sensors.base import Samples, Sensor, known, reduce_surface
 from primaldepth.io import Kind
 
 

@@ -9,9 +9,10 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, pad
 
 from primaldepth.core.errors import InputError
+from primaldepth.core.settings import NotNegative, Positive
 from primaldepth.data.draws import normal
 from primaldepth.data.noise import TOF_READ, TOF_SHOT, phasor_sigma
-from primaldepth.data.sensors.base import NotNegative, Positive, Samples, Sensor, known
+from primaldepth.data.sensors.base import Samples, Sensor, known
 from primaldepth.io import Kind
 
 SPEED_OF_LIGHT = 299_792_458.0
@@ -98,10 +99,7 @@ class TimeOfFlight(Sensor):
         """(B, 2, h, w): real and imaginary part of the mean phasor of each pixel."""
         if amplitude is None:
             amplitude = distance.square().reciprocal()
-        elif amplitude.shape != distance.shape:
-            raise InputError(
-                f"amplitude: shape {tuple(amplitude.shape)}, but the depth has {tuple(distance.shape)}"
-            )
+        check_amplitude(amplitude, distance)
         light = torch.where(seen, amplitude, 0.0)
         phase = self.wave_number * distance
         phasor = avg_pool2d(torch.cat([light * phase.cos(), light * phase.sin()], 1), self.scale)
@@ -112,6 +110,12 @@ class TimeOfFlight(Sensor):
         phase = torch.atan2(phasor[:, 1:], phasor[:, :1])
         phase = torch.where(phase < 0, phase + 2.0 * math.pi, phase)
         return phase / self.wave_number, phasor.square().sum(1, keepdim=True).sqrt()
+
+
+def check_amplitude(amplitude: Tensor, depth: Tensor) -> None:
+    """Refuse one of another shape."""
+    if amplitude.shape != depth.shape:
+        raise InputError(f"amplitude: shape {tuple(amplitude.shape)}, but the depth has {tuple(depth.shape)}")
 
 
 def _spread(image: Tensor, share: float) -> Tensor:

@@ -7,10 +7,11 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
+from primaldepth.core.settings import NotNegative
 from primaldepth.data.degradations import fill_occlusions
 from primaldepth.data.draws import uniform
-from primaldepth.data.sensors.base import NotNegative, Samples, known
-from primaldepth.data.sensors.tof import TimeOfFlight
+from primaldepth.data.sensors.base import Samples, known
+from primaldepth.data.sensors.tof import TimeOfFlight, check_amplitude
 
 NOTHING = 1e-4  # inverse depth of what is not known: it lies behind everything and is not measured
 
@@ -58,6 +59,7 @@ class TofBeside(TimeOfFlight):
         other, inside = view.seen_from_there(inverse)
         light = None
         if amplitude is not None:
+            check_amplitude(amplitude, depth)
             albedo = torch.where(seen, amplitude * depth.square(), 0.0)
             light = view.albedo_there(albedo, inverse) / torch.where(inside, other, 1.0).square()
         samples = super().__call__(other, inside, generator=generator, gain=gain, amplitude=light)

@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
 import torch
-from pydantic import Field
 
-from primaldepth.core.settings import Settings
+from primaldepth.core.settings import Count, Positive, Settings
 from primaldepth.methods import create, list_methods
 from primaldepth.methods.network import Network
 from primaldepth.networks.joint import DepthNet, NetworkSettings
 from primaldepth.networks.zoo import SHIPPED, load
 from primaldepth.variational import MODELS
-from primaldepth.variational.models import Count, Positive, Window
+from primaldepth.variational.models import Window
 
 NO_WEIGHTS = "no weights yet"
-_Scale = Annotated[int, Field(ge=1)]
 
 
 class ReportSettings(Settings):
@@ -35,7 +32,7 @@ class ReportSettings(Settings):
     """
 
     methods: tuple[str, ...] | None = None
-    study_scale: _Scale = 8
+    study_scale: Count = 8
     shown_energy: str = "nlh-l2"
     windows: tuple[Window, ...] = (3, 5, 7, 9, 11, 13, 15, 17)
     iterations: Count = 20

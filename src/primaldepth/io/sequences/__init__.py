@@ -5,9 +5,9 @@ from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError
 from primaldepth.io.sequences import record3d, rosbag, stray_scanner, tum
-from primaldepth.io.sequences.base import Content, Pinhole, Recording, Shot
+from primaldepth.io.sequences.base import Content, Recording, Shot
 
-__all__ = ["Content", "Pinhole", "Recording", "Shot", "is_recording", "not_a_recording", "read_recording"]
+__all__ = ["Content", "Recording", "Shot", "is_recording", "not_a_recording", "read_recording"]
 
 _LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Recording]], ...] = tuple(
     (each.recognise, each.read) for each in (tum, stray_scanner, record3d, rosbag)

@@ -5,32 +5,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.core.errors import InputError, MissingDependencyError
+from primaldepth.io.pinhole import Pinhole
 from primaldepth.io.units import Unit
 
 Picture = Path | NDArray[np.uint8]
 Map = Path | NDArray[np.float32]
 Number = tuple[int | str, ...]
-
-
-class Pinhole(NamedTuple):
-    """fx, fy, cx, cy of a camera in pixels of a width x height image; pixel centres at half-integers.
-
-    `lens` is distortion_model and coefficients as ROS writes them, or None where lines stay straight.
-    """
-
-    fx: float
-    fy: float
-    cx: float
-    cy: float
-    width: int
-    height: int
-    lens: tuple[str, tuple[float, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

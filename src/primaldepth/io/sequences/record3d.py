@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from primaldepth.core.errors import FileFormatError
-from primaldepth.io.sequences.base import Content, Pinhole, Recording, Shot, image_size, numbered
+from primaldepth.io.pinhole import Pinhole
+from primaldepth.io.sequences.base import Content, Recording, Shot, image_size, numbered
 
 _METADATA = ("metadata.json", "metadata")
 

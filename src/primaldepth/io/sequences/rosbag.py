@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from primaldepth.core.errors import FileFormatError
-from primaldepth.io.sequences.base import Content, Pinhole, Recording, Shot, nearest_in_time, optional
+from primaldepth.io.pinhole import Pinhole, Region
+from primaldepth.io.sequences.base import Content, Recording, Shot, nearest_in_time, optional
 from primaldepth.io.sequences.ros_images import color_pixels, depth_metres, is_depth, is_grey
 
 _FILES = (".bag", ".db3", ".mcap")
@@ -90,9 +91,9 @@ def read(root: Path) -> Recording:
     notes = [f"depth from {depth}, images from {color}"]
     if lost := len(times) - len(pairs):
         notes.append(f"{lost} of {len(times)} depth images have no colour image within {MAX_DIFFERENCE} s")
-    camera, doubts = _camera(bag, topics, color)
+    cameras, doubts = _cameras(bag, topics, color)
     notes.extend(doubts)
-    shots = [_shot(bag, depth, color, pair, camera) for pair in pairs]
+    shots = [_shot(bag, depth, color, pair, cameras) for pair in pairs]
     return Recording("ROS bag", root, shots, None, notes)
 
 
@@ -121,25 +122,40 @@ def _says_depth(topic: str) -> bool:
     return "depth" in topic.lower()
 
 
-def _camera(bag: _Bag, topics: dict[str, str], color: str) -> tuple[Pinhole | None, list[str]]:
-    """CameraInfo beside the colour topic, and what of it is left out."""
+def _cameras(bag: _Bag, topics: dict[str, str], color: str) -> tuple[list[Pinhole], list[str]]:
+    """CameraInfo beside the colour topic, and what of it is left out.
+
+    It describes the sensor, of which the image may be a part. Some drivers describe the image itself: its
+    size tells which is meant.
+    """
     home, _, name = color.removesuffix("/compressed").rpartition("/")
     if topics.get(f"{home}/camera_info") != _INFO_TYPE:
-        return None, []
+        return [], []
     info = bag.first(f"{home}/camera_info")
-    K, D, P = (_numbers(info, letter) for letter in "KDP")
     rectified = any(word.startswith("rect") for word in name.split("_"))
+    sensor, doubts = _sensor(info, rectified), []
+    if sensor.lens is not None and len(sensor.lens[1]) not in _LENSES.get(sensor.lens[0], ()):
+        model, coefficients = sensor.lens
+        doubts.append(
+            f"camera from {home}/camera_info, but its lens ('{model}' with {len(coefficients)} coefficients) "
+            "is not known and left out; --cameras takes another"
+        )
+        sensor = sensor._replace(lens=None)
+    return [_region(info).image_of(sensor), sensor], doubts
+
+
+def _sensor(info: Any, rectified: bool) -> Pinhole:
+    """The camera of a CameraInfo: of P if the image is rectified, else of K with its lens."""
+    K, D, P = (_numbers(info, letter) for letter in "KDP")
     fx, fy, cx, cy = (P[0], P[5], P[2], P[6]) if rectified and P[0] > 0 else (K[0], K[4], K[2], K[5])
-    camera = Pinhole(fx, fy, cx + 0.5, cy + 0.5, int(info.width), int(info.height))
-    if rectified or not any(D):
-        return camera, []
-    model = info.distortion_model
-    if len(D) in _LENSES.get(model, ()):
-        return camera._replace(lens=(model, tuple(D))), []
-    doubt = (
-        f"its lens ('{model}' with {len(D)} coefficients) is not known and left out; --cameras takes another"
-    )
-    return camera, [f"camera from {home}/camera_info, but {doubt}"]
+    lens = (str(info.distortion_model), tuple(D)) if any(D) and not rectified else None
+    return Pinhole(fx, fy, cx + 0.5, cy + 0.5, int(info.width), int(info.height), lens)
+
+
+def _region(info: Any) -> Region:
+    roi = info.roi
+    numbers = (roi.x_offset, roi.y_offset, roi.width, roi.height, info.binning_x, info.binning_y)
+    return Region(*map(int, numbers))
 
 
 def _numbers(info: Any, letter: str) -> list[float]:
@@ -148,11 +164,11 @@ def _numbers(info: Any, letter: str) -> list[float]:
     return [float(value) for value in values]
 
 
-def _shot(bag: _Bag, depth: str, color: str, times: tuple[int, int], camera: Pinhole | None) -> Shot:
+def _shot(bag: _Bag, depth: str, color: str, times: tuple[int, int], cameras: list[Pinhole]) -> Shot:
     def content() -> Content:
         metres = depth_metres(bag.first(depth, times[0]), bag.root)
         image = color_pixels(bag.first(color, times[1]), bag.root)
-        fits = camera is not None and image.shape[:2] == (camera.height, camera.width)
-        return Content(metres, image, None, camera if fits else None)
+        fits = (camera for camera in cameras if image.shape[:2] == (camera.height, camera.width))
+        return Content(metres, image, None, next(fits, None))
 
     return Shot(str(times[0]), content, (bag.root,))

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError
-from primaldepth.io.sequences.base import Content, Picture, Pinhole, Recording, Shot, image_size, numbered
+from primaldepth.io.pinhole import Pinhole
+from primaldepth.io.sequences.base import Content, Picture, Recording, Shot, image_size, numbered
 from primaldepth.io.sequences.video import Video
 
 IMAGES = (".png", ".jpg", ".jpeg")

@@ -1,0 +1,45 @@
+"""The camera that a recording tells, and the part of a sensor that its image shows."""
+
+from typing import NamedTuple
+
+
+class Pinhole(NamedTuple):
+    """fx, fy, cx, cy of a camera in pixels of a width x height image; pixel centres at half-integers.
+
+    `lens` is distortion_model and coefficients as ROS writes them, or None where lines stay straight.
+    """
+
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+    width: int
+    height: int
+    lens: tuple[str, tuple[float, ...]] | None = None
+
+
+class Region(NamedTuple):
+    """roi and binning of a camera_info, in pixels of the sensor; without width and height all of it is read.
+
+    Binning says how many pixels are joined to one; 0 means 1.
+    """
+
+    x: int = 0
+    y: int = 0
+    width: int = 0
+    height: int = 0
+    binning_x: int = 0
+    binning_y: int = 0
+
+    def image_of(self, sensor: Pinhole) -> Pinhole:
+        """The camera of the image that is read."""
+        x, y, width, height = self[:4] if self.width and self.height else (0, 0, sensor.width, sensor.height)
+        across, down = max(self.binning_x, 1), max(self.binning_y, 1)
+        return sensor._replace(
+            fx=sensor.fx / across,
+            fy=sensor.fy / down,
+            cx=(sensor.cx - x) / across,
+            cy=(sensor.cy - y) / down,
+            width=width // across,
+            height=height // down,
+        )
