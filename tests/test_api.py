@@ -52,6 +52,17 @@ DEPTHS: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
+def test_what_is_masked_is_a_hole() -> None:
+    depth, masked = depth_array(), np.ma.masked_array(depth_array() + 0.0, mask=False)
+    depth[:, :2], masked[:, :2] = 0.0, 30.0
+    masked[:, :2] = np.ma.masked
+    found, expected = (upsample(each, guide_array(), **FAST) for each in (masked, depth))
+    assert torch.equal(found.depth, expected.depth)
+    assert torch.equal(found.measured, expected.measured)
+    with pytest.raises(InputError, match="guide: a masked array"):
+        upsample(depth, np.ma.masked_less(guide_array(), 9), **FAST)
+
+
 @pytest.mark.parametrize("make", DEPTHS.values(), ids=DEPTHS)
 def test_every_form_of_depth_gives_the_same(make: Callable[[np.ndarray], Any]) -> None:
     result = upsample(make(depth_array()), guide_array(), **FAST)

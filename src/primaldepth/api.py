@@ -63,7 +63,8 @@ def upsample(
         guide: (H, W), (H, W, 3) or (B, C, H, W), in [0, 1], uint8 or uint16, or a file; not smaller than
             `depth`; an alpha channel is dropped.
         method: a name of `primaldepth methods`.
-        unit: of the file, where it does not say: mm, m, disparity, or stored numbers per metre, e.g. "5000".
+        unit: of a file that does not say, or of an array whose noise is a sensor's name: mm, m, disparity, or
+            stored numbers per metre, e.g. "5000".
         kind: z, radial (along the ray; needs `cameras`, gives z) or disparity; None for what the unit or
             the file says, and z where they say nothing.
         noise: "auto", a standard deviation, a map of them, or a sensor's name such as "middlebury"; numbers
@@ -242,6 +243,10 @@ def _tensor(name: str, values: ArrayLike) -> Tensor:
     """A copy on the CPU: uint8 and uint16 as they are, everything else as float32."""
     if isinstance(values, Tensor):
         return values.detach().cpu()
+    if isinstance(values, np.ma.MaskedArray) and bool(np.ma.getmaskarray(values).any()):
+        if name == "guide":
+            raise InputError("guide: a masked array, but an image has no holes; fill it first")
+        values = values.filled(0)  # a hole, or no confidence
     array = np.asarray(values)
     if array.dtype.kind not in "bfiu":
         raise InputError(f"{name}: array of {array.dtype}, expected numbers")

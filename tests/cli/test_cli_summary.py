@@ -87,6 +87,29 @@ def test_eight_bits_are_doubted_unless_their_meaning_is_given(cli: Cli, files: P
     )
 
 
+def test_the_largest_number_of_16_bits_is_doubted(cli: Cli, files: Path) -> None:
+    low = np.full((6, 8), 1300, np.uint16)
+    low[0, :3] = 65535
+    Image.fromarray(low).save("high.png")
+    outcome = cli("upsample", "high.png", "guide.png", "-o", "a.npy", *FAST, "--json")
+    assert outcome.json["largest_samples"] == 3
+    assert "warning: 3 samples are 65535, the largest number of a 16-bit file" in outcome.err
+    disparity = cli(
+        "upsample", "high.png", "guide.png", "-o", "b.npy", "--kind", "disparity", *FAST, "--json"
+    )
+    assert disparity.json["largest_samples"] == 0
+
+
+def test_a_few_samples_far_off_are_doubted(cli: Cli, files: Path) -> None:
+    low = np.full((12, 16), 1300, np.uint16)
+    options = ("guide.png", "-o", "a.npy", "--noise", "5", "--method", "nlh-l1", "--overwrite")
+    Image.fromarray(low).save("flat.png")
+    assert "warning" not in cli("upsample", "flat.png", *options).err
+    low[5, 7] = 8000
+    Image.fromarray(low).save("flying.png")
+    assert "warning: some samples are far off (RMS" in cli("upsample", "flying.png", *options).err
+
+
 def test_estimates_that_round_to_0_are_counted(cli: Cli, files: Path) -> None:
     """Disparities below half a pixel are holes in a PNG, and nowhere else."""
     low = np.full((6, 8), 90.0)

@@ -331,6 +331,20 @@ def test_an_image_may_be_a_binned_region_of_the_sensor(tmp_path):
     assert read_camera_info(save(tmp_path / "zero.json", INFO | nothing)) == whole
 
 
+def test_a_camera_info_is_a_camera_file(tmp_path):
+    for name, text in (("info.json", INFO), ("info.yaml", CALIBRATION)):
+        if name.endswith("yaml"):
+            pytest.importorskip("yaml")
+        path = save(tmp_path / name, text)
+        assert read_cameras(path, (640, 480)) == Cameras(read_camera_info(path))
+
+
+def test_endless_brackets_are_refused(tmp_path):
+    path = save(tmp_path / "info.json", '{"distortion_model": ' + 100_000 * "[")
+    with pytest.raises(FileFormatError, match=r"info\.json: not JSON"):
+        read_cameras(path)
+
+
 def test_ros_rig(tmp_path):
     guide = save(tmp_path / "guide.json", INFO)
     depth = save(tmp_path / "depth.json", INFO | {"d": [0.0] * 4, "distortion_model": "equidistant"})
@@ -363,6 +377,12 @@ def test_quaternions_turn_as_they_should():
         ({"roi": 3}, "'roi' is 3, expected an object"),
         ({"roi": {"width": 0.5}}, "roi: 'width' is 0.5, expected a whole number"),
         ({"binning_x": -1}, "is below 0"),
+        (
+            {"roi": {"x_offset": 400, "width": 400, "height": 300}},
+            r"roi \[400, 0, 400, 300\] is no part of 640x480",
+        ),
+        ({"roi": {"x_offset": 20, "y_offset": 10}}, "is no part of 640x480"),
+        ({"k": [0.0] * 9}, "K is all 0, which means that this camera was not calibrated"),
         ({"binning_x": 1000}, "width"),
     ],
 )

@@ -35,6 +35,24 @@ def test_the_factor_is_the_one_that_was_missing():
     assert after.depth.equal(before.depth)
 
 
+class TwoGroups:
+    """A large group whose sigma is right, and a small one in which it is four times too small."""
+
+    def see(self, net):
+        random = torch.Generator().manual_seed(0)
+        for group, deviation, size in (("large", 1.0, 400), ("small", 4.0, 60)):
+            truth = torch.zeros(1, 1, size, size)
+            depth = deviation * torch.randn(truth.shape, generator=random)
+            look = Look(group, "scene", None, truth, torch.ones_like(truth, dtype=torch.bool))
+            yield Seen(look, depth, deviation, torch.ones_like(truth))
+
+
+def test_every_group_counts_alike():
+    found = calibrate(DepthNet(NetworkSettings(**NET)), TwoGroups())
+    assert abs(found["sigma factor"] - 2.0) < 0.1
+    assert abs(found["within sigma before"] - (0.68 + 0.20) / 2) < 0.03
+
+
 def test_a_run_leaves_calibrated_weights(shards, tmp_path):
     stages = {**FCN, "likelihood": 0.1}, {**JOINT, "likelihood": 0.1, "save_as": "toy-any"}
     run(recipe(*stages, net=NET), shards, tmp_path / "run")

@@ -2,15 +2,20 @@
 
 from typing import Any
 
+import numpy as np
+
 from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.cli.writing import Result
 from primaldepth.core.frame import Prediction
+from primaldepth.io.units import per_metre
 from primaldepth.networks.zoo import SHIPPED
 from primaldepth.results import length_text, median_depth, plain, residual
 
 __all__ = ["doubts", "residual", "sentence", "summary"]
 FAR_OFF = 3.0  # sigma, of half of the samples: some always lie off, at edges and in the sensor's errors
+OUTLIERS = 5.0  # sigma, of the RMS: real frames stay below 2, and a sample in a thousand can do this
+LARGEST = 65535  # what a 16-bit file can hold
 NEAR, FAR = 0.1, 100.0  # metres: what depth cameras see
 STRETCHED = 0.03  # of the ratio of the sizes: more is not the rounding of a size
 BEYOND = 1.5  # times a scale that a network was trained for
@@ -42,6 +47,7 @@ def summary(
         "measured_fraction": float(prediction.measured.float().mean()),
         "empty_fraction": 1.0 - float(result.valid.mean()),
         "rounded_off": result.rounded_off,
+        "largest_samples": _largest_samples(inputs),
         "info": {key: plain(value) for key, value in prediction.info.items()},
     }
 
@@ -76,6 +82,16 @@ def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str
             f"the result does not follow the samples: half of them are off by more than {sigmas:.3g} sigma; "
             "look at it, give --noise, or try another method"
         )
+    elif report["residual_sigmas"] is not None and report["residual_sigmas"] > OUTLIERS:
+        found.append(
+            f"some samples are far off (RMS {report['residual_sigmas']:.3g} sigma, though most are met); "
+            "set flying pixels and the like to 0, or try --method nlh-l1, which bears them"
+        )
+    if report["largest_samples"]:
+        found.append(
+            f"{report['largest_samples']} samples are {LARGEST}, the largest number of a 16-bit file; "
+            "if that means no depth, store 0 instead"
+        )
     if report["rounded_off"]:
         found.append(
             "estimates that would round to 0, which means no depth, are holes: "
@@ -89,6 +105,14 @@ def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str
             f"'{method}' was trained for x{min(scales)} to x{max(scales)}, this is x{ratio:.2g}; try pdn-any"
         )
     return found
+
+
+def _largest_samples(inputs: Inputs) -> int:
+    """Distances that are the largest number of a 16-bit file, by which some cameras mean none."""
+    if inputs.kind == "disparity":
+        return 0
+    largest = np.float32(LARGEST / per_metre(inputs.unit or "m"))
+    return int((inputs.frame.depth[inputs.frame.valid] == float(largest)).sum())
 
 
 def _shape_doubts(low: list[int], high: list[int]) -> list[str]:

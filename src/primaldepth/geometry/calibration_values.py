@@ -25,8 +25,8 @@ def read_object(path: PathLike) -> dict[str, Any]:
     text = read_text(path)
     try:
         values = json.loads(text) if text.lstrip().startswith(("{", "[")) else _yaml(path, text)
-    except json.JSONDecodeError as error:
-        raise FileFormatError(f"{path}: not JSON ({error})") from error
+    except (ValueError, RecursionError) as error:  # no JSON, or endless numbers or brackets
+        raise FileFormatError(f"{path}: not JSON ({' '.join(str(error).split())[:120]})") from error
     if not isinstance(values, dict):
         raise FileFormatError(
             f"{path}: found a {type(values).__name__}, expected an object with named values"

@@ -86,13 +86,17 @@ class _CamerasKeys(Settings):
 
 
 def read_cameras(path: str | os.PathLike[str], guide_size: tuple[int, int] | None = None) -> Cameras:
-    """Read a camera file (JSON, see the top of this module); unknown keys are errors.
+    """Read a camera file: JSON as at the top of this module, or a camera_info of ROS, also as .yaml.
 
     Args:
         guide_size: (width, height); then the file may also hold just the 3x3 matrix of a guide of that size.
     """
     if Path(path).is_dir():
         raise FileFormatError(f"{path}: a folder, expected one camera file, which holds for every frame")
+    if _is_camera_info(path):
+        from primaldepth.geometry.ros import read_ros
+
+        return read_ros(path)
     try:
         text = Path(path).read_text(encoding="utf-8")
         is_matrix = guide_size is not None and not text.lstrip().startswith("{")
@@ -103,6 +107,17 @@ def read_cameras(path: str | os.PathLike[str], guide_size: tuple[int, int] | Non
     if guide_size is not None and is_matrix:
         return Cameras(_central(read_matrix(Path(path), *guide_size), path))
     return _from_keys(values, path)
+
+
+def _is_camera_info(path: str | os.PathLike[str]) -> bool:
+    """YAML by its name, JSON by the key for the lens, which nothing else here has."""
+    if Path(path).suffix.lower() in (".yaml", ".yml"):
+        return True
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False  # told when it is read
+    return text.lstrip().startswith("{") and '"distortion_model"' in text
 
 
 def _from_keys(values: Any, path: str | os.PathLike[str]) -> Cameras:

@@ -69,16 +69,17 @@ def read_camera_info(path: PathLike) -> Intrinsics:
     model = str(item(values, ("distortion_model",), where))
     try:
         lens = lens_of(model, coefficients)
+        if not matrix.any():
+            raise InputError("K is all 0, which means that this camera was not calibrated")
         whole = Intrinsics.from_matrix(matrix, width, height, pixel_centres="integer")
-        image = _region(values, where).image_of(
-            Pinhole(whole.fx, whole.fy, whole.cx, whole.cy, width, height)
-        )
+        sensor = Pinhole(whole.fx, whole.fy, whole.cx, whole.cy, width, height)
+        image = _region(values, where, sensor).image_of(sensor)
         return Intrinsics(*image[:6], lens)
     except InputError as error:
         raise FileFormatError(f"{where}: {error}") from error
 
 
-def _region(values: Mapping[str, Any], where: str) -> Region:
+def _region(values: Mapping[str, Any], where: str, sensor: Pinhole) -> Region:
     """The whole sensor where nothing is said."""
     roi = part(values, ("roi",), where) if "roi" in values else {}
     names = ("x_offset", "y_offset", "width", "height")
@@ -86,7 +87,11 @@ def _region(values: Mapping[str, Any], where: str) -> Region:
     binning = [count(values, (name,), where) if name in values else 0 for name in ("binning_x", "binning_y")]
     if min(*window, *binning) < 0:
         raise FileFormatError(f"{where}: roi {window} or binning {binning} is below 0")
-    return Region(*window, *binning)
+    region = Region(*window, *binning)
+    fits = region.x + region.width <= sensor.width and region.y + region.height <= sensor.height
+    if not fits or (any(window) and not (region.width and region.height)):
+        raise FileFormatError(f"{where}: roi {window} is no part of {sensor.width}x{sensor.height} pixels")
+    return region
 
 
 def _matrix(

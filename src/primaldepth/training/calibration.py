@@ -1,6 +1,7 @@
 """The network's sigma set so that it holds: 68 % of the validation errors lie within one of them."""
 
 import math
+from statistics import fmean
 
 import torch
 from torch import Tensor
@@ -13,14 +14,30 @@ EVERY = 7  # pixels: neighbours say the same
 
 
 def calibrate(net: DepthNet, validator: Validator) -> dict[str, float]:
-    """Scale the network's sigma in place; the factor, and the share of errors within one sigma before."""
-    ratios = torch.cat([_ratios(seen) for seen in validator.see(net)])
-    if not ratios.numel():
+    """Scale the network's sigma in place; the factor, and the share of errors within one sigma before.
+
+    Every group of the validation has its own factor; theirs is the geometric mean. So a group with larger
+    images, or with more of them, does not speak for the others.
+    """
+    groups: dict[str, list[Tensor]] = {}
+    for seen in validator.see(net):
+        groups.setdefault(seen.look.group, []).append(_ratios(seen))
+    ratios = [one for one in map(torch.cat, groups.values()) if one.numel()]
+    if not ratios:
         return {}
-    factor = float(ratios.kthvalue(math.ceil(ONE_SIGMA * len(ratios))).values)
+    factor = math.prod(map(_factor, ratios)) ** (1.0 / len(ratios))
     if factor > 0:
         net.scale_sigma(factor)
-    return {"sigma factor": factor, "within sigma before": float((ratios <= 1.0).float().mean())}
+    return {"sigma factor": factor, "within sigma before": fmean(map(_within, ratios))}
+
+
+def _factor(ratios: Tensor) -> float:
+    """By which sigma must grow so that ONE_SIGMA of the errors lie within it."""
+    return float(ratios.kthvalue(math.ceil(ONE_SIGMA * len(ratios))).values)
+
+
+def _within(ratios: Tensor) -> float:
+    return float((ratios <= 1.0).float().mean())
 
 
 def _ratios(seen: Seen) -> Tensor:
