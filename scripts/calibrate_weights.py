@@ -1,8 +1,8 @@
-"""Calibrate the sigma of trained weights again, on the protocols that everybody has.
+"""Calibrate the sigma of trained weights again, on the protocols they were chosen by.
 
     python scripts/calibrate_weights.py WEIGHTS.safetensors --data DATA
 
-Real and rendered scenes count alike, and so does every scale. Nothing but sigma changes; the card says so.
+Every scale counts alike. Nothing but sigma changes; the card says so.
 """
 
 import argparse
@@ -17,8 +17,6 @@ from primaldepth.training.calibration import calibrate
 from primaldepth.training.recipe import Recipe
 from primaldepth.training.validation import Validator
 
-PROTOCOLS = ("middlebury-2006", "rendered")
-
 
 def main() -> None:
     """Write the weights and their card in place."""
@@ -28,18 +26,15 @@ def main() -> None:
     arguments = parser.parse_args()
     card = read_card(arguments.weights.with_suffix(".json"))
     recipe = Recipe.parse(card.config, "config of the card")
-    validation = recipe.validation.model_copy(update={"protocols": PROTOCOLS})
     net = from_pretrained(arguments.weights)
-    validator = Validator(
-        recipe.model_copy(update={"validation": validation}), None, arguments.data, torch.device("cpu")
-    )
+    validator = Validator(recipe, None, arguments.data, torch.device("cpu"))
     if validator.missing:
         raise SystemExit("; ".join(validator.missing))
     with torch.no_grad():
         scores = calibrate(net, validator)
         after = calibrate(net, validator)["within sigma before"]
     factor = scores["sigma factor"] * card.scores.get("sigma factor", 1.0)
-    notes = f"sigma calibrated on {' and '.join(PROTOCOLS)}"
+    notes = f"sigma calibrated on {' and '.join(recipe.validation.protocols)}"
     new = card.model_copy(update={"scores": {**card.scores, "sigma factor": factor}, "notes": notes})
     save_model(arguments.weights, net, new, half=recipe.half)
     before = scores["within sigma before"]

@@ -53,6 +53,21 @@ def test_every_group_counts_alike():
     assert abs(found["within sigma before"] - (0.68 + 0.20) / 2) < 0.03
 
 
+class WithHeldOut(TwoGroups):
+    """The same, and scenes held out in which sigma is much too large."""
+
+    def see(self, net):
+        yield from super().see(net)
+        truth = torch.zeros(1, 1, 60, 60)
+        look = Look("held-out x2", "scene", None, truth, torch.ones_like(truth, dtype=torch.bool))
+        yield Seen(look, truth + 0.01, 0.01, torch.ones_like(truth))
+
+
+def test_scenes_held_out_do_not_speak_where_there_are_others():
+    net = DepthNet(NetworkSettings(**NET))
+    assert calibrate(net, WithHeldOut()) == calibrate(net, TwoGroups())
+
+
 def test_a_run_leaves_calibrated_weights(shards, tmp_path):
     stages = {**FCN, "likelihood": 0.1}, {**JOINT, "likelihood": 0.1, "save_as": "toy-any"}
     run(recipe(*stages, net=NET), shards, tmp_path / "run")

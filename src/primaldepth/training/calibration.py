@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.networks import DepthNet
-from primaldepth.training.validation import Seen, Validator
+from primaldepth.training.validation import Seen, Validator, deciding
 
 ONE_SIGMA = 0.6827
 EVERY = 7  # pixels: neighbours say the same
@@ -16,13 +16,13 @@ EVERY = 7  # pixels: neighbours say the same
 def calibrate(net: DepthNet, validator: Validator) -> dict[str, float]:
     """Scale the network's sigma in place; the factor, and the share of errors within one sigma before.
 
-    Every group of the validation has its own factor; theirs is the geometric mean. So a group with larger
-    images, or with more of them, does not speak for the others.
+    On the frames that weights are chosen by. Every group of them has its own factor; theirs is the geometric
+    mean. So a group with larger images, or with more of them, does not speak for the others.
     """
     groups: dict[str, list[Tensor]] = {}
     for seen in validator.see(net):
         groups.setdefault(seen.look.group, []).append(_ratios(seen))
-    ratios = [one for one in map(torch.cat, groups.values()) if one.numel()]
+    ratios = [one for one in (torch.cat(groups[name]) for name in deciding(groups)) if one.numel()]
     if not ratios:
         return {}
     factor = math.prod(map(_factor, ratios)) ** (1.0 / len(ratios))

@@ -1,7 +1,7 @@
 """Looking at a network while it learns: on frozen protocols, and on scenes held out from training."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,13 +101,18 @@ def summary(seen: list[Seen]) -> dict[str, float]:
     }
 
 
+def deciding(groups: Iterable[str]) -> list[str]:
+    """The groups of the protocols, or where there are none, those of the scenes held out."""
+    every = list(groups)
+    return [group for group in every if not group.startswith(HELD_OUT)] or every
+
+
 def selection_score(scores: dict[str, float]) -> float | None:
     """What checkpoints are chosen by: the geometric mean over all protocols, else over held-out scenes.
 
     None where nothing was looked at.
     """
-    real = [value for group, value in scores.items() if not group.startswith(HELD_OUT)]
-    chosen = real or list(scores.values())
+    chosen = [scores[group] for group in deciding(scores)]
     return math.prod(chosen) ** (1.0 / len(chosen)) if chosen else None
 
 
