@@ -32,13 +32,11 @@ def main() -> None:
         raise SystemExit("; ".join(validator.missing))
     with torch.no_grad():
         scores = calibrate(net, validator)
-        after = calibrate(net, validator)["within sigma before"]
     factor = scores["sigma factor"] * card.scores.get("sigma factor", 1.0)
     notes = f"sigma calibrated on {' and '.join(recipe.validation.protocols)}"
     new = card.model_copy(update={"scores": {**card.scores, "sigma factor": factor}, "notes": notes})
     save_model(arguments.weights, net, new, half=recipe.half)
-    before = scores["within sigma before"]
-    print(f"factor {scores['sigma factor']:.4f}, within sigma {before:.4f} -> {after:.4f}")
+    print(f"factor {scores['sigma factor']:.4f}, within sigma before {scores['within sigma before']:.4f}")
 
 
 if __name__ == "__main__":

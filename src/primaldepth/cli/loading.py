@@ -6,10 +6,8 @@ from primaldepth.api import Inputs, load_inputs
 from primaldepth.cli.batch import Job
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras
-from primaldepth.geometry.intrinsics import Intrinsics
-from primaldepth.geometry.ros import lens_of
+from primaldepth.geometry.ros import intrinsics_of
 from primaldepth.io import Kind, Unit
-from primaldepth.io.pinhole import Pinhole
 
 
 def read_job(
@@ -30,7 +28,7 @@ def read_job(
     if unit is not None and not isinstance(content.depth, Path):
         raise InputError(f"--unit {unit}: {job.guide} says its own unit; leave the option out")
     if cameras is None and content.camera is not None:
-        cameras = Cameras(guide=_intrinsics(content.camera))
+        cameras = Cameras(guide=intrinsics_of(content.camera))
     return load_inputs(
         content.depth,
         content.guide,
@@ -40,8 +38,3 @@ def read_job(
         confidence=content.confidence,
         cameras=cameras,
     )
-
-
-def _intrinsics(camera: Pinhole) -> Intrinsics:
-    lens = None if camera.lens is None else lens_of(*camera.lens)
-    return Intrinsics(camera.fx, camera.fy, camera.cx, camera.cy, camera.width, camera.height, lens)

@@ -93,12 +93,12 @@ def read_cameras(path: str | os.PathLike[str], guide_size: tuple[int, int] | Non
     """
     if Path(path).is_dir():
         raise FileFormatError(f"{path}: a folder, expected one camera file, which holds for every frame")
-    if _is_camera_info(path):
-        from primaldepth.geometry.ros import read_ros
-
-        return read_ros(path)
     try:
         text = Path(path).read_text(encoding="utf-8")
+        if _is_camera_info(Path(path), text):
+            from primaldepth.geometry.ros import read_ros
+
+            return read_ros(path)
         is_matrix = guide_size is not None and not text.lstrip().startswith("{")
         values = None if is_matrix else json.loads(text)
     except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no JSON, endless numbers
@@ -109,15 +109,10 @@ def read_cameras(path: str | os.PathLike[str], guide_size: tuple[int, int] | Non
     return _from_keys(values, path)
 
 
-def _is_camera_info(path: str | os.PathLike[str]) -> bool:
+def _is_camera_info(path: Path, text: str) -> bool:
     """YAML by its name, JSON by the key for the lens, which nothing else here has."""
-    if Path(path).suffix.lower() in (".yaml", ".yml"):
-        return True
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return False  # told when it is read
-    return text.lstrip().startswith("{") and '"distortion_model"' in text
+    is_json = text.lstrip().startswith("{") and '"distortion_model"' in text
+    return is_json or path.suffix.lower() in (".yaml", ".yml")
 
 
 def _from_keys(values: Any, path: str | os.PathLike[str]) -> Cameras:

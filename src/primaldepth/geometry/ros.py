@@ -68,13 +68,12 @@ def read_camera_info(path: PathLike) -> Intrinsics:
     coefficients = _matrix(values, ("d", "D", "distortion_coefficients"), where)
     model = str(item(values, ("distortion_model",), where))
     try:
-        lens = lens_of(model, coefficients)
         if not matrix.any():
             raise InputError("K is all 0, which means that this camera was not calibrated")
         whole = Intrinsics.from_matrix(matrix, width, height, pixel_centres="integer")
-        sensor = Pinhole(whole.fx, whole.fy, whole.cx, whole.cy, width, height)
-        image = _region(values, where, sensor).image_of(sensor)
-        return Intrinsics(*image[:6], lens)
+        lens = model, tuple(coefficients)
+        sensor = Pinhole(whole.fx, whole.fy, whole.cx, whole.cy, width, height, lens)
+        return intrinsics_of(_region(values, where, sensor).image_of(sensor))
     except InputError as error:
         raise FileFormatError(f"{where}: {error}") from error
 
@@ -101,6 +100,12 @@ def _matrix(
     if isinstance(item(values, names, where), dict):
         return numbers(part(values, names, where), ("data",), f"{where}: {names[-1]}", length)
     return numbers(values, names, where, length)
+
+
+def intrinsics_of(camera: Pinhole) -> Intrinsics:
+    """The camera with the lens that ROS names."""
+    lens = None if camera.lens is None else lens_of(*camera.lens)
+    return Intrinsics(*camera[:6], lens)
 
 
 def lens_of(model: str, coefficients: Sequence[float]) -> Distortion | None:

@@ -56,12 +56,14 @@ class TofBeside(TimeOfFlight):
         inverse = torch.where(seen, 1.0 / torch.where(seen, depth, 1.0), NOTHING)
         mean = (inverse * seen).sum((2, 3), keepdim=True) / seen.sum((2, 3), keepdim=True).clamp_min(1)
         view = _View(self.parallax * (2.0 * u[0] - 1.0), mean, 1.0 - self.coarser * u[1], self.scale * u[2:])
-        other, inside = view.seen_from_there(inverse)
+        points = view.there(inverse)
+        drawn = _draw(inverse, *points, inverse > 0)
+        other, inside = view.filled(drawn)
         light = None
         if amplitude is not None:
             check_amplitude(amplitude, depth)
             albedo = torch.where(seen, amplitude * depth.square(), 0.0)
-            light = view.albedo_there(albedo, inverse) / torch.where(inside, other, 1.0).square()
+            light = _nearest(albedo, inverse, points, drawn) / torch.where(inside, other, 1.0).square()
         samples = super().__call__(other, inside, generator=generator, gain=gain, amplitude=light)
         return view.drawn_here(samples, self.scale)
 
@@ -72,11 +74,16 @@ class _View:
     def __init__(self, parallax: Tensor, mean: Tensor, zoom: Tensor, offset: Tensor) -> None:
         self.parallax, self.mean, self.zoom, self.offset = parallax, mean, zoom, offset
 
-    def seen_from_there(self, inverse: Tensor) -> tuple[Tensor, Tensor]:
-        """Depth in the other camera, and where the guide's image reaches there."""
+    def there(self, inverse: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows and columns of the guide's pixels in the other camera."""
         y, x = _grid(inverse)
-        drawn = _draw(inverse, *self._there(inverse), inverse > 0)
-        height, width = inverse.shape[2:]
+        there_x = self.zoom * x + self.offset[0] + self.parallax * (inverse - self.mean)
+        return (self.zoom * y + self.offset[1]).expand_as(there_x), there_x
+
+    def filled(self, drawn: Tensor) -> tuple[Tensor, Tensor]:
+        """Depth in the other camera from what is drawn there, and where the guide's image reaches."""
+        y, x = _grid(drawn)
+        height, width = drawn.shape[2:]
         reach_x, reach_y = (
             (at >= offset) & (at <= self.zoom * (length - 1) + offset)
             for at, length, offset in ((x, width, self.offset[0]), (y, height, self.offset[1]))
@@ -85,22 +92,6 @@ class _View:
         usable = torch.isfinite(filled) & (filled > 2.0 * NOTHING)
         depth = torch.where(usable, 1.0 / torch.where(usable, filled, 1.0), 0.0)
         return depth, usable & reach_x & reach_y
-
-    def albedo_there(self, albedo: Tensor, inverse: Tensor) -> Tensor:
-        """Of the nearest surface on each pixel of the other camera; the mean where there is none."""
-        y, x = self._there(inverse)
-        index, inside = _places(y, x, inverse > 0, (int(inverse.shape[2]), int(inverse.shape[3])))
-        drawn = _draw(inverse, y, x, inverse > 0)
-        front = inside & (inverse.flatten(1) == drawn.flatten(1).gather(1, index))
-        seen = torch.zeros_like(albedo).flatten(1)
-        seen = seen.scatter_reduce(1, index, torch.where(front, albedo.flatten(1), 0.0), "amax")
-        return torch.where(drawn > 0, seen.view_as(albedo), albedo.mean((2, 3), keepdim=True))
-
-    def _there(self, inverse: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows and columns of the guide's pixels in the other camera."""
-        y, x = _grid(inverse)
-        there_x = self.zoom * x + self.offset[0] + self.parallax * (inverse - self.mean)
-        return (self.zoom * y + self.offset[1]).expand_as(there_x), there_x
 
     def drawn_here(self, samples: Samples, scale: int) -> Samples:
         """The samples on cells of the guide's pixels."""
@@ -141,6 +132,15 @@ def _draw(q: Tensor, y: Tensor, x: Tensor, use: Tensor, size: tuple[int, int] | 
     flat = q.new_zeros((q.shape[0], height * width))
     flat = flat.scatter_reduce(1, index, torch.where(inside, q.flatten(1), 0.0), "amax")
     return flat.view(-1, 1, height, width)
+
+
+def _nearest(values: Tensor, q: Tensor, points: tuple[Tensor, Tensor], drawn: Tensor) -> Tensor:
+    """(B, 1, H, W): the value of the point that was drawn on each pixel; the mean of all where none was."""
+    index, inside = _places(*points, q > 0, (int(drawn.shape[2]), int(drawn.shape[3])))
+    front = inside & (q.flatten(1) == drawn.flatten(1).gather(1, index))
+    seen = torch.zeros_like(values).flatten(1)
+    seen = seen.scatter_reduce(1, index, torch.where(front, values.flatten(1), 0.0), "amax")
+    return torch.where(drawn > 0, seen.view_as(values), values.mean((2, 3), keepdim=True))
 
 
 def _mean_on(values: Tensor, y: Tensor, x: Tensor, use: Tensor, scale: int) -> Tensor:
