@@ -390,7 +390,10 @@ def test_wrong_camera_infos_name_file_and_key(tmp_path, values, message):
     changed_info = {key: value for key, value in (INFO | values).items() if value is not None}
     with pytest.raises(FileFormatError, match=message) as caught:
         read_camera_info(save(tmp_path / "info.json", changed_info))
-    assert "info.json" in str(caught.value)
+    assert str(caught.value).count("info.json") == 1
+    with pytest.raises(FileFormatError, match=message) as caught:
+        read_cameras(tmp_path / "info.json")
+    assert str(caught.value).count("info.json") == 1
 
 
 @pytest.mark.parametrize(

@@ -95,15 +95,16 @@ def read_cameras(path: str | os.PathLike[str], guide_size: tuple[int, int] | Non
         raise FileFormatError(f"{path}: a folder, expected one camera file, which holds for every frame")
     try:
         text = Path(path).read_text(encoding="utf-8")
-        if _is_camera_info(Path(path), text):
-            from primaldepth.geometry.ros import read_ros
-
-            return read_ros(path)
+        is_info = _is_camera_info(Path(path), text)
         is_matrix = guide_size is not None and not text.lstrip().startswith("{")
-        values = None if is_matrix else json.loads(text)
+        values = None if is_info or is_matrix else json.loads(text)
     except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no JSON, endless numbers
         detail = " ".join(str(error).split())[:120]
         raise FileFormatError(f"{path}: not a readable JSON camera file ({detail})") from error
+    if is_info:
+        from primaldepth.geometry.ros import read_ros
+
+        return read_ros(path)
     if guide_size is not None and is_matrix:
         return Cameras(_central(read_matrix(Path(path), *guide_size), path))
     return _from_keys(values, path)

@@ -74,6 +74,8 @@ def read_camera_info(path: PathLike) -> Intrinsics:
         lens = model, tuple(coefficients)
         sensor = Pinhole(whole.fx, whole.fy, whole.cx, whole.cy, width, height, lens)
         return intrinsics_of(_region(values, where, sensor).image_of(sensor))
+    except FileFormatError:
+        raise  # it names the file already
     except InputError as error:
         raise FileFormatError(f"{where}: {error}") from error
 
