@@ -160,6 +160,32 @@ def test_holes_are_filled_and_marked(hole: float) -> None:
     np.testing.assert_allclose(np.asarray(result.depth), 1.5, rtol=1e-4)
 
 
+def spiked() -> np.ndarray:
+    depth = np.full((6, 8), 1.5)
+    depth[2, 3] = 8.0
+    return depth
+
+
+@pytest.mark.parametrize(("unit", "noise"), [(None, "auto"), ("m", "lidar"), ("mm", "kinect-v1")])
+def test_a_spike_is_a_hole_unless_it_is_kept(unit: Any, noise: str) -> None:
+    depth = spiked() * (1000.0 if unit == "mm" else 1.0)
+    dropped, kept = (
+        upsample(depth, guide_array(), unit=unit, noise=noise, spikes=spikes, **FAST)
+        for spikes in ("drop", "keep")
+    )
+    assert not dropped.measured[8:12, 12:16].any()
+    assert float(dropped.depth.max()) == pytest.approx(1.01 * depth[0, 0], rel=0.01)
+    assert kept.measured.all()
+    assert float(kept.depth.max()) > 3.0 * depth[0, 0]
+
+
+def test_the_noise_around_a_spike_is_that_without_it() -> None:
+    inputs = load_inputs(spiked(), guide_array(), noise="lidar")
+    assert inputs.spikes == 1
+    assert inputs.frame.sigma is not None
+    np.testing.assert_allclose(inputs.frame.sigma[inputs.frame.valid], 0.015, rtol=1e-5)
+
+
 NOISES = (
     0.02,
     "0.02",

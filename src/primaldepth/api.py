@@ -13,6 +13,7 @@ from torch import Tensor
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.data.noise import METRIC_SENSORS, SENSORS, noise_map
+from primaldepth.data.spikes import spikes as find_spikes
 from primaldepth.geometry.cameras import Cameras, read_cameras
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.geometry.guide_view import fitted, to_guide_view
@@ -24,18 +25,24 @@ from primaldepth.variational import Progress
 PathLike = str | os.PathLike[str]
 ArrayLike = NDArray[Any] | Tensor
 Device = Literal["auto", "cpu", "cuda"]
+Spikes = Literal["drop", "keep"]
 DEFAULT_METHOD = "pdn-any"
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a method needs, with what is known of the files it came from, and what was assumed."""
+    """What a method needs, with what is known of the files it came from, and what was assumed.
+
+    Args:
+        spikes: how many samples count as holes because they stand out from all around them.
+    """
 
     frame: Frame
     unit: Unit | None
     kind: Kind
     cameras: Cameras | None
     note: str | None = None
+    spikes: int = 0
 
 
 def upsample(
@@ -48,6 +55,7 @@ def upsample(
     noise: str | float | ArrayLike = "auto",
     confidence: ArrayLike | PathLike | None = None,
     cameras: Cameras | PathLike | None = None,
+    spikes: Spikes = "drop",
     device: Device = "auto",
     options: Mapping[str, Any] | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -72,6 +80,8 @@ def upsample(
         confidence: (h, w) in [0, 1], or a file.
         cameras: or their file; needed for radial depth. With a depth camera of its own, the depth (in metres,
             or in `unit`) is registered into the guide's view first.
+        spikes: "drop" takes samples for holes that stand out from all around them, as flying pixels do, alone
+            or two together; "keep" does not.
         device: "auto" takes a CUDA device where there is one.
         options: parameters of the method in place of its defaults.
         progress: called now and then while the method iterates.
@@ -81,7 +91,14 @@ def upsample(
         `depth` if that is a tensor, else on the CPU.
     """
     inputs = load_inputs(
-        depth, guide, unit=unit, kind=kind, noise=noise, confidence=confidence, cameras=cameras
+        depth,
+        guide,
+        unit=unit,
+        kind=kind,
+        noise=noise,
+        confidence=confidence,
+        cameras=cameras,
+        spikes=spikes,
     )
     prediction = create(method, options, progress=progress)(inputs.frame.to(pick_device(device)))
     prediction = prediction.to(depth.device if isinstance(depth, Tensor) else "cpu").depths_only()
@@ -98,9 +115,11 @@ def load_inputs(
     noise: str | float | ArrayLike = "auto",
     confidence: ArrayLike | PathLike | None = None,
     cameras: Cameras | PathLike | None = None,
+    spikes: Spikes = "drop",
 ) -> Inputs:
     """Read and check everything, before any work is done."""
     check_meaning(unit, kind)
+    check_spikes(spikes)
     if isinstance(noise, str | int | float):
         check_noise(noise)
     values, valid, found_unit, found_kind = _load_depth(depth, unit, kind)
@@ -115,6 +134,7 @@ def load_inputs(
     if known is not None:
         fitted(known.guide, size[1], size[0], "guide's camera", "guide")
     metres = 1.0 if from_file or found_unit is None else float(from_stored(np.ones(()), found_unit))
+    valid, dropped = _drop_spikes(values, valid, level, metres) if spikes == "drop" else (valid, 0)
     if known is not None and known.depth is not None:
         maps = tuple(each for each in (trust, level) if isinstance(each, Tensor))
         view = to_guide_view(values, valid, known, size, found_kind, maps=maps, metres=metres)
@@ -124,11 +144,23 @@ def load_inputs(
     elif found_kind == "radial":
         values = _radial_to_z(values, valid, known)
         valid, found_kind = valid & torch.isfinite(values), "z"
+    frame = Frame(values, valid, image, trust, _sigma(level, values, valid, metres))
+    return Inputs(frame, found_unit, found_kind, known, note, dropped)
+
+
+def _sigma(level: str | float | Tensor, values: Tensor, valid: Tensor, metres: float) -> Tensor:
+    """Noise in the unit of the values, of which one is so many metres."""
     if isinstance(level, str) and level in METRIC_SENSORS:
-        sigma = noise_map(level, values * metres, valid) / metres
-    else:
-        sigma = noise_map(level, values, valid)
-    return Inputs(Frame(values, valid, image, trust, sigma), found_unit, found_kind, known, note)
+        return noise_map(level, values * metres, valid) / metres
+    return noise_map(level, values, valid)
+
+
+def _drop_spikes(
+    values: Tensor, valid: Tensor, level: str | float | Tensor, metres: float
+) -> tuple[Tensor, int]:
+    """What is valid without the samples that stand out, and how many they are."""
+    found = find_spikes(values, valid, lambda: _sigma(level, values, valid, metres))
+    return valid & ~found, int(found.sum())
 
 
 def _check_sensor(noise: str, kind: str, depth: str) -> None:
@@ -147,6 +179,12 @@ def check_meaning(unit: str | None, kind: str | None) -> None:
     """Raise on an unknown unit or kind, or two that contradict each other, as reading a file would."""
     custom = "disparity" if kind == "disparity" else "m"
     DepthMap.from_array([[1.0]], unit=unit or custom, kind=cast("Kind | None", kind))
+
+
+def check_spikes(spikes: str) -> None:
+    """Raise unless it is known what to do with them."""
+    if spikes not in ("drop", "keep"):
+        raise InputError(f"spikes: '{spikes}' is not drop or keep")
 
 
 def check_noise(noise: str | float) -> None:

@@ -231,6 +231,7 @@ def _fields(random_: random.Random) -> Malformed:
                 )
             },
             {"holes": random_.choice(("none", "FILL"))},
+            {"spikes": random_.choice(("none", "fill"))},
         )
     )
     return Malformed("wrong field", good_files(), wrong)

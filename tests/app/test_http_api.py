@@ -85,6 +85,18 @@ def test_holes_can_be_kept(service, tmp_path):
     assert not found.valid[:6].any()
 
 
+@pytest.mark.parametrize(("choice", "count"), [("drop", 1), ("keep", 0)])
+def test_a_spike_is_a_hole_unless_it_is_kept(service, tmp_path, choice, count):
+    values = np.full((6, 8), 2.0)
+    values[2, 3] = 8.0
+    stream = io.BytesIO()
+    np.save(stream, values)
+    files = good_files(depth=("d.npy", stream.getvalue()))
+    answer = post(service, files, method="nearest", holes="keep", spikes=choice)
+    assert json.loads(answer.headers["primaldepth-report"])["spikes"] == count
+    assert (~read_back(answer, tmp_path, ".png").valid).sum() == 4 * count
+
+
 def test_confidence_cameras_and_kind_are_used(service):
     camera = {"fx": 15.0, "fy": 15.0, "cx": 8.0, "cy": 6.0, "width": 16, "height": 12}
     files = good_files(

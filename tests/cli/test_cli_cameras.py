@@ -72,6 +72,15 @@ def test_maps_beside_the_depth_come_along(rig_files: Path) -> None:
     np.testing.assert_allclose(sigma[valid], 0.01 + 0.01 * trust[valid], rtol=1e-4)
 
 
+def test_spikes_are_found_in_the_view_of_the_depth_camera(rig_files: Path) -> None:
+    z, guide = np.load("depth.npy"), image((72, 96, 3))
+    z[10, 20:22] = 0.7
+    dropped, kept = (load_inputs(z, guide, cameras="rig.json", spikes=spikes) for spikes in ("drop", "keep"))
+    assert (dropped.spikes, kept.spikes) == (2, 0)
+    nearest, wrong = (float(each.frame.depth[each.frame.valid].min()) for each in (dropped, kept))
+    assert wrong < 1.0 < nearest
+
+
 def test_arrays_may_be_in_millimetres(rig_files: Path) -> None:
     z, guide = np.load("depth.npy"), image((72, 96, 3))
     metres = upsample(z, guide, cameras="rig.json", method="bilinear")

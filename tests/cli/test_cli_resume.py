@@ -68,6 +68,7 @@ CHANGES = {
     "noise": (*FAST, "--noise", "5"),
     "unit": (*FAST, "--unit", "5000"),
     "holes": (*FAST, "--holes", "keep"),
+    "spikes": (*FAST, "--spikes", "keep"),
     "preview": (*FAST, "--preview", "look"),
 }
 

@@ -93,7 +93,7 @@ def test_the_largest_number_of_16_bits_is_doubted(cli: Cli, files: Path) -> None
     Image.fromarray(low).save("high.png")
     outcome = cli("upsample", "high.png", "guide.png", "-o", "a.npy", *FAST, "--json")
     assert outcome.json["largest_samples"] == 3
-    assert "warning: 3 samples are 65535, the largest number of a 16-bit file" in outcome.err
+    assert "warning: samples that hold 65535, the largest number of a 16-bit file: 3;" in outcome.err
     disparity = cli(
         "upsample", "high.png", "guide.png", "-o", "b.npy", "--kind", "disparity", *FAST, "--json"
     )
@@ -106,6 +106,15 @@ def test_a_few_samples_far_off_are_doubted(cli: Cli, files: Path) -> None:
     Image.fromarray(low).save("flat.png")
     assert "warning" not in cli("upsample", "flat.png", *options).err
     low[5, 7] = 8000
+    Image.fromarray(low).save("flying.png")
+    dropped = cli("upsample", "flying.png", *options, "--json")
+    assert "warning" not in dropped.err
+    assert "spikes taken for holes: 1" in dropped.err
+    assert dropped.json["spikes"] == 1
+    kept = cli("upsample", "flying.png", *options, "--spikes", "keep", "--json")
+    assert "warning: some samples are far off (RMS" in kept.err
+    assert kept.json["spikes"] == 0
+    low[5, 6:9] = 8000  # three together may be a thing
     Image.fromarray(low).save("flying.png")
     assert "warning: some samples are far off (RMS" in cli("upsample", "flying.png", *options).err
 

@@ -117,6 +117,7 @@ def report(computed: Computed) -> dict[str, Any]:
         "median_depth": plain(median_depth(frame)),
         "noise_sigma": sigma,
         "noise_source": computed.noise,
+        "spikes": computed.inputs.spikes,
         "measured_fraction": float(prediction.measured.float().mean()),
         "seconds": round(computed.seconds, 4),
         **residual(computed.inputs, prediction),

@@ -17,6 +17,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from primaldepth.api import Spikes
 from primaldepth.app import openapi
 from primaldepth.app.answers import MEDIA_TYPES, Answer, Holes, accepted, check_format, finisher
 from primaldepth.app.engine import Engine
@@ -148,6 +149,9 @@ def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> No
                 examples=["auto", "12.5"],
             ),
         ] = "auto",
+        spikes: Annotated[
+            Spikes, Form(description="drop: samples far off all around them are holes.")
+        ] = "drop",
         holes: Annotated[Holes, Form(description="keep: what was not measured stays a hole.")] = "fill",
         confidence: Annotated[UploadFile | None, File(description="Map of the depth's size.")] = None,
         cameras: Annotated[
@@ -170,6 +174,7 @@ def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> No
                 unit=unit,
                 kind=kind,
                 noise=noise,
+                spikes=spikes,
             )
             answer = await _awaited(request, engine.submit(task))
         return Response(answer.body, media_type=answer.media_type, headers=answer.headers)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from primaldepth.api import Inputs, check_meaning, check_noise, load_inputs
+from primaldepth.api import Inputs, Spikes, check_meaning, check_noise, load_inputs
 from primaldepth.app.problems import Problem, RefusedError
 from primaldepth.core.frame import Prediction
 from primaldepth.io import Kind, Unit
@@ -45,6 +45,7 @@ class Task:
     unit: Unit | None = None
     kind: Kind | None = None
     noise: str = "auto"
+    spikes: Spikes = "drop"
 
     def load(self) -> Inputs:
         """Read and check the uploads."""
@@ -59,6 +60,7 @@ class Task:
             noise=self.noise,
             confidence=confidence,
             cameras=cameras,
+            spikes=self.spikes,
         )
         if self.check is not None:
             self.check(inputs)

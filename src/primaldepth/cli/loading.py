@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from primaldepth.api import Inputs, load_inputs
+from primaldepth.api import Inputs, Spikes, load_inputs
 from primaldepth.cli.batch import Job
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras
@@ -11,7 +11,13 @@ from primaldepth.io import Kind, Unit
 
 
 def read_job(
-    job: Job, *, unit: Unit | None, kind: Kind | None, noise: str, cameras: Cameras | Path | None
+    job: Job,
+    *,
+    unit: Unit | None,
+    kind: Kind | None,
+    noise: str,
+    cameras: Cameras | Path | None,
+    spikes: Spikes,
 ) -> Inputs:
     """Read and check; a recording's own unit and camera stand where none is given."""
     if job.shot is None:
@@ -23,6 +29,7 @@ def read_job(
             noise=noise,
             confidence=job.confidence,
             cameras=cameras,
+            spikes=spikes,
         )
     content = job.shot.read()
     if unit is not None and not isinstance(content.depth, Path):
@@ -37,4 +44,5 @@ def read_job(
         noise=noise,
         confidence=content.confidence,
         cameras=cameras,
+        spikes=spikes,
     )

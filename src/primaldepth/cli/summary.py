@@ -47,6 +47,7 @@ def summary(
         "measured_fraction": float(prediction.measured.float().mean()),
         "empty_fraction": 1.0 - float(result.valid.mean()),
         "rounded_off": result.rounded_off,
+        "spikes": inputs.spikes,
         "largest_samples": _largest_samples(inputs),
         "info": {key: plain(value) for key, value in prediction.info.items()},
     }
@@ -64,6 +65,8 @@ def sentence(report: dict[str, Any]) -> str:
         *_residual_text(report),
         f"{100 * report['measured_fraction']:.1f} % measured",
     ]
+    if report["spikes"]:
+        parts.append(f"spikes taken for holes: {report['spikes']}")
     if report["empty_fraction"] > 0:
         parts.append(f"{100 * report['empty_fraction']:.1f} % left as holes")
     return ", ".join(parts)
@@ -85,11 +88,11 @@ def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str
     elif report["residual_sigmas"] is not None and report["residual_sigmas"] > OUTLIERS:
         found.append(
             f"some samples are far off (RMS {report['residual_sigmas']:.3g} sigma, though most are met); "
-            "set flying pixels and the like to 0, or try --method nlh-l1, which bears them"
+            "set what the camera mistook to 0, or try --method nlh-l1, which bears it"
         )
     if report["largest_samples"]:
         found.append(
-            f"{report['largest_samples']} samples are {LARGEST}, the largest number of a 16-bit file; "
+            f"samples that hold {LARGEST}, the largest number of a 16-bit file: {report['largest_samples']}; "
             "if that means no depth, store 0 instead"
         )
     if report["rounded_off"]:

@@ -13,8 +13,10 @@ import typer
 from primaldepth.api import (
     DEFAULT_METHOD,
     Inputs,
+    Spikes,
     check_meaning,
     check_noise,
+    check_spikes,
     pick_device,
 )
 from primaldepth.cli.batch import Job, Targets, list_jobs
@@ -59,6 +61,7 @@ class Request:
     kind: Kind | None
     noise: str
     cameras: Cameras | Path | None
+    spikes: Spikes
     device: torch.device
     fill: bool
     jump: float
@@ -121,6 +124,9 @@ def upsample(
         metavar="FILE",
         help="Standard deviation of the result (.npy, .exr, ...) by methods that know; a folder for a batch.",
     ),
+    spikes: str = typer.Option(
+        "drop", "--spikes", metavar="drop|keep", help="Samples far off all around them are holes; keep: not."
+    ),
     holes: str = typer.Option(
         "fill", "--holes", metavar="fill|keep", help="keep: what was not measured stays a hole."
     ),
@@ -147,6 +153,7 @@ def upsample(
         raise InputError(f"--holes: '{holes}' is not fill or keep")
     check_meaning(unit, kind)
     check_noise(noise)
+    check_spikes(spikes)
     ray = check_engine(engine, gpus, temporal)
     request = Request(
         method=method,
@@ -155,6 +162,7 @@ def upsample(
         kind=cast("Kind | None", kind),
         noise=noise,
         cameras=None if cameras is None else _cameras(cameras),
+        spikes=cast("Spikes", spikes),
         device=worker_device(device, gpus) if ray else pick_device(device),
         fill=holes == "fill",
         jump=check_jump(mesh_jump),
@@ -274,7 +282,14 @@ def _attempt(
 
 
 def _read(job: Job, request: Request) -> Inputs:
-    return read_job(job, unit=request.unit, kind=request.kind, noise=request.noise, cameras=request.cameras)
+    return read_job(
+        job,
+        unit=request.unit,
+        kind=request.kind,
+        noise=request.noise,
+        cameras=request.cameras,
+        spikes=request.spikes,
+    )
 
 
 def _run_one(job: Job, request: Request, method: Method, journal: Journal | None) -> dict[str, Any]:

@@ -112,6 +112,8 @@ def facts(drawn: Drawn, other: Drawn | None) -> str:
         ("Departs from the samples", _both(report, second, lambda each: _length(each["residual_rms"], each))),
         ("Measured", f"{100 * report['measured_fraction']:.1f} %, the rest is filled in (hatched)"),
     ]
+    if report["spikes"]:
+        rows.append(("Spikes", f"{report['spikes']}, far off all around them, count as holes"))
     items = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in rows)
     return f'<div class="pd-note" role="status"><dl class="pd-facts">{items}</dl></div>'
 
