@@ -342,6 +342,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         call(D, G, confidence=np.ones((8, 6)), cameras=RIG),
         r"confidence: shape \(1, 1, 8, 6\), but the depth has",
     ),
+    "sensor for millimetres": (call(1000 * D, G, noise="kinect-v2"), "say its unit, e.g. unit='mm'"),
     "noise map negative": (call(D, G, noise=-np.ones((6, 8))), "sigma: negative"),
     "unit": (call(D, G, unit="cm"), "unit 'cm' is not known"),
     "kind": (call(D, G, kind="ray"), "kind 'ray' is not known"),

@@ -27,6 +27,7 @@ ArrayLike = NDArray[Any] | Tensor
 Device = Literal["auto", "cpu", "cuda"]
 Spikes = Literal["drop", "keep"]
 DEFAULT_METHOD = "pdn-any"
+FARTHEST = 200.0  # metres: no sensor that is known by name sees farther
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,8 @@ def load_inputs(
     from_file = found_unit if isinstance(depth, str | os.PathLike) else None
     if isinstance(noise, str) and (from_file or unit or kind):
         _check_sensor(noise, found_kind, str(depth) if from_file else "the depth")
+    elif isinstance(noise, str) and noise in METRIC_SENSORS:
+        _check_metres(noise, values[valid])
     level = _noise(noise, from_file, values)
     image, note = _load_guide(guide), None
     size = int(image.shape[2]), int(image.shape[3])
@@ -172,6 +175,15 @@ def _check_sensor(noise: str, kind: str, depth: str) -> None:
     if noise in METRIC_SENSORS and kind == "disparity":
         raise InputError(
             f"noise: '{noise}' describes metres, but {depth} holds disparities; use auto or a number"
+        )
+
+
+def _check_metres(noise: str, samples: Tensor) -> None:
+    """Raise where numbers without a unit are no metres that the sensor could see."""
+    if samples.numel() and float(samples.median()) > FARTHEST:
+        raise InputError(
+            f"noise: '{noise}' takes the depth for metres, but half of it is beyond {FARTHEST:g}; "
+            "say its unit, e.g. unit='mm'"
         )
 
 

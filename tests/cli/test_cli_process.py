@@ -51,17 +51,28 @@ def test_bad_call(files: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+INTERRUPTED = (  # a real SIGINT while the method runs
+    "import os, signal\n"
+    "from primaldepth.cli import upsample\n"
+    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # jobs in the background ignore it
+    "upsample._predict = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n" + COMMAND
+)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_interrupt_leaves_no_traceback_and_no_file(files: Path) -> None:
-    """A real SIGINT while the method runs."""
-    code = (
-        "import os, signal\n"
-        "from primaldepth.cli import upsample\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # jobs in the background ignore it
-        "upsample._predict = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n" + COMMAND
-    )
     arguments = ("upsample", "depth.png", "guide.png", "-o", "out.png", "--method", "bilinear")
-    done = python(code, *arguments, cwd=files)
+    done = python(INTERRUPTED, *arguments, cwd=files)
     assert done.returncode == 130
     assert "Traceback" not in done.stderr
+    assert "the same command" not in done.stderr
     assert not (files / "out.png").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_interrupt_of_a_batch_says_how_to_go_on(files: Path) -> None:
+    arguments = ("upsample", "dep*.png", "gui*.png", "-o", "fine", "--method", "bilinear")
+    done = python(INTERRUPTED, *arguments, cwd=files)
+    assert done.returncode == 130
+    assert "fine: stopped; the same command goes on from here" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -188,10 +188,15 @@ def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool, gpu
     if request.temporal and not batch:
         raise InputError(f"--temporal: {targets.depth} is one frame; give a folder, a recording or a video")
     journal = _open_journal(targets.out, jobs, request) if batch else None
-    if gpus is not None and journal is not None:
-        reports = _run_on_ray(jobs, request, journal, overwrite, gpus)
-    else:
-        reports = _run_all(jobs, request, journal, overwrite)
+    try:
+        if gpus is not None and journal is not None:
+            reports = _run_on_ray(jobs, request, journal, overwrite, gpus)
+        else:
+            reports = _run_all(jobs, request, journal, overwrite)
+    except KeyboardInterrupt:
+        if batch:
+            note(f"{targets.out}: stopped; the same command goes on from here")
+        raise
     if as_json:
         show_json(reports if batch else reports[0])
     failed = [report["depth"] for report in reports if "error" in report]
