@@ -19,7 +19,7 @@ from primaldepth.core.seeds import generator
 from primaldepth.methods import create
 
 FRAMES = {"arkit": "color.jpg", "rgbd_0": "color.png", "rgbd_2": "color.png"}
-SHARES = (0.001, 0.01)
+SHARES = (0.001, 0.01, 0.05)
 FAR = 8.0  # metres
 OFF = 0.05
 

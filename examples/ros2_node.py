@@ -25,6 +25,7 @@ try:
 except ImportError:  # without ROS the conversions below still work
     rclpy, Node = None, object
 
+_PARAMETERS = {"method": "pdn-any", "noise": "auto", "spikes": "drop", "device": "auto"}
 _ENCODINGS = {"16UC1": (np.uint16, 1000.0), "32FC1": (np.float32, 1.0)}
 
 
@@ -57,8 +58,7 @@ class FineDepth(Node):
     def __init__(self) -> None:
         super().__init__("fine_depth")
         self._options = {
-            name: self.declare_parameter(name, default).value
-            for name, default in (("method", "pdn-any"), ("noise", "auto"), ("device", "auto"))
+            name: self.declare_parameter(name, default).value for name, default in _PARAMETERS.items()
         }
         slop = self.declare_parameter("slop", 0.02).value  # seconds
         self._image = self.create_publisher(Image, "depth_fine", 1)

@@ -160,30 +160,43 @@ def test_holes_are_filled_and_marked(hole: float) -> None:
     np.testing.assert_allclose(np.asarray(result.depth), 1.5, rtol=1e-4)
 
 
-def spiked() -> np.ndarray:
-    depth = np.full((6, 8), 1.5)
+def spiked() -> tuple[np.ndarray, np.ndarray]:
+    depth = np.full((32, 40), 1.5)
     depth[2, 3] = 8.0
-    return depth
+    return depth, np.zeros((64, 80))
 
 
 @pytest.mark.parametrize(("unit", "noise"), [(None, "auto"), ("m", "lidar"), ("mm", "kinect-v1")])
 def test_a_spike_is_a_hole_unless_it_is_kept(unit: Any, noise: str) -> None:
-    depth = spiked() * (1000.0 if unit == "mm" else 1.0)
+    depth, guide = spiked()
+    depth *= 1000.0 if unit == "mm" else 1.0
     dropped, kept = (
-        upsample(depth, guide_array(), unit=unit, noise=noise, spikes=spikes, **FAST)
-        for spikes in ("drop", "keep")
+        upsample(depth, guide, unit=unit, noise=noise, spikes=spikes, **FAST) for spikes in ("drop", "keep")
     )
-    assert not dropped.measured[8:12, 12:16].any()
-    assert float(dropped.depth.max()) == pytest.approx(1.01 * depth[0, 0], rel=0.01)
+    assert not dropped.measured[4:6, 6:8].any()
+    assert float(dropped.depth.max()) == pytest.approx(depth[0, 0], rel=1e-4)
     assert kept.measured.all()
-    assert float(kept.depth.max()) > 3.0 * depth[0, 0]
+    assert float(kept.depth.max()) > 2.0 * depth[0, 0]
 
 
 def test_the_noise_around_a_spike_is_that_without_it() -> None:
-    inputs = load_inputs(spiked(), guide_array(), noise="lidar")
+    inputs = load_inputs(*spiked(), noise="lidar")
     assert inputs.spikes == 1
     assert inputs.frame.sigma is not None
     np.testing.assert_allclose(inputs.frame.sigma[inputs.frame.valid], 0.015, rtol=1e-5)
+
+
+def test_samples_of_no_confidence_prove_nothing() -> None:
+    depth, guide = spiked()
+    trust = np.zeros(depth.shape)
+    trust[2, 3] = 1.0
+    assert load_inputs(depth, guide, confidence=trust).spikes == 0
+
+
+def test_a_sensor_that_takes_a_part_of_the_depth_needs_no_unit() -> None:
+    sigma = load_inputs(1000 * depth_array(), guide_array(), noise="lidar").frame.sigma
+    assert sigma is not None
+    assert 9.0 < float(sigma.mean()) < 13.0
 
 
 NOISES = (
@@ -343,6 +356,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         r"confidence: shape \(1, 1, 8, 6\), but the depth has",
     ),
     "sensor for millimetres": (call(1000 * D, G, noise="kinect-v2"), "say its unit, e.g. unit='mm'"),
+    "sensor for z": (call(1000 * D, G, noise="tof", kind="z"), "say its unit, e.g. unit='mm'"),
     "noise map negative": (call(D, G, noise=-np.ones((6, 8))), "sigma: negative"),
     "unit": (call(D, G, unit="cm"), "unit 'cm' is not known"),
     "kind": (call(D, G, kind="ray"), "kind 'ray' is not known"),

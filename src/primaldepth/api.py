@@ -12,7 +12,7 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.data.noise import METRIC_SENSORS, SENSORS, noise_map
+from primaldepth.data.noise import METRIC_SENSORS, SENSORS, UNITLESS_SENSORS, noise_map
 from primaldepth.data.spikes import spikes as find_spikes
 from primaldepth.geometry.cameras import Cameras, read_cameras
 from primaldepth.geometry.conversions import z_from_radial
@@ -81,8 +81,8 @@ def upsample(
         confidence: (h, w) in [0, 1], or a file.
         cameras: or their file; needed for radial depth. With a depth camera of its own, the depth (in metres,
             or in `unit`) is registered into the guide's view first.
-        spikes: "drop" takes samples for holes that stand out from all around them, as flying pixels do, alone
-            or two together; "keep" does not.
+        spikes: "drop" takes samples for holes that stand out from all around them, alone or two together;
+            "keep" does not.
         device: "auto" takes a CUDA device where there is one.
         options: parameters of the method in place of its defaults.
         progress: called now and then while the method iterates.
@@ -128,7 +128,7 @@ def load_inputs(
     from_file = found_unit if isinstance(depth, str | os.PathLike) else None
     if isinstance(noise, str) and (from_file or unit or kind):
         _check_sensor(noise, found_kind, str(depth) if from_file else "the depth")
-    elif isinstance(noise, str) and noise in METRIC_SENSORS:
+    if isinstance(noise, str) and noise in METRIC_SENSORS and not (from_file or unit):
         _check_metres(noise, values[valid])
     level = _noise(noise, from_file, values)
     image, note = _load_guide(guide), None
@@ -137,7 +137,7 @@ def load_inputs(
     if known is not None:
         fitted(known.guide, size[1], size[0], "guide's camera", "guide")
     metres = 1.0 if from_file or found_unit is None else float(from_stored(np.ones(()), found_unit))
-    valid, dropped = _drop_spikes(values, valid, level, metres) if spikes == "drop" else (valid, 0)
+    valid, dropped = _drop_spikes(values, valid, trust, level, metres) if spikes == "drop" else (valid, 0)
     if known is not None and known.depth is not None:
         maps = tuple(each for each in (trust, level) if isinstance(each, Tensor))
         view = to_guide_view(values, valid, known, size, found_kind, maps=maps, metres=metres)
@@ -159,10 +159,11 @@ def _sigma(level: str | float | Tensor, values: Tensor, valid: Tensor, metres: f
 
 
 def _drop_spikes(
-    values: Tensor, valid: Tensor, level: str | float | Tensor, metres: float
+    values: Tensor, valid: Tensor, trust: Tensor | None, level: str | float | Tensor, metres: float
 ) -> tuple[Tensor, int]:
-    """What is valid without the samples that stand out, and how many they are."""
-    found = find_spikes(values, valid, lambda: _sigma(level, values, valid, metres))
+    """What is valid without the samples that stand out from trusted ones, and how many they are."""
+    seen = valid if trust is None else valid & (trust > 0)
+    found = find_spikes(values, seen, lambda rest: _sigma(level, values, rest, metres))
     return valid & ~found, int(found.sum())
 
 
@@ -180,7 +181,7 @@ def _check_sensor(noise: str, kind: str, depth: str) -> None:
 
 def _check_metres(noise: str, samples: Tensor) -> None:
     """Raise where numbers without a unit are no metres that the sensor could see."""
-    if samples.numel() and float(samples.median()) > FARTHEST:
+    if noise not in UNITLESS_SENSORS and samples.numel() and float(samples.median()) > FARTHEST:
         raise InputError(
             f"noise: '{noise}' takes the depth for metres, but half of it is beyond {FARTHEST:g}; "
             "say its unit, e.g. unit='mm'"

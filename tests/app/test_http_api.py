@@ -87,11 +87,11 @@ def test_holes_can_be_kept(service, tmp_path):
 
 @pytest.mark.parametrize(("choice", "count"), [("drop", 1), ("keep", 0)])
 def test_a_spike_is_a_hole_unless_it_is_kept(service, tmp_path, choice, count):
-    values = np.full((6, 8), 2.0)
+    values = np.full((32, 40), 2.0)
     values[2, 3] = 8.0
     stream = io.BytesIO()
     np.save(stream, values)
-    files = good_files(depth=("d.npy", stream.getvalue()))
+    files = good_files(depth=("d.npy", stream.getvalue()), guide=("g.png", guide_bytes(size=(80, 64))))
     answer = post(service, files, method="nearest", holes="keep", spikes=choice)
     assert json.loads(answer.headers["primaldepth-report"])["spikes"] == count
     assert (~read_back(answer, tmp_path, ".png").valid).sum() == 4 * count

@@ -15,7 +15,7 @@ from PIL import Image
 
 from primaldepth.api import load_inputs
 from primaldepth.app.page.charts import colour_bar, histogram
-from primaldepth.app.page.choices import AS_FILE_SAYS, NO_METHOD, Choice, problem_text, results
+from primaldepth.app.page.choices import AS_FILE_SAYS, NO_METHOD, Choice, facts, problem_text, results
 from primaldepth.app.page.drawing import FORMATS, draw
 from primaldepth.app.page.folders import Folders
 from primaldepth.app.tasks import Computed
@@ -147,6 +147,17 @@ def test_every_example_can_be_read():
         low, high = inputs.frame.low_size, inputs.frame.high_size
         assert f"{low[1]}x{low[0]} to {high[1]}x{high[0]}" in example.title
         assert float(inputs.frame.valid.float().mean()) > 0.7
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_spikes_are_told_unless_they_are_kept(service, tmp_path, keep):
+    depth = read_depth(sample_files().depth)
+    values = np.array(depth.values)
+    values[20, 30] = 20.0
+    np.save(tmp_path / "spiked.npy", np.where(depth.valid, values, np.nan))
+    asked = choice(depth=str(tmp_path / "spiked.npy"), unit="m", keep_spikes=keep)
+    drawn, _ = results(service.app.state.engine, asked, tmp_path)
+    assert ("far off all around them, count as holes" in facts(drawn, None)) is not keep
 
 
 def choice(**other):

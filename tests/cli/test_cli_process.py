@@ -72,7 +72,8 @@ def test_interrupt_leaves_no_traceback_and_no_file(files: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_interrupt_of_a_batch_says_how_to_go_on(files: Path) -> None:
     arguments = ("upsample", "dep*.png", "gui*.png", "-o", "fine", "--method", "bilinear")
-    done = python(INTERRUPTED, *arguments, cwd=files)
-    assert done.returncode == 130
-    assert "fine: stopped; the same command goes on from here" in done.stderr
-    assert "Traceback" not in done.stderr
+    for more, said in (((), "the same command"), (("--overwrite",), "the same command without --overwrite")):
+        done = python(INTERRUPTED, *arguments, *more, cwd=files)
+        assert done.returncode == 130
+        assert f"fine: stopped; {said} goes on from here" in done.stderr
+        assert "Traceback" not in done.stderr

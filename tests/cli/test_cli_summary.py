@@ -101,8 +101,9 @@ def test_the_largest_number_of_16_bits_is_doubted(cli: Cli, files: Path) -> None
 
 
 def test_a_few_samples_far_off_are_doubted(cli: Cli, files: Path) -> None:
-    low = np.full((12, 16), 1300, np.uint16)
-    options = ("guide.png", "-o", "a.npy", "--noise", "5", "--method", "nlh-l1", "--overwrite")
+    low = np.full((32, 40), 1300, np.uint16)
+    Image.new("RGB", (80, 64)).save("large.png")
+    options = ("large.png", "-o", "a.npy", "--noise", "5", "--method", "nlh-l1", "--overwrite")
     Image.fromarray(low).save("flat.png")
     assert "warning" not in cli("upsample", "flat.png", *options).err
     low[5, 7] = 8000
@@ -114,6 +115,12 @@ def test_a_few_samples_far_off_are_doubted(cli: Cli, files: Path) -> None:
     kept = cli("upsample", "flying.png", *options, "--spikes", "keep", "--json")
     assert "warning: some samples are far off (RMS" in kept.err
     assert kept.json["spikes"] == 0
+    low[::3, ::3] = 8000
+    Image.fromarray(low).save("fence.png")
+    assert (
+        "samples are far off all around them and count as holes" in cli("upsample", "fence.png", *options).err
+    )
+    low[:] = 1300
     low[5, 6:9] = 8000  # three together may be a thing
     Image.fromarray(low).save("flying.png")
     assert "warning: some samples are far off (RMS" in cli("upsample", "flying.png", *options).err

@@ -1,5 +1,6 @@
 """What `upsample` says about one pair: a JSON object and a sentence."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from primaldepth.results import length_text, median_depth, plain, residual
 __all__ = ["doubts", "residual", "sentence", "summary"]
 FAR_OFF = 3.0  # sigma, of half of the samples: some always lie off, at edges and in the sensor's errors
 OUTLIERS = 5.0  # sigma, of the RMS: real frames stay below 2, and a sample in a thousand can do this
+MANY = 0.01  # of the samples: so many false ones, or a fence, leaves, rain
 LARGEST = 65535  # what a 16-bit file can hold
 NEAR, FAR = 0.1, 100.0  # metres: what depth cameras see
 STRETCHED = 0.03  # of the ratio of the sizes: more is not the rounding of a size
@@ -88,7 +90,12 @@ def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str
     elif report["residual_sigmas"] is not None and report["residual_sigmas"] > OUTLIERS:
         found.append(
             f"some samples are far off (RMS {report['residual_sigmas']:.3g} sigma, though most are met); "
-            "set what the camera mistook to 0, or try --method nlh-l1, which bears it"
+            "look at it; --spikes drop leaves out single ones, --method nlh-l1 bears more"
+        )
+    if report["spikes"] > MANY * math.prod(report["input_size"]):
+        found.append(
+            f"{report['spikes']} samples are far off all around them and count as holes; if they are things, "
+            "give --spikes keep"
         )
     if report["largest_samples"]:
         found.append(

@@ -125,7 +125,7 @@ def upsample(
         help="Standard deviation of the result (.npy, .exr, ...) by methods that know; a folder for a batch.",
     ),
     spikes: str = typer.Option(
-        "drop", "--spikes", metavar="drop|keep", help="Samples far off all around them are holes; keep: not."
+        "drop", "--spikes", metavar="drop|keep", help="drop: samples far off all around them count as holes."
     ),
     holes: str = typer.Option(
         "fill", "--holes", metavar="fill|keep", help="keep: what was not measured stays a hole."
@@ -195,7 +195,8 @@ def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool, gpu
             reports = _run_all(jobs, request, journal, overwrite)
     except KeyboardInterrupt:
         if batch:
-            note(f"{targets.out}: stopped; the same command goes on from here")
+            again = "the same command without --overwrite" if overwrite else "the same command"
+            note(f"{targets.out}: stopped; {again} goes on from here")
         raise
     if as_json:
         show_json(reports if batch else reports[0])

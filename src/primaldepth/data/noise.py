@@ -61,6 +61,7 @@ METRIC_SENSORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "lidar": lidar_sigma,
     **{name: partial(device_sigma, name) for name in DEVICES},
 }
+UNITLESS_SENSORS = frozenset({"lidar"})  # a part of the depth, whatever its unit
 
 
 def noise_map(noise: str | float | Tensor, depth: Tensor, valid: Tensor) -> Tensor:

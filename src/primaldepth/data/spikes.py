@@ -1,4 +1,4 @@
-"""Samples that no surface holds: flying pixels and the like, alone or in pairs, far off all around them."""
+"""Samples that no surface holds: alone or in pairs, and far off all around them."""
 
 from collections.abc import Callable, Iterator
 
@@ -8,22 +8,27 @@ from torch.nn.functional import pad
 
 ALIKE = 0.05  # of the depth: neighbours as near as this may lie on one surface
 SIGMAS = 8.0  # beyond every neighbour: noise does not reach so far
-LEAST = 3  # neighbours that stand against a sample: fewer prove nothing
+MARGIN = 1.5  # times as far from the neighbours as they are from each other: slopes do not reach so far
+LEAST = 5  # neighbours that stand against a sample: fewer prove nothing
 TOGETHER = 1  # neighbours alike that a spike may have
+SMALLEST = 32  # samples a side: in smaller maps one of them may be all that was seen of a thing
 
 
-def spikes(depth: Tensor, valid: Tensor, sigma: Callable[[], Tensor]) -> Tensor:
+def spikes(depth: Tensor, valid: Tensor, sigma: Callable[[Tensor], Tensor]) -> Tensor:
     """(B, 1, h, w) True where a sample, or a pair of them, stands out from all its neighbours.
 
-    It is farther from the nearest of them than they are from each other, by more than `ALIKE` of its depth
-    and `SIGMAS` times its noise. Steps, slopes, and all that is three samples large stay.
+    At least `LEAST` neighbours lie more than `ALIKE` of its depth away, the nearest of them more than `SIGMAS`
+    times its noise and `MARGIN` times their range. What is three samples large stays, and all of a small map.
 
     Args:
-        sigma: gives the noise, (B, 1, h, w); asked for only where something stands out.
+        sigma: gives the noise, (B, 1, h, w), from a mask of samples that are no spikes; asked for only where
+            something stands out.
     """
+    if min(depth.shape[2:]) < SMALLEST:
+        return torch.zeros_like(valid)
     gap = _standing_out(torch.where(valid, depth, torch.nan))
     out = gap > 0
-    return out & (gap > SIGMAS * sigma()) if bool(out.any()) else out
+    return out & (gap > SIGMAS * sigma(valid & ~out)) if bool(out.any()) else out
 
 
 def _standing_out(depth: Tensor) -> Tensor:
@@ -40,7 +45,7 @@ def _standing_out(depth: Tensor) -> Tensor:
         gap = torch.where(apart, gap.minimum(off), gap)
         lowest = torch.where(apart, lowest.minimum(neighbour), lowest)
         highest = torch.where(apart, highest.maximum(neighbour), highest)
-    alone = (near <= TOGETHER) & (far >= LEAST) & (gap > highest - lowest)
+    alone = (near <= TOGETHER) & (far >= LEAST) & (gap > MARGIN * (highest - lowest))
     mates = torch.zeros_like(depth)
     for neighbour in _neighbours(torch.where(alone, depth, torch.nan)):
         mates += (neighbour - depth).abs() <= reach

@@ -34,6 +34,7 @@ class Choice:
     kind: str
     confidence: str | None
     cameras: str | None
+    keep_spikes: bool = False
 
 
 def results(engine: Engine, choice: Choice, place: Path) -> tuple[Drawn, Drawn | None]:
@@ -55,6 +56,7 @@ def results(engine: Engine, choice: Choice, place: Path) -> tuple[Drawn, Drawn |
                 unit=unit,
                 kind=cast("Kind | None", kind),
                 noise=noise,
+                spikes="keep" if choice.keep_spikes else "drop",
             )
             for method in methods
         ]

@@ -73,7 +73,7 @@ def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
         info="auto, a standard deviation in the unit of the file, or a sensor",
     )
     run = gr.Button("Run", variant="primary", size="lg")
-    with gr.Accordion("Unit, kind, confidence, cameras", open=False):
+    with gr.Accordion("Unit, kind, spikes, confidence, cameras", open=False):
         unit = gr.Dropdown(
             [AS_FILE_SAYS, *COMMON_UNITS],
             value=AS_FILE_SAYS,
@@ -82,11 +82,12 @@ def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
             info="a number counts stored numbers per metre",
         )
         kind = gr.Dropdown([AS_FILE_SAYS, *KINDS], value=AS_FILE_SAYS, label="Kind of depth")
+        spikes = gr.Checkbox(label="Keep spikes: samples far off all around them")
         confidence = gr.File(label="Confidence map, of the depth's size", file_types=_DEPTH_TYPES, height=150)
         cameras = gr.File(label="Cameras, JSON or 3x3 text", file_types=[".json", ".txt"], height=150)
     for button, example in zip(buttons, examples, strict=True):
         button.click(_filler(example), None, [depth, guide, cameras], api_visibility="private")
-    return [depth, guide, method, other, noise, unit, kind, confidence, cameras], run
+    return [depth, guide, method, other, noise, unit, kind, confidence, cameras, spikes], run
 
 
 def _filler(example: Example) -> Callable[[], list[str]]:
