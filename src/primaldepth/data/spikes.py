@@ -17,8 +17,8 @@ SMALLEST = 32  # samples a side: in smaller maps one of them may be all that was
 def spikes(depth: Tensor, valid: Tensor, sigma: Callable[[Tensor], Tensor]) -> Tensor:
     """(B, 1, h, w) True where a sample, or a pair of them, stands out from all its neighbours.
 
-    At least `LEAST` neighbours lie more than `ALIKE` of its depth away, the nearest of them more than `SIGMAS`
-    times its noise and `MARGIN` times their range. What is three samples large stays, and all of a small map.
+    `LEAST` neighbours or more lie over `ALIKE` of its depth away, and the nearest of them over `SIGMAS` times
+    its noise and `MARGIN` times their range. What is three samples large stays, and all of a small map.
 
     Args:
         sigma: gives the noise, (B, 1, h, w), from a mask of samples that are no spikes; asked for only where
