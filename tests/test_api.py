@@ -318,6 +318,7 @@ def call(*arguments: Any, **options: Any) -> Callable[[], Any]:
 
 
 D, G = depth_array(), guide_array()
+RIG = Cameras(Intrinsics(30.0, 30.0, 16.0, 12.0, 32, 24), Intrinsics(8.0, 8.0, 4.0, 3.0, 8, 6))
 ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "depth (h, w, 1)": (call(D[..., None], G), r"depth: .*\(6, 8, 1\)"),
     "depth (B, 2, h, w)": (call(np.stack([D, D])[None], G), "depth: shape"),
@@ -356,6 +357,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         r"confidence: shape \(1, 1, 8, 6\), but the depth has",
     ),
     "sensor for millimetres": (call(1000 * D, G, noise="kinect-v2"), "say its unit, e.g. unit='mm'"),
+    "two cameras": (call(1000 * D, G, cameras=RIG), "cameras: a depth camera of its own takes the depth"),
     "sensor for z": (call(1000 * D, G, noise="tof", kind="z"), "say its unit, e.g. unit='mm'"),
     "noise map negative": (call(D, G, noise=-np.ones((6, 8))), "sigma: negative"),
     "unit": (call(D, G, unit="cm"), "unit 'cm' is not known"),

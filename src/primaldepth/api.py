@@ -128,14 +128,14 @@ def load_inputs(
     from_file = found_unit if isinstance(depth, str | os.PathLike) else None
     if isinstance(noise, str) and (from_file or unit or kind):
         _check_sensor(noise, found_kind, str(depth) if from_file else "the depth")
-    if isinstance(noise, str) and noise in METRIC_SENSORS and not (from_file or unit):
-        _check_metres(noise, values[valid])
     level = _noise(noise, from_file, values)
     image, note = _load_guide(guide), None
     size = int(image.shape[2]), int(image.shape[3])
     known = read_cameras(cameras, size[::-1]) if isinstance(cameras, str | os.PathLike) else cameras
     if known is not None:
         fitted(known.guide, size[1], size[0], "guide's camera", "guide")
+    if not (from_file or unit):
+        _check_metres(noise, known, values[valid])
     metres = 1.0 if from_file or found_unit is None else float(from_stored(np.ones(()), found_unit))
     valid, dropped = _drop_spikes(values, valid, trust, level, metres) if spikes == "drop" else (valid, 0)
     if known is not None and known.depth is not None:
@@ -179,11 +179,17 @@ def _check_sensor(noise: str, kind: str, depth: str) -> None:
         )
 
 
-def _check_metres(noise: str, samples: Tensor) -> None:
-    """Raise where numbers without a unit are no metres that the sensor could see."""
-    if noise not in UNITLESS_SENSORS and samples.numel() and float(samples.median()) > FARTHEST:
+def _check_metres(noise: Any, cameras: Cameras | None, samples: Tensor) -> None:
+    """Raise where numbers without a unit have to be metres, and are more than a depth camera sees."""
+    if isinstance(noise, str) and noise in METRIC_SENSORS and noise not in UNITLESS_SENSORS:
+        why = f"noise: '{noise}'"
+    elif cameras is not None and cameras.depth is not None:
+        why = "cameras: a depth camera of its own"
+    else:
+        return
+    if samples.numel() and float(samples.median()) > FARTHEST:
         raise InputError(
-            f"noise: '{noise}' takes the depth for metres, but half of it is beyond {FARTHEST:g}; "
+            f"{why} takes the depth for metres, but half of it is beyond {FARTHEST:g}; "
             "say its unit, e.g. unit='mm'"
         )
 

@@ -1,6 +1,8 @@
 """A prediction as people want it: depth in a file's unit, colours, a cloud, a mesh, a residual."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ from primaldepth.io.preview import RGB, overview
 from primaldepth.io.row_blocks import row_blocks
 from primaldepth.io.storage import stored_pixels
 from primaldepth.io.units import per_metre, whole_stored
+
+LARGEST = 65535  # what a 16-bit file can hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,26 @@ def check_fits(path: Path, inputs: Inputs) -> None:
         if inputs.kind == "disparity":
             raise
         raise InputError(f"{error}; the median depth is {middle:.4g} m: is the unit right?") from error
+
+
+def largest_samples(inputs: Inputs) -> int:
+    """Distances that are the largest number of a 16-bit file, by which some cameras mean none."""
+    if inputs.kind == "disparity":
+        return 0
+    largest = np.float32(LARGEST / per_metre(inputs.unit or "m"))
+    return int((inputs.frame.depth[inputs.frame.valid] == float(largest)).sum())
+
+
+@contextmanager
+def doubting_largest(inputs: Inputs) -> Iterator[None]:
+    """A result that does not fit its file may do so because the largest number was meant for no depth."""
+    try:
+        yield
+    except InputError as error:
+        if count := largest_samples(inputs):
+            text = f"{count} of the samples hold {LARGEST}: if that means no depth, store 0 instead"
+            raise InputError(f"{error}; {text}") from error
+        raise
 
 
 def result_for(path: Path, prediction: Prediction, inputs: Inputs) -> Result:

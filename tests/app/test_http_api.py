@@ -3,18 +3,25 @@
 import concurrent.futures
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from malformed import depth_bytes, good_files, guide_bytes
 
 import primaldepth
+from primaldepth.app.http import FIELDS
 from primaldepth.io import read_depth, read_guide
+from primaldepth.io.depth import encode_values
 from primaldepth.samples import sample_files
 
 
 def post(client, files=None, accept="image/png", **data):
     return client.post("/v1/upsample", files=files or good_files(), data=data, headers={"Accept": accept})
+
+
+def encoded(values):
+    return encode_values(Path("d.png"), values, values > 0, "mm")
 
 
 def read_back(answer, tmp_path, suffix, unit=None):
@@ -95,6 +102,32 @@ def test_a_spike_is_a_hole_unless_it_is_kept(service, tmp_path, choice, count):
     answer = post(service, files, method="nearest", holes="keep", spikes=choice)
     assert json.loads(answer.headers["primaldepth-report"])["spikes"] == count
     assert (~read_back(answer, tmp_path, ".png").valid).sum() == 4 * count
+
+
+def test_fields_that_do_not_exist_are_refused(service):
+    form = service.get("/openapi.json").json()["components"]["schemas"]["Body_upsample_v1_upsample_post"]
+    assert set(FIELDS) == set(form["properties"])
+    answer = post(service, nosie="5", method="nearest")
+    problem = answer.json()["error"]
+    assert (answer.status_code, problem["code"]) == (422, "unknown_field")
+    assert (problem["message"], problem["hint"]) == ("'nosie' is no field", "did you mean 'noise'?")
+
+
+def test_text_in_place_of_a_file_is_told(service):
+    answer = service.post("/v1/upsample", files={"guide": ("g.png", guide_bytes())}, data={"depth": "d.png"})
+    problem = answer.json()["error"]
+    assert (answer.status_code, problem["message"]) == (
+        422,
+        "depth: is text, expected a file; with curl: -F NAME=@FILE",
+    )
+
+
+def test_a_result_that_does_not_fit_blames_the_largest_number(service, monkeypatch):
+    values = np.full((6, 8), 1.3)
+    values[:2] = 65.535
+    answer = post(service, good_files(depth=("d.png", encoded(values))), method="bicubic")
+    assert answer.status_code == 422
+    assert "16 of the samples hold 65535: if that means no depth, store 0" in str(answer.json())
 
 
 def test_confidence_cameras_and_kind_are_used(service):

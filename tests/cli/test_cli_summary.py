@@ -100,6 +100,25 @@ def test_the_largest_number_of_16_bits_is_doubted(cli: Cli, files: Path) -> None
     assert disparity.json["largest_samples"] == 0
 
 
+def test_a_result_that_does_not_fit_blames_the_largest_number(cli: Cli, files: Path) -> None:
+    low = np.full((6, 8), 1300, np.uint16)
+    low[:2] = 65535
+    Image.fromarray(low).save("high.png")
+    outcome = cli("upsample", "high.png", "guide.png", "-o", "a.png", "--method", "bicubic")
+    assert outcome.code == 2
+    assert "does not fit PNG" in outcome.err
+    assert "16 of the samples hold 65535: if that means no depth, store 0 instead" in outcome.err
+
+
+def test_a_noise_that_was_given_is_asked_about(cli: Cli, files: Path) -> None:
+    low = np.where(np.indices((32, 40)).sum(axis=0) % 2, 1300, 1500).astype(np.uint16)
+    Image.fromarray(low).save("rough.png")
+    Image.new("RGB", (80, 64)).save("large.png")
+    options = ("rough.png", "large.png", "-o", "a.npy", "--method", "bilinear", "--noise", "0.02")
+    said = cli("upsample", *options).err
+    assert "look at it, check that the noise is 0.02 mm, or try another method" in said
+
+
 def test_a_few_samples_far_off_are_doubted(cli: Cli, files: Path) -> None:
     low = np.full((32, 40), 1300, np.uint16)
     Image.new("RGB", (80, 64)).save("large.png")

@@ -322,6 +322,33 @@ def test_a_scan_without_images_says_what_is_there(tmp_path):
         read_recording(tmp_path)
 
 
+def test_a_scan_that_lacks_a_depth_map_is_paired_by_number(tmp_path):
+    layouts.write_stray_scanner(tmp_path)
+    (tmp_path / "depth" / "000001.png").unlink()
+    recording = read_recording(tmp_path)
+    assert [shot.read().guide.stem for shot in recording] == ["000000", "000002"]
+    assert list(recording.notes) == ["2 depth maps but 3 images: the 2 of one number are used"]
+
+
+def test_a_scan_whose_numbers_do_not_fit_is_paired_in_order(tmp_path):
+    layouts.write_stray_scanner(tmp_path)
+    for path in sorted((tmp_path / "rgb").iterdir())[1:]:
+        path.rename(path.with_stem(f"frame-{100 + int(path.stem)}"))
+    (tmp_path / "rgb" / "000000.jpg").unlink()
+    recording = read_recording(tmp_path)
+    assert [shot.read().guide.stem for shot in recording] == ["frame-101", "frame-102"]
+    assert list(recording.notes) == ["3 depth maps but 2 images: the first 2 are used, in order"]
+
+
+def test_depth_files_that_skip_a_number_before_a_video_are_told(tmp_path):
+    paths = [tmp_path / f"{number}.png" for number in (8, 9, 11)]
+    told = with_depths(paths, tmp_path / "film.mp4", [None] * 3).notes
+    assert list(told) == ["11.png comes after 9.png, and both go with frames of the video in order"]
+    assert not with_depths(paths[:2], tmp_path / "film.mp4", [None] * 2).notes
+    named = [tmp_path / "a.png", tmp_path / "b.png"]
+    assert not with_depths(named, tmp_path / "film.mp4", [None] * 2).notes
+
+
 def test_numbers_are_sorted_as_numbers(tmp_path):
     for name in ("10.png", "2.png", "1.txt", "0.png"):
         (tmp_path / name).touch()

@@ -78,6 +78,16 @@ def test_an_image_of_a_batch_is_as_alone(name):
         assert torch.equal(found.measured[index : index + 1], alone.measured)
 
 
+@pytest.mark.parametrize("seen", [slice(0, 1), slice(0, 2), slice(5, 6)])
+@pytest.mark.parametrize("size", [(8, 8), (24, 32)])
+def test_a_few_samples_of_a_small_map_do_not_measure_all_of_it(seen, size):
+    valid = torch.zeros(1, 1, *size, dtype=torch.bool)
+    valid[0, 0, seen, seen] = True
+    frame = Frame(torch.ones(1, 1, *size), valid, torch.zeros(1, 1, 4 * size[0], 4 * size[1]))
+    share = float(measured_mask(frame).float().mean())
+    assert 1 / valid.numel() <= share <= 4 / 64
+
+
 def test_a_gap_of_several_distances_is_not_measured_and_a_single_missing_sample_is():
     frame, _ = sparse_frame()
     missing = frame.valid.clone()

@@ -13,7 +13,15 @@ from primaldepth.api import Inputs
 from primaldepth.app.problems import Problem, RefusedError
 from primaldepth.app.tasks import Computed
 from primaldepth.io.depth import encode_values
-from primaldepth.results import check_fits, first_mask, median_depth, plain, residual, result_for
+from primaldepth.results import (
+    check_fits,
+    doubting_largest,
+    first_mask,
+    median_depth,
+    plain,
+    residual,
+    result_for,
+)
 
 Holes = Literal["fill", "keep"]
 MEDIA_TYPES = {"image/png": ".png", "image/x-exr": ".exr", "application/x-npz": ".npz"}
@@ -85,7 +93,8 @@ def encode(computed: Computed, *, media_type: str, holes: Holes) -> Answer:
     if path.suffix == ".npz":
         body = _everything(computed, result.valid)
     else:
-        body = encode_values(path, result.values, result.valid, result.unit)
+        with doubting_largest(computed.inputs):
+            body = encode_values(path, result.values, result.valid, result.unit)
     said = report(computed) | {"unit": result.unit, "rounded_off": result.rounded_off}
     return Answer(body, media_type, json.dumps(said, allow_nan=False))
 

@@ -1,9 +1,10 @@
 """The HTTP interface: FastAPI routes over the engine."""
 
 import asyncio
+import difflib
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from functools import partial
@@ -39,6 +40,10 @@ from primaldepth.io import Kind, Unit
 from primaldepth.methods import list_methods
 from primaldepth.version import __version__
 
+FIELDS = (
+    *("depth", "guide", "confidence", "cameras"),
+    *("method", "unit", "kind", "noise", "spikes", "holes"),
+)
 _WATCH_SECONDS = 1.0  # how often to look whether a waiting client is still there
 
 
@@ -110,6 +115,8 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
+        if "Expected UploadFile" in str(first["msg"]):
+            first = {**first, "msg": "is text, expected a file; with curl: -F NAME=@FILE"}
         field = ".".join(str(part) for part in first["loc"] if part != "body")
         message = f"{field or 'body'}: {str(first['msg'])[:200]}"
         return json_answer(Problem(422, "invalid_field", message, "see /openapi.json for what is expected"))
@@ -161,6 +168,7 @@ def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> No
     ) -> Response:
         """The answer is a depth map in the format that `Accept` prefers, PNG in the unit of the input."""
         media_type = accepted(accept)
+        _refuse_unknown(await request.form())
         check_fields(method, unit, kind, noise)
         uploads = {"depth": depth, "guide": guide, "confidence": confidence, "cameras": cameras}
         with tempfile.TemporaryDirectory(prefix="primaldepth-") as name:
@@ -178,6 +186,15 @@ def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> No
             )
             answer = await _awaited(request, engine.submit(task))
         return Response(answer.body, media_type=answer.media_type, headers=answer.headers)
+
+
+def _refuse_unknown(names: Iterable[str]) -> None:
+    """A field of another name is a mistake in writing, and would change the result without a word."""
+    for name in names:
+        if name not in FIELDS:
+            near = difflib.get_close_matches(name, FIELDS, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(FIELDS)}"
+            raise RefusedError(Problem(422, "unknown_field", f"'{name[:60]}' is no field", hint))
 
 
 def _store(uploads: dict[str, UploadFile | None], folder: Path) -> None:

@@ -3,23 +3,21 @@
 import math
 from typing import Any
 
-import numpy as np
-
 from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.cli.writing import Result
 from primaldepth.core.frame import Prediction
-from primaldepth.io.units import per_metre
+from primaldepth.methods.deep_holes import LARGEST_RATIO
 from primaldepth.networks.zoo import SHIPPED
-from primaldepth.results import length_text, median_depth, plain, residual
+from primaldepth.results import LARGEST, largest_samples, length_text, median_depth, plain, residual
 
 __all__ = ["doubts", "residual", "sentence", "summary"]
 FAR_OFF = 3.0  # sigma, of half of the samples: some always lie off, at edges and in the sensor's errors
 OUTLIERS = 5.0  # sigma, of the RMS: real frames stay below 2, and a sample in a thousand can do this
 MANY = 0.01  # of the samples: so many false ones, or a fence, leaves, rain
-LARGEST = 65535  # what a 16-bit file can hold
 NEAR, FAR = 0.1, 100.0  # metres: what depth cameras see
 STRETCHED = 0.03  # of the ratio of the sizes: more is not the rounding of a size
+ANY_SCALES = (1, LARGEST_RATIO)
 BEYOND = 1.5  # times a scale that a network was trained for
 
 
@@ -50,7 +48,7 @@ def summary(
         "empty_fraction": 1.0 - float(result.valid.mean()),
         "rounded_off": result.rounded_off,
         "spikes": inputs.spikes,
-        "largest_samples": _largest_samples(inputs),
+        "largest_samples": largest_samples(inputs),
         "info": {key: plain(value) for key, value in prediction.info.items()},
     }
 
@@ -85,12 +83,12 @@ def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str
     if sigmas is not None and sigmas > FAR_OFF:
         found.append(
             f"the result does not follow the samples: half of them are off by more than {sigmas:.3g} sigma; "
-            "look at it, give --noise, or try another method"
+            f"look at it, {_noise_advice(report)}, or try another method"
         )
     elif report["residual_sigmas"] is not None and report["residual_sigmas"] > OUTLIERS:
         found.append(
             f"some samples are far off (RMS {report['residual_sigmas']:.3g} sigma, though most are met); "
-            "look at it; --spikes drop leaves out single ones, --method nlh-l1 bears more"
+            "look at it, or try --method nlh-l1, which bears them"
         )
     if report["spikes"] > MANY * math.prod(report["input_size"]):
         found.append(
@@ -108,21 +106,20 @@ def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str
             f"{report['rounded_off']} pixels; write .npy, .exr or .tiff to keep them"
         )
     found += _shape_doubts(report["input_size"], report["output_size"])
-    scales = SHIPPED[method].scales if method in SHIPPED else ()
+    scales = (SHIPPED[method].scales or ANY_SCALES) if method in SHIPPED else ()
     ratio = report["output_size"][0] / report["input_size"][0]
     if scales and not min(scales) / BEYOND <= ratio <= max(scales) * BEYOND:
+        hint = "look at it" if scales is ANY_SCALES else "try pdn-any"
         found.append(
-            f"'{method}' was trained for x{min(scales)} to x{max(scales)}, this is x{ratio:.2g}; try pdn-any"
+            f"'{method}' was trained for x{min(scales)} to x{max(scales)}, this is x{ratio:.2g}; {hint}"
         )
     return found
 
 
-def _largest_samples(inputs: Inputs) -> int:
-    """Distances that are the largest number of a 16-bit file, by which some cameras mean none."""
-    if inputs.kind == "disparity":
-        return 0
-    largest = np.float32(LARGEST / per_metre(inputs.unit or "m"))
-    return int((inputs.frame.depth[inputs.frame.valid] == float(largest)).sum())
+def _noise_advice(report: dict[str, Any]) -> str:
+    if report["noise_source"] == "auto":
+        return "give --noise"
+    return f"check that the noise is {length_text(report['noise_sigma'], report['kind'])}"
 
 
 def _shape_doubts(low: list[int], high: list[int]) -> list[str]:

@@ -48,6 +48,7 @@ from primaldepth.geometry.meshing import MAX_JUMP, check_jump
 from primaldepth.io import Kind, Unit
 from primaldepth.io.depth import write_values
 from primaldepth.methods import create
+from primaldepth.results import doubting_largest
 from primaldepth.variational import Progress
 
 
@@ -320,7 +321,9 @@ def _finish(
 ) -> dict[str, Any]:
     """Write the results and report them."""
     departure = residual(inputs, prediction)  # before the result is made, which takes memory too
-    report = _write(job, inputs, prediction, request) | departure | {"seconds": round(seconds, 3)}
+    with doubting_largest(inputs):
+        report = _write(job, inputs, prediction, request)
+    report |= departure | {"seconds": round(seconds, 3)}
     return report | {"warnings": doubts(report, request.method, request.unit or request.kind)}
 
 

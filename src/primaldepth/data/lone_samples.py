@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d
 
 AROUND = 15  # pixels on a side that count as around a sample
+FEWEST = 4  # cells a side: fewer are no map, but a few samples among holes
 SPARSE = 0.2  # share of them that is valid, below which samples stand alone
 
 
@@ -60,7 +61,7 @@ def lone_samples(valid: Tensor) -> Cells | None:
     if _side(share) is None:
         return None
     cell = _side(_density(valid))
-    if cell is None or min(height, width) < cell:
+    if cell is None or min(height, width) // cell < FEWEST:
         return None
     return Cells.over(valid, cell)
 

@@ -35,7 +35,8 @@ def run_jobs(calls: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Resul
         yield from pool.map(_call, calls)
     except BrokenProcessPool as error:
         raise PrimalDepthError(
-            f"a process died at its work, perhaps for lack of memory; try fewer than {workers} jobs"
+            f"a process died: for lack of memory (try fewer than {workers} jobs), or because the script that "
+            'asked for jobs did not do so under `if __name__ == "__main__":`'
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)

@@ -1,5 +1,6 @@
 """What every recording gives: shots with depth, guide, confidence and camera, each read when it is needed."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -89,6 +90,17 @@ def natural_order(path: Path) -> tuple[Any, ...]:
 def number(path: Path) -> Number:
     """What the files of a pair have in common: the numbers in the name, or the name where it has none."""
     return tuple(_pieces(path.stem)[1::2]) or (path.stem,)
+
+
+def missing_numbers(paths: Sequence[Path]) -> list[str]:
+    """A note for files that are to go with the frames of a video in order, but skip a number."""
+    for path, following in itertools.pairwise(paths):
+        here, there = number(path), number(following)
+        if isinstance(here[-1], int) and isinstance(there[-1], int) and there[-1] != here[-1] + 1:
+            return [
+                f"{following.name} comes after {path.name}, and both go with frames of the video in order"
+            ]
+    return []
 
 
 def _pieces(text: str) -> list[int | str]:

@@ -5,7 +5,16 @@ from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError
 from primaldepth.io.pinhole import Pinhole
-from primaldepth.io.sequences.base import Content, Picture, Recording, Shot, image_size, numbered
+from primaldepth.io.sequences.base import (
+    Content,
+    Picture,
+    Recording,
+    Shot,
+    image_size,
+    missing_numbers,
+    number,
+    numbered,
+)
 from primaldepth.io.sequences.video import Video
 
 IMAGES = (".png", ".jpg", ".jpeg")
@@ -17,11 +26,11 @@ def recognise(root: Path) -> bool:
 
 
 def read(root: Path) -> Recording:
-    """Depth maps and images are paired by their order, confidence by the name."""
+    """Depth maps and images are paired in order, by number where some are missing; confidence by name."""
     depths = numbered(root / "depth", ".png", ".npy")
     if not depths:
         raise FileFormatError(f"{root / 'depth'}: no .png or .npy depth map; export the recording again")
-    guides, files, notes = _guides(root, len(depths))
+    depths, guides, files, notes = _paired(root, depths)
     numbers = _matrix(root / "camera_matrix.csv")
     shots = [
         _shot(root, depth, guide, numbers, source)
@@ -30,19 +39,36 @@ def read(root: Path) -> Recording:
     return Recording("StrayScanner", root, shots, "mm", notes)
 
 
-def _guides(root: Path, count: int) -> tuple[list[Callable[[], Picture]], list[Path], list[str]]:
-    """(a function that gives each image, the file each comes from, notes)."""
+def _paired(
+    root: Path, depths: list[Path]
+) -> tuple[list[Path], list[Callable[[], Picture]], list[Path], list[str]]:
+    """(depth maps, a function that gives the image of each, the file each comes from, notes)."""
     images = numbered(root / "rgb", *IMAGES)
     if images:
-        notes = [f"{count} depth maps but {len(images)} images: the first {min(count, len(images))} are used"]
+        depths, images, notes = _by_number(depths, images)
         readers: list[Callable[[], Picture]] = [lambda path=path: path for path in images]  # type: ignore[misc]
-        return readers, images, notes if len(images) != count else []
+        return depths, readers, images, notes
     films = [path for path in sorted(root.glob("rgb.*")) if path.is_file()]
     if not films:
         found = ", ".join(sorted(path.name for path in root.iterdir())[:12])
         raise FileFormatError(f"{root}: neither rgb.mp4 nor images in rgb/; found {found}")
     film = Video(films[0])
-    return [film.reader(index) for index in range(count)], [films[0]] * count, []
+    count, notes = len(depths), missing_numbers(depths)
+    return depths, [film.reader(index) for index in range(count)], [films[0]] * count, notes
+
+
+def _by_number(depths: list[Path], images: list[Path]) -> tuple[list[Path], list[Path], list[str]]:
+    """In order where there are as many of both; else those of one number, or the first where none fits."""
+    if len(depths) == len(images):
+        return depths, images, []
+    counts = f"{len(depths)} depth maps but {len(images)} images"
+    found = {number(path): path for path in images}
+    pairs = [(path, found[number(path)]) for path in depths if number(path) in found]
+    if not pairs:
+        few = min(len(depths), len(images))
+        return depths[:few], images[:few], [f"{counts}: the first {few} are used, in order"]
+    both = [path for path, _ in pairs], [path for _, path in pairs]
+    return *both, [f"{counts}: the {len(pairs)} of one number are used"]
 
 
 def _shot(root: Path, depth: Path, guide: Callable[[], Picture], K: list[float], source: Path) -> Shot:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError
-from primaldepth.io.sequences.base import Content, Recording, Shot, optional
+from primaldepth.io.sequences.base import Content, Recording, Shot, missing_numbers, optional
 
 EXTENSIONS = (".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v")
 Image = NDArray[np.uint8]
@@ -65,7 +65,7 @@ def with_depths(depths: Sequence[Path], film: Path, trusts: Sequence[Path | None
         _shot(depth, video.reader(index), film, trust)
         for index, (depth, trust) in enumerate(zip(depths, trusts, strict=True))
     ]
-    return Recording("depth and video", film, shots)
+    return Recording("depth and video", film, shots, notes=missing_numbers(depths))
 
 
 def _shot(depth: Path, image: Callable[[], Image], film: Path, trust: Path | None) -> Shot:
