@@ -189,5 +189,5 @@ def test_work_that_cannot_be_sent_is_an_error_rather_than_a_wait():
 
 
 def test_a_process_that_dies_is_an_error():
-    with pytest.raises(PrimalDepthError, match="a process died: for lack of memory .try fewer than 2 jobs"):
+    with pytest.raises(PrimalDepthError, match="a process died: for lack of memory"):
         list(run_jobs([Dies(), Dies()], 2))
