@@ -1,6 +1,6 @@
 """Samples that no surface holds: alone or in pairs, and far off all around them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -33,30 +33,41 @@ def spikes(depth: Tensor, valid: Tensor, sigma: Callable[[Tensor], Tensor]) -> T
 
 def _standing_out(depth: Tensor) -> Tensor:
     """How far samples are from the nearest of their neighbours, where they may be spikes; else 0."""
-    reach = ALIKE * depth.abs()
-    gap = torch.full_like(depth, torch.inf)
-    lowest, highest = gap.clone(), -gap
-    near, far = torch.zeros_like(depth), torch.zeros_like(depth)
-    for neighbour in _neighbours(depth):
-        off = (neighbour - depth).abs()
-        near += off <= reach  # a hole, NaN, is neither
-        apart = off > reach
-        far += apart
-        gap = torch.where(apart, gap.minimum(off), gap)
-        lowest = torch.where(apart, lowest.minimum(neighbour), lowest)
-        highest = torch.where(apart, highest.maximum(neighbour), highest)
-    alone = (near <= TOGETHER) & (far >= LEAST) & (gap > MARGIN * (highest - lowest))
-    mates = torch.zeros_like(depth)
-    for neighbour in _neighbours(torch.where(alone, depth, torch.nan)):
-        mates += (neighbour - depth).abs() <= reach
-    return torch.where(alone & (mates == near), gap, 0.0)
+    gap = torch.zeros_like(depth)
+    place = _candidates(depth).nonzero(as_tuple=True)
+    if not len(place[0]):
+        return gap
+    here = depth[place][:, None]
+    around = _neighbours(depth, place)
+    off, reach = (around - here).abs(), ALIKE * here.abs()
+    near, apart = off <= reach, off > reach  # a hole is neither
+    nearest = torch.where(apart, off, torch.inf).amin(dim=1)
+    lowest, highest = (torch.where(apart, around, fill) for fill in (torch.inf, -torch.inf))
+    alone = near.sum(dim=1) <= TOGETHER
+    alone &= apart.sum(dim=1) >= LEAST
+    alone &= nearest > MARGIN * (highest.amax(dim=1) - lowest.amin(dim=1))
+    of_spikes = torch.full_like(depth, torch.nan)
+    of_spikes[place] = torch.where(alone, depth[place], torch.nan)
+    mates = (_neighbours(of_spikes, place) - here).abs() <= reach
+    gap[place] = torch.where(alone & (mates == near).all(dim=1), nearest, 0.0)
+    return gap
 
 
-def _neighbours(image: Tensor) -> Iterator[Tensor]:
-    """The eight images shifted by one sample; NaN comes in at the border."""
-    rows, columns = image.shape[2:]
+def _candidates(depth: Tensor) -> Tensor:
+    """All that is not like both neighbours in its row, nor like both in its column, as spikes are."""
+    found = ~depth.isnan()
+    for dim in (2, 3):
+        count = depth.shape[dim]
+        off, reach = depth.diff(dim=dim).abs(), ALIKE * depth.abs()
+        following = off.narrow(dim, 1, count - 2) <= reach.narrow(dim, 1, count - 2)
+        previous = off.narrow(dim, 0, count - 2) <= reach.narrow(dim, 1, count - 2)
+        found.narrow(dim, 1, count - 2).logical_and_(~(following & previous))
+    return found
+
+
+def _neighbours(image: Tensor, place: tuple[Tensor, ...]) -> Tensor:
+    """(N, 8) what lies around N places of (B, 1, h, w); NaN beyond the border."""
     padded = pad(image, (1, 1, 1, 1), value=torch.nan)
-    for top in range(3):
-        for left in range(3):
-            if (top, left) != (1, 1):
-                yield padded[:, :, top : top + rows, left : left + columns]
+    batch, channel, row, column = place
+    shifts = [(down, right) for down in range(3) for right in range(3) if (down, right) != (1, 1)]
+    return torch.stack([padded[batch, channel, row + down, column + right] for down, right in shifts], dim=1)
