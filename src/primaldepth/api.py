@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -128,8 +128,7 @@ def load_inputs(
     from_file = found_unit if isinstance(depth, str | os.PathLike) else None
     if isinstance(noise, str) and (from_file or unit or kind):
         _check_sensor(noise, found_kind, str(depth) if from_file else "the depth")
-    level = _noise(noise, from_file, values)
-    image, note = _load_guide(guide), None
+    image = _load_guide(guide)
     size = int(image.shape[2]), int(image.shape[3])
     known = read_cameras(cameras, size[::-1]) if isinstance(cameras, str | os.PathLike) else cameras
     if known is not None:
@@ -137,34 +136,56 @@ def load_inputs(
     if not (from_file or unit):
         _check_metres(noise, known, values[valid])
     metres = 1.0 if from_file or found_unit is None else float(from_stored(np.ones(()), found_unit))
-    valid, dropped = _drop_spikes(values, valid, trust, level, metres) if spikes == "drop" else (valid, 0)
-    if known is not None and known.depth is not None:
-        maps = tuple(each for each in (trust, level) if isinstance(each, Tensor))
-        view = to_guide_view(values, valid, known, size, found_kind, maps=maps, metres=metres)
-        values, valid, note, found_kind = view.samples.depth, view.samples.valid, view.note, "z"
-        trust = None if trust is None else view.samples.maps[0]
-        level = view.samples.maps[-1] if isinstance(level, Tensor) else level
-    elif found_kind == "radial":
-        values = _radial_to_z(values, valid, known)
-        valid, found_kind = valid & torch.isfinite(values), "z"
-    frame = Frame(values, valid, image, trust, _sigma(level, values, valid, metres))
-    return Inputs(frame, found_unit, found_kind, known, note, dropped)
+    given = _Samples(values, valid, trust, _noise(noise, from_file, values), found_kind, metres)
+    kept = given.without_spikes() if spikes == "drop" else given
+    seen, note = kept.in_guide_view(known, size)
+    frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid))
+    return Inputs(frame, found_unit, seen.kind, known, note, int((given.valid & ~kept.valid).sum()))
 
 
-def _sigma(level: str | float | Tensor, values: Tensor, valid: Tensor, metres: float) -> Tensor:
-    """Noise in the unit of the values, of which one is so many metres."""
-    if isinstance(level, str) and level in METRIC_SENSORS:
-        return noise_map(level, values * metres, valid) / metres
-    return noise_map(level, values, valid)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Samples:
+    """What was measured, and what is known of it: maps of (B, 1, h, w).
 
+    Args:
+        trust: confidence, or None.
+        noise: a sensor's name, a number, or a map.
+        metres: that one is in the unit of the depth.
+    """
 
-def _drop_spikes(
-    values: Tensor, valid: Tensor, trust: Tensor | None, level: str | float | Tensor, metres: float
-) -> tuple[Tensor, int]:
-    """What is valid without the samples that stand out from trusted ones, and how many they are."""
-    seen = valid if trust is None else valid & (trust > 0)
-    found = find_spikes(values, seen, lambda rest: _sigma(level, values, rest, metres))
-    return valid & ~found, int(found.sum())
+    depth: Tensor
+    valid: Tensor
+    trust: Tensor | None
+    noise: str | float | Tensor
+    kind: Kind
+    metres: float
+
+    def sigma(self, valid: Tensor) -> Tensor:
+        """Noise in the unit of the depth, as these samples show it."""
+        if isinstance(self.noise, str) and self.noise in METRIC_SENSORS:
+            return noise_map(self.noise, self.depth * self.metres, valid) / self.metres
+        return noise_map(self.noise, self.depth, valid)
+
+    def without_spikes(self) -> "_Samples":
+        """The same with holes where samples stand out from others that are trusted."""
+        trusted = self.valid if self.trust is None else self.valid & (self.trust > 0)
+        return replace(self, valid=self.valid & ~find_spikes(self.depth, trusted, self.sigma))
+
+    def in_guide_view(self, cameras: Cameras | None, size: tuple[int, int]) -> "tuple[_Samples, str | None]":
+        """As z, seen from the guide, of that size; and what was assumed to register a camera of its own."""
+        if cameras is not None and cameras.depth is not None:
+            maps = tuple(each for each in (self.trust, self.noise) if isinstance(each, Tensor))
+            view = to_guide_view(
+                self.depth, self.valid, cameras, size, self.kind, maps=maps, metres=self.metres
+            )
+            found = view.samples
+            trust = None if self.trust is None else found.maps[0]
+            noise = found.maps[-1] if isinstance(self.noise, Tensor) else self.noise
+            return _Samples(found.depth, found.valid, trust, noise, "z", self.metres), view.note
+        if self.kind == "radial":
+            z = _radial_to_z(self.depth, self.valid, cameras)
+            return replace(self, depth=z, valid=self.valid & torch.isfinite(z), kind="z"), None
+        return self, None
 
 
 def _check_sensor(noise: str, kind: str, depth: str) -> None:
