@@ -22,6 +22,7 @@ FRAMES = {"arkit": "color.jpg", "rgbd_0": "color.png", "rgbd_2": "color.png"}
 SHARES = (0.001, 0.01, 0.05)
 FAR = 8.0  # metres
 OFF = 0.05
+CHOICES: tuple[Spikes, ...] = ("drop", "keep")
 
 
 def spiked(depth: Tensor, valid: Tensor, share: float, far: bool) -> Tensor:
@@ -42,14 +43,10 @@ def moved(method: Method, folder: Path, guide: str) -> dict[str, object]:
             depth = spiked(own.frame.depth[0, 0], own.frame.valid[0, 0], share, far)
             name = f"{share:.1%} of the samples {'at 8 m' if far else 'anywhere'}"
             found[name] = {
-                choice: _off(method, _inputs(depth, folder / guide, choice), clean)
-                for choice in ("drop", "keep")
+                choice: _off(method, load_inputs(depth, folder / guide, spikes=choice), clean)
+                for choice in CHOICES
             }
     return found
-
-
-def _inputs(depth: Tensor, guide: Path, spikes: Spikes) -> Inputs:
-    return load_inputs(depth, guide, spikes=spikes)
 
 
 def _off(method: Method, inputs: Inputs, clean: Tensor) -> float:

@@ -122,7 +122,7 @@ def test_text_in_place_of_a_file_is_told(service):
     )
 
 
-def test_a_result_that_does_not_fit_blames_the_largest_number(service, monkeypatch):
+def test_a_result_that_does_not_fit_blames_the_largest_number(service):
     values = np.full((6, 8), 1.3)
     values[:2] = 65.535
     answer = post(service, good_files(depth=("d.png", encoded(values))), method="bicubic")

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+HEAVY = {
+    *("mitsuba", "triton", "gradio", "fastapi", "matplotlib", "onnx", "scipy", "OpenEXR"),
+    *("tifffile", "imageio", "h5py", "rich", "typer", "lightning", "ray"),
+}
 LIGHT = {"primaldepth", "numpy", "pydantic", "pydantic_core", "annotated_types", "typing_inspection"}
 COMMAND = "import sys; from primaldepth.cli.main import run; sys.exit(run())"
 
@@ -25,6 +29,7 @@ def python(code: str, *arguments: str, cwd: Path | None = None) -> subprocess.Co
 def test_import_adds_little_to_that_of_torch() -> None:
     """By what is loaded, not by the clock: `scripts/import_time.py` has the seconds."""
     ours, torch = imported_by("primaldepth"), imported_by("torch")
+    assert HEAVY.isdisjoint(name.partition(".")[0] for name in ours)
     assert not {name for name in ours - torch if name.startswith("torch.")}
     packages = {name.partition(".")[0] for name in ours - torch} - sys.stdlib_module_names
     assert {name for name in packages if not name.startswith("_sysconfigdata")} <= LIGHT

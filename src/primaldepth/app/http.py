@@ -1,7 +1,6 @@
 """The HTTP interface: FastAPI routes over the engine."""
 
 import asyncio
-import difflib
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterable
@@ -35,7 +34,7 @@ from primaldepth.app.problems import (
 )
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import Task, check_fields, method_names
-from primaldepth.core.errors import PrimalDepthError
+from primaldepth.core.errors import PrimalDepthError, did_you_mean
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import list_methods
 from primaldepth.version import __version__
@@ -192,8 +191,7 @@ def _refuse_unknown(names: Iterable[str]) -> None:
     """A field of another name is a mistake in writing, and would change the result without a word."""
     for name in names:
         if name not in FIELDS:
-            near = difflib.get_close_matches(name, FIELDS, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(FIELDS)}"
+            hint = did_you_mean(name, FIELDS) or f"there are {', '.join(FIELDS)}"
             raise RefusedError(Problem(422, "unknown_field", f"'{name[:60]}' is no field", hint))
 
 

@@ -1,6 +1,5 @@
 """What a request asks for, in a form that can be handed to another process."""
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from primaldepth.api import Inputs, Spikes, check_meaning, check_noise, load_inputs
 from primaldepth.app.problems import Problem, RefusedError
+from primaldepth.core.errors import did_you_mean
 from primaldepth.core.frame import Prediction
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import list_methods
@@ -76,8 +76,7 @@ def check_fields(method: str, unit: str | None, kind: str | None, noise: str) ->
     """Raise on a field that cannot be meant, before any upload is looked at."""
     names = method_names()
     if method not in names:
-        near = difflib.get_close_matches(method, names, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else "see /v1/methods for those there are"
+        hint = did_you_mean(method, names) or "see /v1/methods for those there are"
         raise RefusedError(Problem(422, "unknown_method", f"method: '{method[:60]}' is not known", hint))
     check_meaning(unit, kind)
     check_noise(noise)

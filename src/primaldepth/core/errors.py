@@ -1,5 +1,8 @@
 """Errors a user can meet. Each message says which input, what was found, what to do."""
 
+import difflib
+from collections.abc import Iterable
+
 
 class PrimalDepthError(Exception):
     """Base of every error this package raises on purpose."""
@@ -23,6 +26,12 @@ class StepSizeError(PrimalDepthError, ValueError):
 
 class MissingDependencyError(PrimalDepthError, ImportError):
     """An optional package is needed for what was asked."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question that names the known one that is written most like it; empty where none is."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean '{near[0]}'?" if near else ""
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -1,12 +1,11 @@
 """Frozen, typed settings whose unknown keys are errors that name the nearest key."""
 
-import difflib
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from primaldepth.core.errors import InputError
+from primaldepth.core.errors import InputError, did_you_mean
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -24,9 +23,8 @@ class Settings(BaseModel):
         """Build from plain values; `where` names them in the error."""
         for key in values:
             if key not in cls.model_fields:
-                near = difflib.get_close_matches(key, list(cls.model_fields), n=1)
-                hint = f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(cls.model_fields)}"
-                raise InputError(f"{where}: unknown key '{key}'{hint}")
+                hint = did_you_mean(key, cls.model_fields) or f"known: {', '.join(cls.model_fields)}"
+                raise InputError(f"{where}: unknown key '{key}'; {hint}")
         try:
             return cls(**values)
         except ValidationError as error:

@@ -55,13 +55,12 @@ def _standing_out(depth: Tensor) -> Tensor:
 
 def _candidates(depth: Tensor) -> Tensor:
     """All that is not like both neighbours in its row, nor like both in its column, as spikes are."""
-    found = ~depth.isnan()
+    found, reach = ~depth.isnan(), ALIKE * depth.abs()
     for dim in (2, 3):
-        count = depth.shape[dim]
-        off, reach = depth.diff(dim=dim).abs(), ALIKE * depth.abs()
-        following = off.narrow(dim, 1, count - 2) <= reach.narrow(dim, 1, count - 2)
-        previous = off.narrow(dim, 0, count - 2) <= reach.narrow(dim, 1, count - 2)
-        found.narrow(dim, 1, count - 2).logical_and_(~(following & previous))
+        inner = depth.shape[dim] - 2  # what has two neighbours
+        off, near = depth.diff(dim=dim).abs(), reach.narrow(dim, 1, inner)
+        like_both = (off.narrow(dim, 0, inner) <= near) & (off.narrow(dim, 1, inner) <= near)
+        found.narrow(dim, 1, inner).logical_and_(~like_both)
     return found
 
 

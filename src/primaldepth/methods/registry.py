@@ -1,11 +1,10 @@
 """Names to methods."""
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from primaldepth.core.errors import InputError
+from primaldepth.core.errors import InputError, did_you_mean
 from primaldepth.core.frame import Method
 from primaldepth.core.settings import Settings
 from primaldepth.methods.barron16 import Barron16, Barron16Settings
@@ -131,6 +130,5 @@ def create(name: str, options: Mapping[str, Any] | None = None, *, progress: Wat
     if name in SHIPPED or name.endswith(".safetensors"):
         return network_method(name, options)
     names = [info.name for info in list_methods()]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    raise InputError(f"unknown method '{name}'{hint} (known: {', '.join(names)})")
+    hint = did_you_mean(name, names)
+    raise InputError(f"unknown method '{name}'{hint and f'; {hint}'} (known: {', '.join(names)})")

@@ -1,6 +1,5 @@
 """Weights on disk: NAME.safetensors with NAME.json beside it, checked to the last tensor on reading."""
 
-import difflib
 import hashlib
 import os
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.core.errors import FileFormatError, InputError, did_you_mean
 from primaldepth.io.atomic import write_bytes
 from primaldepth.networks.card import ModelCard, read_card
 from primaldepth.networks.joint import DepthNet, NetworkSettings
@@ -73,9 +72,8 @@ def load(name: str, scale: int | None = None, device: torch.device | str = "cpu"
         scale: one of those it has weights for; a network with one set of weights needs none.
     """
     if name not in SHIPPED:
-        near = difflib.get_close_matches(name, list(SHIPPED), n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
-        raise InputError(f"unknown network '{name}'{hint} (known: {', '.join(SHIPPED)})")
+        hint = did_you_mean(name, SHIPPED)
+        raise InputError(f"unknown network '{name}'{hint and f'; {hint}'} (known: {', '.join(SHIPPED)})")
     files = SHIPPED[name].files
     if len(files) == 1:
         path = next(iter(files.values()))

@@ -34,7 +34,7 @@ def read(root: Path) -> Recording:
     numbers = _matrix(root / "camera_matrix.csv")
     shots = [
         _shot(root, depth, guide, numbers, source)
-        for depth, guide, source in zip(depths, guides, files, strict=False)
+        for depth, guide, source in zip(depths, guides, files, strict=True)
     ]
     return Recording("StrayScanner", root, shots, "mm", notes)
 
