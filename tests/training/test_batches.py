@@ -159,6 +159,16 @@ class TestMixture:
         )
         assert float(holey.mean()) < float(whole.mean()) - 0.05
 
+    def test_false_samples_are_those_of_the_sensor_that_has_them(self, scenes):
+        mix = {"sensor": "metric-gaussian-v1"}
+        true, few, again = (
+            draw_batch(scenes, recipe(data={"mix": [each]}), 40, 32, (0, 0, 0))
+            for each in (mix, {**mix, "false": 1.0}, {**mix, "false": 0.0})
+        )
+        assert same(true, again)
+        assert torch.equal(true.truth, few.truth)
+        assert 0.02 < float((true.maps[0] != few.maps[0]).float().mean()) < 0.9
+
     def test_a_unet_sees_colours(self, scenes):
         net = {"backbone": "unet", "widths": (8, 8), "blocks": (0, 0), "window": 3, "iterations": 1}
         assert draw_batch(scenes, recipe(net=net), 2, 16, (0, 0, 0)).maps[3].shape == (2, 3, 16, 16)

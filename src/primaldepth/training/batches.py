@@ -10,6 +10,7 @@ from torch import Tensor
 
 from primaldepth.core.seeds import derive_seed
 from primaldepth.data.draws import uniform
+from primaldepth.data.false_samples import with_false_samples
 from primaldepth.data.holes import holes
 from primaldepth.data.patches import Patches, Scenes
 from primaldepth.data.sensors import sensor
@@ -101,16 +102,18 @@ def observed(
     gain = low * (high / low) ** u[0] if low != high else torch.full_like(u[0], low)
     light = {"amplitude": _amplitude(patches, generator)} if mix.albedo else {}
     samples = camera(patches.depth, patches.valid, generator=generator, gain=gain, **light)
-    valid = samples.valid
+    depth, valid = samples.depth, samples.valid
     if data.holes:
         valid = valid & ~holes(valid, data.holes, generator)
+    if mix.false:
+        depth = with_false_samples(depth, valid, mix.false, generator)
     spread = patches.spread * torch.exp(data.jitter * (2.0 * u[1] - 1.0))
     scaling = Scaling(patches.centre + data.jitter * spread * (2.0 * u[2] - 1.0), spread)
     size = (int(patches.depth.shape[2]), int(patches.depth.shape[3]))
     sigma = torch.where(valid, samples.sigma / spread, 0.0)
     if mix.plain:
         sigma = _partly_plain(sigma, valid, mix.plain, generator)
-    inputs = NetworkInputs.made(samples.depth, valid, sigma, samples.confidence, scaling, size)
+    inputs = NetworkInputs.made(depth, valid, sigma, samples.confidence, scaling, size)
     maps = inputs.window(Window(0, size[0], 0, size[1]), patches.guide, int(patches.guide.shape[1]))
     unit = mix.weight * (spread if camera.kind == "disparity" else spread / CENTIMETRE)
     unit = unit * camera.scale**-data.balance

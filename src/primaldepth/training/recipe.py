@@ -38,6 +38,7 @@ class Mix(Settings):
         albedo: surfaces return light as bright as the guide shows them; else all are white. Only for sensors
             with an amplitude.
         plain: share of the patches of which one noise is told for all samples, as where it is estimated.
+        false: share of the patches that have samples which are simply wrong.
     """
 
     sensor: str
@@ -47,6 +48,7 @@ class Mix(Settings):
     scale: tuple[Scale, ...] = ()
     albedo: bool = False
     plain: Share = 0.0
+    false: Share = 0.0
 
     @field_validator("albedo")
     @classmethod
