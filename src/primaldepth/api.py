@@ -27,6 +27,7 @@ ArrayLike = NDArray[Any] | Tensor
 Device = Literal["auto", "cpu", "cuda"]
 Spikes = Literal["drop", "keep"]
 DEFAULT_METHOD = "pdn-any"
+GIVE_CAMERAS = "give --cameras (Python: cameras=)"
 FARTHEST = 200.0  # metres: no sensor that is known by name sees farther
 
 
@@ -277,9 +278,7 @@ def _load_depth(
 
 def _radial_to_z(values: Tensor, valid: Tensor, cameras: Cameras | None) -> Tensor:
     if cameras is None:
-        raise InputError(
-            "kind radial: the distance along the ray needs the camera; give --cameras (Python: cameras=)"
-        )
+        raise InputError(f"kind radial: the distance along the ray needs the camera; {GIVE_CAMERAS}")
     camera = cameras.guide.scaled_to(int(values.shape[3]), int(values.shape[2]))
     planes = [
         z_from_radial(image[0].double().numpy(), mask[0].numpy(), camera)

@@ -249,7 +249,18 @@ def _cameras(random_: random.Random) -> Malformed:
         '{"guide": {"fx": 9, "fy": 9, "cx": 8, "cy": 6, "width": 16, "height": 1' + "0" * 400 + "}}",
         '{"guide": {"fx": 1e308, "fy": 1e-308, "cx": 8, "cy": 6, "width": 16, "height": 12}}',
         json.dumps({"path": "/etc/passwd"}),
+        json.dumps({"distortion_model": "plumb_bob", "width": int("9" * 400)}),
         "\xff\xfe",
+        "a: " + "[" * 100_000,
+        "a: " + "[" * 5000,
+        "a: &a [" + "1," * 9000 + "]\nk: [" + "*a," * 9000 + "]\n",
+        "a: &a {b: 1}\nk: {<<: [*a, *a]}\n",
+        "width: !!python/object/apply:os.system [id]\n",
+        "width: !!int ''\n",
+        "width: !!bool x\n",
+        "width: 0x" + "f" * 9000 + "\n",
+        "width: 16\nheight: 12\nk: 1\nd: 2001-01-01\n",
+        "x" * 70_000 + ": 1\n",
     )
     body = random_.choice(texts).encode("latin1")
     return Malformed("wrong cameras", good_files(cameras=("c.json", body)))

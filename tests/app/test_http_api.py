@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from malformed import depth_bytes, good_files, guide_bytes
+from PIL import Image
 
 import primaldepth
 from primaldepth.app.http import FIELDS
@@ -128,6 +129,82 @@ def test_a_result_that_does_not_fit_blames_the_largest_number(service):
     answer = post(service, good_files(depth=("d.png", encoded(values))), method="bicubic")
     assert answer.status_code == 422
     assert "16 of the samples hold 65535: if that means no depth, store 0" in str(answer.json())
+
+
+def warnings(answer):
+    """Of an answer; its header is what any client and proxy can take."""
+    header = answer.headers["primaldepth-report"]
+    assert header.isascii()
+    assert len(header) < 2000
+    return json.loads(header)["warnings"]
+
+
+def test_nothing_odd_is_no_warning(service):
+    assert warnings(post(service, method="nearest")) == []
+
+
+def test_a_number_of_many_digits_leaves_the_header_short(service):
+    answer = post(service, method="nearest", noise="0" * 50_000 + "500")
+    assert answer.status_code == 200
+    assert warnings(answer) == []
+
+
+def test_what_the_command_line_doubts_is_a_warning(service):
+    stream = io.BytesIO()
+    np.save(stream, np.full((6, 8), 1500.0))
+    files = good_files(depth=("d.npy", stream.getvalue()), guide=("g.png", guide_bytes(size=(12, 16))))
+    assert warnings(post(service, files, "image/x-exr", method="nearest")) == [
+        "the median depth is 1.5e+03 m; if that cannot be, give the right 'unit'",
+        "depth 8x6 and guide 12x16 have different shapes, one was stretched; crop them to one view, or give "
+        "'cameras'",
+    ]
+
+
+@pytest.mark.parametrize("given", [{}, {"kind": "disparity"}])
+def test_eight_bits_are_doubted_unless_their_meaning_is_given(service, given):
+    stream = io.BytesIO()
+    Image.fromarray(np.full((6, 8), 90, np.uint8)).save(stream, "PNG")
+    answer = post(service, good_files(depth=("d.png", stream.getvalue())), method="nearest", **given)
+    said = "8-bit numbers are taken as disparities; if they are distances, give 'unit'"
+    assert warnings(answer) == ([] if given else [said])
+
+
+def test_estimates_that_round_to_0_name_a_format_that_keeps_them(service):
+    low = np.full((6, 8), 90.0)
+    low[:, :2] = 0.3
+    stream = io.BytesIO()
+    np.save(stream, low)
+    files = good_files(depth=("d.npy", stream.getvalue()))
+    rounded = post(service, files, method="nearest", unit="disparity")
+    assert warnings(rounded)[-1].endswith("48 pixels; accept image/x-exr or application/x-npz to keep them")
+    kept = post(service, files, "image/x-exr", method="nearest", unit="disparity")
+    assert "round to 0" not in str(warnings(kept))
+
+
+CAMERA_INFO = b"""image_width: 16
+image_height: 12
+camera_matrix: {rows: 3, cols: 3, data: [15.0, 0.0, 7.5, 0.0, 15.0, 5.5, 0.0, 0.0, 1.0]}
+distortion_model: plumb_bob
+distortion_coefficients: {rows: 1, cols: 5, data: [0.0, 0.0, 0.0, 0.0, 0.0]}
+"""
+
+
+@pytest.mark.parametrize("name", ["camera_info.yaml", "cameras"])
+def test_a_camera_info_is_the_same_camera_whatever_it_is_called(service, name):
+    pytest.importorskip("yaml")
+    camera = {"fx": 15.0, "fy": 15.0, "cx": 8.0, "cy": 6.0, "width": 16, "height": 12}
+    as_json = good_files(cameras=("c.json", json.dumps({"guide": camera}).encode()))
+    answers = [
+        post(service, files, kind="radial", method="nearest")
+        for files in (as_json, good_files(cameras=(name, CAMERA_INFO)))
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].content == answers[1].content
+
+
+def test_radial_depth_without_a_camera_asks_for_the_field(service):
+    answer = post(service, kind="radial", method="nearest")
+    assert (answer.status_code, answer.json()["error"]["hint"]) == (422, "give 'cameras'")
 
 
 def test_confidence_cameras_and_kind_are_used(service):

@@ -160,6 +160,49 @@ def test_spikes_are_told_unless_they_are_kept(service, tmp_path, keep):
     assert ("far off all around them, count as holes" in facts(drawn, None)) is not keep
 
 
+def shown_warnings(drawn, other):
+    return [each.text for each in ET.fromstring(facts(drawn, other)).iter("li")]  # noqa: S314 - our own text
+
+
+def test_warnings_are_shown_in_the_words_of_the_page(service, tmp_path):
+    """Millimetres taken for metres."""
+    drawn, _ = results(service.app.state.engine, choice(unit="m"), tmp_path)
+    [shown] = shown_warnings(drawn, None)
+    assert re.fullmatch(
+        r"The median depth is \S+ m; if that cannot be, give the right 'Unit of the depth'\.", shown
+    )
+
+
+def test_what_only_the_second_method_is_warned_of_has_its_name(service, tmp_path):
+    drawn, _ = results(service.app.state.engine, choice(), tmp_path)
+    first = replace(drawn, report=drawn.report | {"warnings": ["of both"]})
+    second = replace(drawn, report=drawn.report | {"method": "fcn-s", "warnings": ["of both", "a < b"]})
+    assert shown_warnings(first, second) == ["Of both.", "fcn-s: a < b."]
+
+
+def test_nothing_odd_is_no_warning(service, tmp_path):
+    drawn, _ = results(service.app.state.engine, choice(), tmp_path)
+    assert drawn.report["warnings"] == []
+    assert "<li>" not in facts(drawn, None)
+
+
+def test_a_camera_info_can_be_chosen_and_is_used(service, tmp_path):
+    pytest.importorskip("yaml")
+    path = tmp_path / "camera_info.yaml"
+    path.write_text(
+        "width: 640\nheight: 480\nk: [600.0, 0, 319.5, 0, 600.0, 239.5, 0, 0, 1]\n"
+        "d: []\ndistortion_model: plumb_bob\n"
+    )
+    given = [str(path), str(sample_files().cameras)]
+    meshes = []
+    for index, cameras in enumerate(given):
+        place = tmp_path / str(index)
+        place.mkdir()
+        drawn, _ = results(service.app.state.engine, choice(kind="radial", cameras=cameras), place)
+        meshes.append(drawn.mesh_after.read_bytes())
+    assert meshes[0] == meshes[1]
+
+
 def choice(**other):
     sample = sample_files()
     plain = {

@@ -38,12 +38,38 @@ def test_the_page_names_no_other_machine(served):
         ("POST", "/healthz", 405, "method_not_allowed"),
         ("GET", "/v1/nothing", 404, "not_found"),
         ("GET", "/v1/", 404, "not_found"),
+        ("GET", "/nothing", 404, "not_found"),
+        ("POST", "/nothing/at/all", 404, "not_found"),
+        ("GET", "/gradio_api/nothing", 404, "not_found"),
     ],
 )
 def test_the_page_does_not_answer_for_the_interface(served, verb, path, status, code):
     answer = httpx2.request(verb, f"{served.url}{path}")
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+    assert answer.json()["error"]["hint"]
     assert httpx2.get(f"{served.url}/v1/methods").status_code == 200
+
+
+def test_a_token_is_asked_for_before_an_address_is_looked_for(tmp_path):
+    (tmp_path / "token").write_text("0123456789abcdef")
+    options = ("--method", "nearest", "--device", "cpu", "--token-file", str(tmp_path / "token"))
+    with running(*options) as service:
+        assert httpx2.get(f"{service.url}/nothing").status_code == 401
+        known = {"Authorization": "Bearer 0123456789abcdef"}
+        answer = httpx2.get(f"{service.url}/nothing", headers=known)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("path", ["/", "/config", "/theme.css", "/robots.txt", "/gradio_api/info"])
+def test_what_the_page_has_is_still_answered_by_it(served, path):
+    assert httpx2.get(f"{served.url}{path}").status_code == 200
+
+
+def test_the_page_takes_every_camera_file_that_can_be_read(served):
+    components = httpx2.get(f"{served.url}/config").json()["components"]
+    files = [each["props"] for each in components if each["type"] == "file"]
+    [cameras] = [props for props in files if (props["label"] or "").startswith("Cameras")]
+    assert set(cameras["file_types"]) == {".json", ".txt", ".yaml", ".yml"}
 
 
 @pytest.mark.slow

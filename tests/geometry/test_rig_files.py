@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 
 import numpy as np
 import pytest
@@ -337,6 +338,42 @@ def test_a_camera_info_is_a_camera_file(tmp_path):
             pytest.importorskip("yaml")
         path = save(tmp_path / name, text)
         assert read_cameras(path, (640, 480)) == Cameras(read_camera_info(path))
+
+
+def test_a_camera_info_is_told_by_its_content(tmp_path):
+    """Uploads have no name; a comment in a matrix makes it no camera_info."""
+    pytest.importorskip("yaml")
+    assert read_cameras(save(tmp_path / "cameras", CALIBRATION), (640, 480)) == Cameras(
+        read_camera_info(save(tmp_path / "info.yaml", CALIBRATION))
+    )
+    matrix = "# distortion_model: plumb_bob\n600 0 319.5\n0 601 239.5\n0 0 1\n"
+    assert read_cameras(save(tmp_path / "matrix", matrix), (640, 480)).guide.distortion is None
+
+
+def test_of_a_long_recording_the_first_message_is_read(tmp_path):
+    pytest.importorskip("yaml")
+    once = read_camera_info(save(tmp_path / "info.yaml", CALIBRATION))
+    assert read_camera_info(save(tmp_path / "many.yaml", 1000 * (CALIBRATION + "---\n"))) == once
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: &a [1]\nb: [*a]\n", "aliases are not taken"),
+        ("a: " + "x" * 2**16, "more than 65536 characters of YAML"),
+        ("a: " + "[" * 5000, "neither JSON nor YAML"),
+        ("width: !!int ''", "neither JSON nor YAML"),
+        ("width: 0x" + "f" * 9000, "neither JSON nor YAML"),
+        ("calibrated: 2020-01-01", "found the keys calibrated; expected 'width"),
+        ("height: 1\nwidth: " + "9" * 400, "'width' is 9.*, expected a finite number"),
+    ],
+)
+def test_yaml_that_is_no_camera_is_refused_quickly(tmp_path, text, message):
+    pytest.importorskip("yaml")
+    start = time.perf_counter()
+    with pytest.raises(FileFormatError, match=rf"cameras: .*{message}"):
+        read_cameras(save(tmp_path / "cameras", text), (640, 480))
+    assert time.perf_counter() - start < 5
 
 
 def test_endless_brackets_are_refused(tmp_path):

@@ -12,11 +12,14 @@ import numpy as np
 from primaldepth.api import Inputs
 from primaldepth.app.problems import Problem, RefusedError
 from primaldepth.app.tasks import Computed
+from primaldepth.doubts import Advice, doubts
 from primaldepth.io.depth import encode_values
 from primaldepth.results import (
+    Result,
     check_fits,
     doubting_largest,
     first_mask,
+    largest_samples,
     median_depth,
     plain,
     residual,
@@ -26,6 +29,14 @@ from primaldepth.results import (
 Holes = Literal["fill", "keep"]
 MEDIA_TYPES = {"image/png": ".png", "image/x-exr": ".exr", "application/x-npz": ".npz"}
 DEFAULT_MEDIA_TYPE = "image/png"
+ADVICE = Advice(
+    unit="'unit'",
+    noise="'noise'",
+    cameras="'cameras'",
+    robust="'method=nlh-l1'",
+    keep_spikes="give 'spikes=keep'",
+    keep_small="accept image/x-exr or application/x-npz to keep them",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +106,8 @@ def encode(computed: Computed, *, media_type: str, holes: Holes) -> Answer:
     else:
         with doubting_largest(computed.inputs):
             body = encode_values(path, result.values, result.valid, result.unit)
-    said = report(computed) | {"unit": result.unit, "rounded_off": result.rounded_off}
-    return Answer(body, media_type, json.dumps(said, allow_nan=False))
+    said = json.dumps(report(computed, result, ADVICE), allow_nan=False)  # ASCII, as a header has to be
+    return Answer(body, media_type, said)
 
 
 def _name(media_type: str) -> Path:
@@ -114,19 +125,27 @@ def _everything(computed: Computed, valid: np.ndarray[Any, Any]) -> bytes:
     return stream.getvalue()
 
 
-def report(computed: Computed) -> dict[str, Any]:
-    """Plain values that tell how the result was made and how far it departs from the samples."""
+def report(computed: Computed, result: Result, advice: Advice) -> dict[str, Any]:
+    """Plain values that tell how the result was made, how far it departs from the samples, what is odd."""
+    said = _figures(computed, result)
+    return said | {"warnings": doubts(said, computed.method, computed.meaning, advice)}
+
+
+def _figures(computed: Computed, result: Result) -> dict[str, Any]:
     frame, prediction = computed.inputs.frame, computed.prediction
     sigma = None if frame.sigma is None else plain(float(frame.sigma[frame.valid].median()))
     return {
         "method": computed.method,
         "kind": computed.inputs.kind,
+        "unit": result.unit,
         "input_size": list(frame.low_size[::-1]),
         "output_size": list(frame.high_size[::-1]),
         "median_depth": plain(median_depth(frame)),
         "noise_sigma": sigma,
-        "noise_source": computed.noise,
+        "noise_source": computed.noise[:60],  # a number may be written with any count of zeros
         "spikes": computed.inputs.spikes,
+        "largest_samples": largest_samples(computed.inputs),
+        "rounded_off": result.rounded_off,
         "measured_fraction": float(prediction.measured.float().mean()),
         "seconds": round(computed.seconds, 4),
         **residual(computed.inputs, prediction),

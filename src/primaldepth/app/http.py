@@ -161,7 +161,10 @@ def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> No
         holes: Annotated[Holes, Form(description="keep: what was not measured stays a hole.")] = "fill",
         confidence: Annotated[UploadFile | None, File(description="Map of the depth's size.")] = None,
         cameras: Annotated[
-            UploadFile | None, File(description="JSON, or the 3x3 matrix of the guide as text.")
+            UploadFile | None,
+            File(
+                description="JSON, a camera_info of ROS as YAML or JSON, or the guide's 3x3 matrix as text."
+            ),
         ] = None,
         accept: Annotated[str | None, Header(description=f"One of {', '.join(MEDIA_TYPES)}.")] = None,
     ) -> Response:

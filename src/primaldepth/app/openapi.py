@@ -11,9 +11,10 @@ Every answer that is no success is `{"error": {"code", "message", "hint"}}`: `co
 the same between versions, `message` says what was found and `hint` what to do."""
 
 _REPORT = {
-    "description": "JSON: method, kind, unit, sizes, noise, how far the result departs from the samples.",
+    "description": "JSON: method, kind, unit, sizes, noise, how far the result departs from the samples; "
+    "warnings, a list of sentences, says what to look at before the result is used.",
     "schema": {"type": "string"},
-    "example": '{"method": "nlh-l2", "kind": "z", "unit": "mm", "seconds": 0.41}',
+    "example": '{"method": "nlh-l2", "kind": "z", "unit": "mm", "seconds": 0.41, "warnings": []}',
 }
 _EXAMPLES = {
     400: Problem(400, "bad_request", "there was an error parsing the body", ""),

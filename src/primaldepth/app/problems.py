@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from primaldepth.api import GIVE_CAMERAS
 from primaldepth.core.errors import FileFormatError, MissingDependencyError, PrimalDepthError, TooLargeError
 from primaldepth.io.formats.base import DEPTH_FIRST
 
@@ -81,7 +82,10 @@ NOT_READY = Problem(
 )
 BUSY_RETRY = {"Retry-After": "2"}
 _CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
-_IN_FIELDS = ", and put the depth map in the field 'depth', the image in 'guide'"  # a form has no order
+_IN_FIELDS = {  # a form has no order and no options
+    DEPTH_FIRST: ", and put the depth map in the field 'depth', the image in 'guide'",
+    GIVE_CAMERAS: "give 'cameras'",
+}
 _HINTS = {404: "see /openapi.json for what there is", 405: "see the Allow header for what may be done here"}
 
 
@@ -90,7 +94,8 @@ def problem_of(error: PrimalDepthError, folder: Path | None = None) -> Problem:
     if isinstance(error, RefusedError):
         return error.problem
     text = str(error) if folder is None else str(error).replace(f"{folder}/", "")
-    text = text.replace(DEPTH_FIRST, _IN_FIELDS)
+    for words, in_fields in _IN_FIELDS.items():
+        text = text.replace(words, in_fields)
     message, _, hint = " ".join(text.split()).partition("; ")
     if isinstance(error, TooLargeError):
         return Problem(413, "too_many_pixels", message, hint)

@@ -19,6 +19,7 @@ class Computed:
 
     Args:
         seconds: of computing, the batch's divided by its size.
+        meaning: unit or kind of the depth as the client gave it, or None.
     """
 
     inputs: Inputs
@@ -26,6 +27,7 @@ class Computed:
     method: str
     noise: str
     seconds: float
+    meaning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

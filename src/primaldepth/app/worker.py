@@ -180,7 +180,8 @@ def _is_lost(device: torch.device) -> bool:
 def _finished(loaded: _Loaded, prediction: Prediction, seconds: float) -> Done | Failed:
     task = loaded.ticket.task
     try:
-        answer = task.finish(Computed(loaded.inputs, prediction, task.method, task.noise, seconds))
+        meaning = task.unit or task.kind
+        answer = task.finish(Computed(loaded.inputs, prediction, task.method, task.noise, seconds, meaning))
     except Exception as error:
         return _failed(loaded.ticket, error)
     return Done(loaded.ticket.number, answer, seconds)

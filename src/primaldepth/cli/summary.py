@@ -1,24 +1,23 @@
 """What `upsample` says about one pair: a JSON object and a sentence."""
 
-import math
 from typing import Any
 
 from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.cli.writing import Result
 from primaldepth.core.frame import Prediction
-from primaldepth.methods.deep_holes import LARGEST_RATIO
-from primaldepth.networks.zoo import SHIPPED
-from primaldepth.results import LARGEST, largest_samples, length_text, median_depth, plain, residual
+from primaldepth.doubts import Advice
+from primaldepth.results import largest_samples, length_text, median_depth, plain, residual
 
-__all__ = ["doubts", "residual", "sentence", "summary"]
-FAR_OFF = 3.0  # sigma, of half of the samples: some always lie off, at edges and in the sensor's errors
-OUTLIERS = 5.0  # sigma, of the RMS: real frames stay below 2, and a sample in a thousand can do this
-MANY = 0.01  # of the samples: so many false ones, or a fence, leaves, rain
-NEAR, FAR = 0.1, 100.0  # metres: what depth cameras see
-STRETCHED = 0.03  # of the ratio of the sizes: more is not the rounding of a size
-ANY_SCALES = (1, LARGEST_RATIO)
-BEYOND = 1.5  # times a scale that a network was trained for
+__all__ = ["ADVICE", "residual", "sentence", "summary"]
+ADVICE = Advice(
+    unit="--unit",
+    noise="--noise",
+    cameras="--cameras",
+    robust="--method nlh-l1",
+    keep_spikes="give --spikes keep",
+    keep_small="write .npy, .exr or .tiff to keep them",
+)
 
 
 def summary(
@@ -70,78 +69,6 @@ def sentence(report: dict[str, Any]) -> str:
     if report["empty_fraction"] > 0:
         parts.append(f"{100 * report['empty_fraction']:.1f} % left as holes")
     return ", ".join(parts)
-
-
-def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str]:
-    """What a user should look at before the result is used.
-
-    Args:
-        meaning: unit or kind of the depth as the user gave it, or None.
-    """
-    found = _unit_doubts(report, meaning)
-    sigmas = report["residual_median"]
-    if sigmas is not None and sigmas > FAR_OFF:
-        found.append(
-            f"the result does not follow the samples: half of them are off by more than {sigmas:.3g} sigma; "
-            f"look at it, {_noise_advice(report)}, or try another method"
-        )
-    elif report["residual_sigmas"] is not None and report["residual_sigmas"] > OUTLIERS:
-        found.append(
-            f"some samples are far off (RMS {report['residual_sigmas']:.3g} sigma, though most are met); "
-            "look at it, or try --method nlh-l1, which bears them"
-        )
-    if report["spikes"] > MANY * math.prod(report["input_size"]):
-        found.append(
-            f"{report['spikes']} samples are far off all around them and count as holes; if they are things, "
-            "give --spikes keep"
-        )
-    if report["largest_samples"]:
-        found.append(
-            f"samples that hold {LARGEST}, the largest number of a 16-bit file: {report['largest_samples']}; "
-            "if that means no depth, store 0 instead"
-        )
-    if report["rounded_off"]:
-        found.append(
-            "estimates that would round to 0, which means no depth, are holes: "
-            f"{report['rounded_off']} pixels; write .npy, .exr or .tiff to keep them"
-        )
-    found += _shape_doubts(report["input_size"], report["output_size"])
-    scales = (SHIPPED[method].scales or ANY_SCALES) if method in SHIPPED else ()
-    ratio = report["output_size"][0] / report["input_size"][0]
-    if scales and not min(scales) / BEYOND <= ratio <= max(scales) * BEYOND:
-        hint = "look at it" if scales is ANY_SCALES else "try pdn-any"
-        found.append(
-            f"'{method}' was trained for x{min(scales)} to x{max(scales)}, this is x{ratio:.2g}; {hint}"
-        )
-    return found
-
-
-def _noise_advice(report: dict[str, Any]) -> str:
-    if report["noise_source"] == "auto":
-        return "give --noise"
-    return f"check that the noise is {length_text(report['noise_sigma'], report['kind'])}"
-
-
-def _shape_doubts(low: list[int], high: list[int]) -> list[str]:
-    """Depth and image of one view have one shape, up to a sample in each direction."""
-    across, down = high[0] / low[0], high[1] / low[1]
-    if abs(across - down) <= STRETCHED * max(across, down) or abs(down * low[0] - high[0]) <= down:
-        return []
-    return [
-        f"depth {low[0]}x{low[1]} and guide {high[0]}x{high[1]} have different shapes, one was stretched; "
-        "crop them to one view, or give --cameras"
-    ]
-
-
-def _unit_doubts(report: dict[str, Any], meaning: str | None) -> list[str]:
-    """Where the numbers of the file hardly mean what they are taken for."""
-    depth, kind = report["median_depth"], report["kind"]
-    if kind == "disparity":
-        hint = "8-bit numbers are taken as disparities; if they are distances, give --unit"
-        return [hint] if meaning is None else []
-    if depth is not None and not NEAR <= depth <= FAR:
-        return [f"the median depth is {depth:.3g} m; if that cannot be, give the right --unit"]
-    return []
 
 
 def _unit_text(report: dict[str, Any]) -> str:

@@ -29,7 +29,7 @@ from primaldepth.cli.output import fail, note, progress_bar, show_json
 from primaldepth.cli.predicting import predict
 from primaldepth.cli.sequence import NAME as MEMORY
 from primaldepth.cli.sequence import SequenceJournal
-from primaldepth.cli.summary import doubts, residual, sentence, summary
+from primaldepth.cli.summary import ADVICE, residual, sentence, summary
 from primaldepth.cli.writing import (
     check_fits,
     check_metric,
@@ -42,6 +42,7 @@ from primaldepth.cli.writing import (
 )
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Method, Prediction
+from primaldepth.doubts import doubts
 from primaldepth.evaluation.cache import method_identity
 from primaldepth.geometry.cameras import Cameras, read_cameras
 from primaldepth.geometry.meshing import MAX_JUMP, check_jump
@@ -94,8 +95,8 @@ def upsample(
         None,
         "--cameras",
         metavar="FILE",
-        help="JSON of the guide's camera, or its 3x3 matrix as text; with a depth camera in the JSON, DEPTH "
-        "is registered into the guide's view.",
+        help="JSON of the guide's camera, a camera_info of ROS (YAML or JSON), or its 3x3 matrix as text; "
+        "with a depth camera in the JSON, DEPTH is registered into the guide's view.",
     ),
     noise: str = typer.Option(
         "auto",
@@ -324,7 +325,7 @@ def _finish(
     with doubting_largest(inputs):
         report = _write(job, inputs, prediction, request)
     report |= departure | {"seconds": round(seconds, 3)}
-    return report | {"warnings": doubts(report, request.method, request.unit or request.kind)}
+    return report | {"warnings": doubts(report, request.method, request.unit or request.kind, ADVICE)}
 
 
 def _predict(method: Method, inputs: Inputs, device: torch.device, journal: Journal | None) -> Prediction:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from primaldepth.core.errors import FileFormatError, MissingDependencyError
+from primaldepth.core.errors import FileFormatError, MissingDependencyError, PrimalDepthError
 
 PathLike = str | os.PathLike[str]
+_MOST_YAML = 2**16  # characters; a camera_info has less than 2000
 
 
 def read_text(path: PathLike) -> str:
@@ -23,15 +24,19 @@ def read_text(path: PathLike) -> str:
 def read_object(path: PathLike) -> dict[str, Any]:
     """The object in a JSON file, or the first document of a YAML file."""
     text = read_text(path)
-    try:
-        values = json.loads(text) if text.lstrip().startswith(("{", "[")) else _yaml(path, text)
-    except (ValueError, RecursionError) as error:  # no JSON, or endless numbers or brackets
-        raise FileFormatError(f"{path}: not JSON ({' '.join(str(error).split())[:120]})") from error
+    values = _json(path, text) if text.lstrip().startswith(("{", "[")) else _yaml(path, text)
     if not isinstance(values, dict):
         raise FileFormatError(
             f"{path}: found a {type(values).__name__}, expected an object with named values"
         )
     return values
+
+
+def _json(path: PathLike, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:  # no JSON, or endless numbers or brackets
+        raise FileFormatError(f"{path}: not JSON ({_detail(error)})") from error
 
 
 def _yaml(path: PathLike, text: str) -> Any:
@@ -42,9 +47,38 @@ def _yaml(path: PathLike, text: str) -> Any:
             f"{path}: YAML needs the package PyYAML; install it, or save the file as JSON"
         ) from error
     try:
-        return next(iter(yaml.safe_load_all(text)), None)
-    except yaml.YAMLError as error:
-        raise FileFormatError(f"{path}: neither JSON nor YAML ({error})") from error
+        first = next(iter(yaml.load_all(_head(path, text), _without_aliases(yaml))), None)
+        return json.loads(json.dumps(first, default=str))  # YAML also knows dates, sets and endless numbers
+    except PrimalDepthError:
+        raise
+    except Exception as error:  # values that their tags do not fit raise almost anything
+        raise FileFormatError(f"{path}: neither JSON nor YAML ({_detail(error)})") from error
+
+
+def _detail(error: Exception) -> str:
+    return " ".join(str(error).split())[:120] or type(error).__name__
+
+
+def _without_aliases(yaml: Any) -> Any:
+    """PyYAML's safe loader without aliases: a few lines of them can stand for billions of values."""
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.YAMLError("aliases are not taken")
+            return super().compose_node(parent, index)
+
+    return Loader
+
+
+def _head(path: PathLike, text: str) -> str:
+    """The documents that lie wholly in the first characters: a second of a topic is many, YAML is slow."""
+    if len(text) <= _MOST_YAML:
+        return text
+    end = text.rfind("\n---", 0, _MOST_YAML)
+    if end < 0:
+        raise FileFormatError(f"{path}: more than {_MOST_YAML} characters of YAML, too many for a camera")
+    return text[:end]
 
 
 def item(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> Any:
@@ -52,7 +86,7 @@ def item(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> Any:
     for name in names:
         if name in values:
             return values[name]
-    found = ", ".join(map(str, values)) or "nothing"
+    found = ", ".join(map(str, values))[:200] or "nothing"
     raise FileFormatError(f"{where}: found the keys {found}; expected '{' or '.join(names)}'")
 
 
@@ -99,7 +133,12 @@ def _flat(found: Any) -> list[Any] | None:
 
 
 def _is_number(found: Any) -> bool:
-    return isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)
+    if not isinstance(found, int | float) or isinstance(found, bool):
+        return False
+    try:
+        return math.isfinite(found)
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
 
 
 def _short(found: Any) -> str:

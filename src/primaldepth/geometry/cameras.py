@@ -15,6 +15,7 @@ integer).
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -52,6 +53,7 @@ class Cameras:
         check_motion(self.rotation, self.translation)
 
 
+_YAML_KEY = re.compile(r"^[\"']?\w+[\"']?:(?=\s|$)", re.MULTILINE)  # the nine numbers of a matrix have none
 _Number = Annotated[float, Field(strict=True)]
 _Count = Annotated[int, Field(strict=True)]
 _Numbers = Annotated[list[_Number], Field(min_length=3, max_length=3)]
@@ -111,9 +113,10 @@ def read_cameras(path: str | os.PathLike[str], guide_size: tuple[int, int] | Non
 
 
 def _is_camera_info(path: Path, text: str) -> bool:
-    """YAML by its name, JSON by the key for the lens, which nothing else here has."""
-    is_json = text.lstrip().startswith("{") and '"distortion_model"' in text
-    return is_json or path.suffix.lower() in (".yaml", ".yml")
+    """JSON by the key for the lens, which nothing else here has, YAML by its name or by any key."""
+    if text.lstrip().startswith("{"):
+        return '"distortion_model"' in text
+    return path.suffix.lower() in (".yaml", ".yml") or _YAML_KEY.search(text) is not None
 
 
 def _from_keys(values: Any, path: str | os.PathLike[str]) -> Cameras:

@@ -117,7 +117,18 @@ def facts(drawn: Drawn, other: Drawn | None) -> str:
     if report["spikes"]:
         rows.append(("Spikes", f"{report['spikes']}, far off all around them, count as holes"))
     items = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in rows)
-    return f'<div class="pd-note" role="status"><dl class="pd-facts">{items}</dl></div>'
+    warnings = _warnings(report, second)
+    return f'<div class="pd-note" role="status"><dl class="pd-facts">{items}</dl>{warnings}</div>'
+
+
+def _warnings(report: dict[str, Any], other: dict[str, Any] | None) -> str:
+    """What to look at; what only the second method is warned of comes with its name."""
+    found = [text[:1].upper() + text[1:] for text in report["warnings"]]
+    if other is not None:
+        new = [text for text in other["warnings"] if text not in report["warnings"]]
+        found += [f"{other['method']}: {text}" for text in new]
+    items = "".join(f"<li>{escape(text)}.</li>" for text in found)
+    return f'<ul class="pd-warnings" aria-label="Warnings">{items}</ul>' if found else ""
 
 
 def _both(report: dict[str, Any], other: dict[str, Any] | None, text: Any) -> str:

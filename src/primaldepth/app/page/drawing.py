@@ -15,6 +15,7 @@ from primaldepth.app.page.charts import colour_bar, histogram
 from primaldepth.app.tasks import Computed
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.frame import Prediction
+from primaldepth.doubts import Advice
 from primaldepth.geometry.meshing import MAX_JUMP, depth_mesh
 from primaldepth.io.depth import write_values
 from primaldepth.io.mesh import write_mesh
@@ -45,6 +46,14 @@ from primaldepth.results import (
 )
 
 FORMATS = (".png", ".exr", ".tiff", ".pfm", ".npy", ".npz", ".mat")
+ADVICE = Advice(
+    unit="'Unit of the depth'",
+    noise="'Noise'",
+    cameras="'Cameras'",
+    robust="the method nlh-l1",
+    keep_spikes="choose 'Keep spikes'",
+    keep_small="only the PNG has them, every other format keeps what was estimated",
+)
 _SHOWN_SIDE = 1280  # pixels of a picture on the page
 _MESH_PIXELS = 250_000  # what a phone can turn
 _CLOUD_PIXELS = 2**22
@@ -95,7 +104,7 @@ def draw(computed: Computed, *, folder: Path, prefix: str) -> Drawn:
         mesh_before=_mesh(folder / f"{prefix}mesh-before.glb", _before(computed), _COARSE_JUMP),
         mesh_after=_mesh(folder / f"{prefix}mesh.glb", computed, MAX_JUMP),
         files=tuple(_files(computed, folder, prefix)),
-        report=report(computed),
+        report=report(computed, result_for(Path("depth.png"), prediction, inputs), ADVICE),
     )
 
 

@@ -24,6 +24,7 @@ from primaldepth.samples import Example, example_scenes
 
 _DEPTH_TYPES = [".png", ".exr", ".pfm", ".npy", ".npz", ".tif", ".tiff", ".mat"]
 _GUIDE_TYPES = [".png", ".jpg", ".jpeg", ".tif", ".tiff", ".exr", ".npy"]
+_CAMERA_TYPES = [".json", ".txt", ".yaml", ".yml"]
 _VIEW = "3-D"
 _NO_SIGMA = '<div class="pd-note">This method does not say how sure it is of each pixel.</div>'
 _NO_OTHER = '<div class="pd-note">Choose a second method on the left, and run again.</div>'
@@ -84,7 +85,9 @@ def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
         kind = gr.Dropdown([AS_FILE_SAYS, *KINDS], value=AS_FILE_SAYS, label="Kind of depth")
         spikes = gr.Checkbox(label="Keep spikes: samples far off all around them")
         confidence = gr.File(label="Confidence map, of the depth's size", file_types=_DEPTH_TYPES, height=150)
-        cameras = gr.File(label="Cameras, JSON or 3x3 text", file_types=[".json", ".txt"], height=150)
+        cameras = gr.File(
+            label="Cameras: JSON, camera_info (YAML) or 3x3 text", file_types=_CAMERA_TYPES, height=150
+        )
     for button, example in zip(buttons, examples, strict=True):
         button.click(_filler(example), None, [depth, guide, cameras], api_visibility="private")
     return [depth, guide, method, other, noise, unit, kind, confidence, cameras, spikes], run

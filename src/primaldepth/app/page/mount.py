@@ -31,7 +31,7 @@ _POLICY = (
 
 
 def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
-    """Add the page; what the HTTP interface does not know is still refused as JSON there."""
+    """Add the page; what neither it nor the HTTP interface knows is refused as the interface does."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     folders = Folders(settings.disk_gib * 2**30)
     os.environ["GRADIO_TEMP_DIR"] = str(folders.gradio)
@@ -44,6 +44,7 @@ def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
         app,
         build(engine, settings, folders),
         path="/",
+        app_kwargs={"exception_handlers": {404: app.exception_handlers[HTTPException]}},
         footer_links=[],
         run_history=False,
         allowed_paths=[str(example.depth.parent) for example in example_scenes()],

@@ -1,0 +1,58 @@
+"""What is odd about a result, said in the words of who asked; the command line's tests provoke each doubt."""
+
+import json
+from dataclasses import fields
+
+import pytest
+
+from primaldepth.app.answers import ADVICE as FORM
+from primaldepth.app.page.drawing import ADVICE as PAGE
+from primaldepth.cli.summary import ADVICE as OPTIONS
+from primaldepth.doubts import Advice, doubts
+
+ODD = {
+    "kind": "z",
+    "median_depth": 1500.0,
+    "noise_sigma": 0.01,
+    "noise_source": "auto",
+    "residual_sigmas": 12.0,
+    "residual_median": 4.0,
+    "spikes": 30,
+    "largest_samples": 3,
+    "rounded_off": 192,
+    "input_size": [8, 6],
+    "output_size": [2400, 3200],
+}
+FINE = ODD | {
+    "median_depth": 1.5,
+    "residual_sigmas": 1.0,
+    "residual_median": 0.7,
+    "spikes": 0,
+    "largest_samples": 0,
+    "rounded_off": 0,
+    "output_size": [32, 24],
+}
+
+
+def test_all_doubts_together_fit_a_header():
+    """Proxies take 4096 bytes of headers at least; the rest of the report has about 450."""
+    most = ODD | {
+        "spikes": 2**28, "largest_samples": 2**28, "rounded_off": 2**28,
+        "input_size": [9000, 16384], "output_size": [16384, 9000],
+    }  # fmt: skip
+    assert len(json.dumps(doubts(most, "pdn-any", None, FORM))) < 1200
+
+
+def test_nothing_odd_is_no_doubt():
+    assert doubts(FINE, "pdn-any", None, OPTIONS) == []
+
+
+@pytest.mark.parametrize("advice", [OPTIONS, FORM, PAGE])
+def test_every_way_in_has_the_same_doubts_in_its_own_words(advice):
+    """All words of advice are said, and none of another way in."""
+    found = doubts(ODD, "pdn-any", None, advice)
+    outliers = doubts(ODD | {"residual_median": 1.0}, "pdn-any", None, advice)
+    assert len(found) == len(outliers) == 7
+    text = " ".join((*found, *outliers))
+    assert all(getattr(advice, each.name) in text for each in fields(Advice))
+    assert ("--" in text) is (advice is OPTIONS)
