@@ -6,9 +6,10 @@ from typing import Any
 from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.cli.writing import Result
-from primaldepth.core.frame import Prediction
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.data.noise import least_sigma
 from primaldepth.methods.deep_holes import LARGEST_RATIO
-from primaldepth.networks.zoo import SHIPPED
+from primaldepth.networks.zoo import SHIPPED, card_of
 from primaldepth.results import LARGEST, largest_samples, length_text, median_depth, plain, residual
 
 __all__ = ["doubts", "residual", "sentence", "summary"]
@@ -19,6 +20,7 @@ NEAR, FAR = 0.1, 100.0  # metres: what depth cameras see
 STRETCHED = 0.03  # of the ratio of the sizes: more is not the rounding of a size
 ANY_SCALES = (1, LARGEST_RATIO)
 BEYOND = 1.5  # times a scale that a network was trained for
+FEW = 16  # samples: the noise of fewer is a guess
 
 
 def summary(
@@ -44,6 +46,8 @@ def summary(
         "noise_sigma": sigma,
         "noise_unit": "px" if inputs.kind == "disparity" else "m",
         "noise_source": noise,
+        "noise_is_least": noise == "auto" and _is_least(frame),
+        "samples": int(frame.valid.sum()),
         "measured_fraction": float(prediction.measured.float().mean()),
         "empty_fraction": 1.0 - float(result.valid.mean()),
         "rounded_off": result.rounded_off,
@@ -106,14 +110,30 @@ def doubts(report: dict[str, Any], method: str, meaning: str | None) -> list[str
             f"{report['rounded_off']} pixels; write .npy, .exr or .tiff to keep them"
         )
     found += _shape_doubts(report["input_size"], report["output_size"])
-    scales = (SHIPPED[method].scales or ANY_SCALES) if method in SHIPPED else ()
-    ratio = report["output_size"][0] / report["input_size"][0]
-    if scales and not min(scales) / BEYOND <= ratio <= max(scales) * BEYOND:
-        hint = "look at it" if scales is ANY_SCALES else "try pdn-any"
-        found.append(
-            f"'{method}' was trained for x{min(scales)} to x{max(scales)}, this is x{ratio:.2g}; {hint}"
-        )
-    return found
+    return found + _scale_doubts(report["output_size"][0] / report["input_size"][0], method)
+
+
+def _is_least(frame: Frame) -> bool:
+    """Whether no sample is noisier than is assumed anyway."""
+    least = least_sigma(frame.depth, frame.valid)
+    return frame.sigma is not None and bool((frame.sigma <= least)[frame.valid].all())
+
+
+def _scale_doubts(ratio: float, method: str) -> list[str]:
+    """Far from the scales that a network was trained for."""
+    scales = _trained_scales(method)
+    if not scales or min(scales) / BEYOND <= ratio <= max(scales) * BEYOND:
+        return []
+    hint = "look at it" if scales is ANY_SCALES else "try pdn-any"
+    trained = " to ".join(f"x{scale}" for scale in sorted({min(scales), max(scales)}))
+    return [f"'{method}' was trained for {trained}, this is x{ratio:.2g}; {hint}"]
+
+
+def _trained_scales(method: str) -> tuple[int, ...]:
+    """Of own weights as their card says; none where nobody does."""
+    if method in SHIPPED:
+        return SHIPPED[method].scales or ANY_SCALES
+    return card_of(method).scales if method.endswith(".safetensors") else ()
 
 
 def _noise_advice(report: dict[str, Any]) -> str:
@@ -160,13 +180,16 @@ def _median_text(report: dict[str, Any]) -> list[str]:
 
 
 def _noise_text(report: dict[str, Any]) -> list[str]:
-    sigma, source = report["noise_sigma"], report["noise_source"]
-    return [] if sigma is None else [f"noise {length_text(sigma, report['kind'])} ({_source_text(source)})"]
+    sigma = report["noise_sigma"]
+    return [] if sigma is None else [f"noise {length_text(sigma, report['kind'])} ({_source_text(report)})"]
 
 
-def _source_text(source: str) -> str:
+def _source_text(report: dict[str, Any]) -> str:
+    source = report["noise_source"]
     if source == "auto":
-        return "estimated"
+        if report["noise_is_least"]:
+            return "the least assumed"
+        return "estimated" if report["samples"] >= FEW else f"a guess from {report['samples']} samples"
     return "given" if source.replace(".", "", 1).isdecimal() else source
 
 
