@@ -35,10 +35,10 @@ def main() -> None:
 
 def check_contents(wheel: Path, source: Path) -> None:
     """Every file of the package, data included, lies in both."""
-    package = ROOT / "src" / "primaldepth"
+    source_folder = ROOT / "src"
     files = {
-        path.relative_to(ROOT / "src").as_posix()
-        for path in package.rglob("*")
+        path.relative_to(source_folder).as_posix()
+        for path in source_folder.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     with zipfile.ZipFile(wheel) as archive:

@@ -49,6 +49,10 @@ DEPTHS: dict[str, Callable[[np.ndarray], Any]] = {
     "float32 tensor": lambda d: torch.from_numpy(d).float(),
     "tensor with gradient": lambda d: torch.from_numpy(d).requires_grad_(),
     "transposed tensor": lambda d: torch.from_numpy(d.T.copy()).T,
+    "(1, h, w)": lambda d: d[None],
+    "(h, w, 1)": lambda d: d[..., None],
+    "tensor (1, h, w)": lambda d: torch.from_numpy(d)[None],
+    "masked (h, w, 1)": lambda d: np.ma.masked_array(d[..., None], mask=False),
 }
 
 
@@ -320,7 +324,9 @@ def call(*arguments: Any, **options: Any) -> Callable[[], Any]:
 D, G = depth_array(), guide_array()
 RIG = Cameras(Intrinsics(30.0, 30.0, 16.0, 12.0, 32, 24), Intrinsics(8.0, 8.0, 4.0, 3.0, 8, 6))
 ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
-    "depth (h, w, 1)": (call(D[..., None], G), r"depth: .*\(6, 8, 1\)"),
+    "depth (h, w, 2)": (call(np.stack([D, D], axis=2), G), r"depth: .*\(6, 8, 2\)"),
+    "depth (2, h, w)": (call(np.stack([D, D]), G), r"depth: .*\(2, 6, 8\)"),
+    "depth (1, n, 1)": (call(D[:1, :, None], G), r"depth: .*\(1, 8, 1\)"),
     "depth (B, 2, h, w)": (call(np.stack([D, D])[None], G), "depth: shape"),
     "depth empty": (call(D[:0], G), r"depth: .*\(0, 8\)"),
     "depth all invalid": (call(0 * D, G), "no valid pixel"),

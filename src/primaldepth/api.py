@@ -69,7 +69,7 @@ def upsample(
     holes: the result fills them and says so in `Prediction.measured`.
 
     Args:
-        depth: (h, w) or (B, 1, h, w), or a file.
+        depth: (h, w), (1, h, w), (h, w, 1) or (B, 1, h, w), or a file.
         guide: (H, W), (H, W, 3) or (B, C, H, W), in [0, 1], uint8 or uint16, or a file; not smaller than
             `depth`; an alpha channel is dropped.
         method: a name of `primaldepth methods`.
@@ -79,7 +79,7 @@ def upsample(
             the file says, and z where they say nothing.
         noise: "auto", a standard deviation, a map of them, or a sensor's name such as "middlebury"; numbers
             are in the unit of `depth`.
-        confidence: (h, w) in [0, 1], or a file.
+        confidence: in [0, 1], of the depth's form, or a file.
         cameras: or their file; needed for radial depth. With a depth camera of its own, the depth (in metres,
             or in `unit`) is registered into the guide's view first.
         spikes: "drop" takes samples for holes that stand out from all around them, alone or two together;
@@ -89,8 +89,8 @@ def upsample(
         progress: called now and then while the method iterates.
 
     Returns:
-        depth, valid and measured: (H, W) for (h, w) input, (B, 1, H, W) for batches; on the device of
-        `depth` if that is a tensor, else on the CPU.
+        depth, valid and measured: (B, 1, H, W) for (B, 1, h, w), (H, W) for everything else; on the device
+        of `depth` if that is a tensor, else on the CPU.
     """
     inputs = load_inputs(
         depth,
@@ -335,7 +335,9 @@ def _tensor(name: str, values: ArrayLike) -> Tensor:
 
 
 def _map(values: Tensor, name: str) -> Tensor:
-    """(h, w) or (B, C, h, w) -> (B, C, h, w), float32."""
+    """(h, w), (1, h, w), (h, w, 1) or (B, C, h, w) -> (B, C, h, w), float32."""
+    if values.ndim == 3 and (values.shape[0] == 1) != (values.shape[2] == 1):  # (1, n, 1): row or column?
+        values = values.squeeze(0 if values.shape[0] == 1 else 2)
     if values.ndim not in (2, 4) or values.is_complex() or values.numel() == 0:
         raise InputError(
             f"{name}: {values.dtype} of shape {tuple(values.shape)}, expected (h, w) or (B, 1, h, w)"

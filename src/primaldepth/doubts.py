@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from primaldepth.methods.deep_holes import LARGEST_RATIO
-from primaldepth.networks.zoo import SHIPPED
+from primaldepth.networks.zoo import SHIPPED, card_of
 from primaldepth.results import LARGEST, length_text
 
 FAR_OFF = 3.0  # sigma, of half of the samples: some always lie off, at edges and in the sensor's errors
@@ -128,9 +128,17 @@ def _shape_doubts(report: Report, advice: Advice) -> list[str]:
 
 def _scale_doubts(report: Report, method: str) -> list[str]:
     """Where a network is far from the scales it was trained for."""
-    scales = (SHIPPED[method].scales or ANY_SCALES) if method in SHIPPED else ()
+    scales = _trained_scales(method)
     ratio = report["output_size"][0] / report["input_size"][0]
     if not scales or min(scales) / BEYOND <= ratio <= max(scales) * BEYOND:
         return []
     hint = "look at it" if scales is ANY_SCALES else "try pdn-any"
-    return [f"'{method}' was trained for x{min(scales)} to x{max(scales)}, this is x{ratio:.2g}; {hint}"]
+    trained = " to ".join(f"x{scale}" for scale in sorted({min(scales), max(scales)}))
+    return [f"'{method}' was trained for {trained}, this is x{ratio:.2g}; {hint}"]
+
+
+def _trained_scales(method: str) -> tuple[int, ...]:
+    """Of own weights as their card says; none where nobody does."""
+    if method in SHIPPED:
+        return SHIPPED[method].scales or ANY_SCALES
+    return card_of(method).scales if method.endswith(".safetensors") else ()

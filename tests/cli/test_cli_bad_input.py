@@ -76,7 +76,10 @@ CASES: dict[str, tuple[list[str], str]] = {
     ),
     "unit against kind": ([*BASE, "--unit", "disparity", "--kind", "z"], "contradicts"),
     "kind against unit": ([*BASE, "--unit", "mm", "--kind", "disparity"], "contradicts"),
-    "kind against file": ([*swapped(depth="disparity.png"), "--kind", "z"], "8-bit PNG is read as disparity"),
+    "kind against file": (
+        [*swapped(depth="disparity.png"), "--kind", "z"],
+        "8-bit numbers are read as disparity",
+    ),
     "glob without match": (swapped(depth="no*.png", out="new"), "no file matches this pattern"),
     "unequal counts": (
         swapped(depth="[dh]*s.png", guide="[gs][um]*.png", out="new"),

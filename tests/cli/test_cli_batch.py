@@ -196,6 +196,43 @@ def test_partners_have_the_same_number_and_come_in_its_order(
     ] == expected
 
 
+def stamped(files: Path, folder: str, seconds: list[float]) -> list[str]:
+    """Names of files in `folder`, so many seconds after a time."""
+    names = [f"{1305031100 + each:.6f}.png" for each in seconds]
+    for name in names:
+        _copy(files / folder.replace("s", ".png"), files / folder / name)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("guides", "expected", "apart"),
+    [
+        ([-0.1, 0.01, 0.13], [1, 1, 2], "0.040"),
+        ([-0.1, 0.01, 0.06, 0.13], [1, 2, 3], "0.010"),
+        ([500.0, 510.0, 520.0], [0, 1, 2], None),
+    ],
+    ids=["one early", "one more", "another clock"],
+)
+def test_time_stamps_pair_the_nearest(
+    cli: Cli, files: Path, guides: list[float], expected: list[int], apart: str | None
+) -> None:
+    stamped(files, "depths", [0.0, 0.05, 0.12])
+    names = stamped(files, "guides", guides)
+    outcome = cli("upsample", "depths", "guides", "-o", "out", *FAST, "--json")
+    assert outcome.code == 0, outcome.err
+    assert [Path(each["guide"]).name for each in outcome.json] == [names[index] for index in expected]
+    said = f"guides are paired by time stamp, at most {apart} s apart"
+    assert (said in outcome.err) if apart else ("time stamp" not in outcome.err)
+
+
+def test_a_depth_far_in_time_from_all_guides_is_named(cli: Cli, files: Path) -> None:
+    depths = stamped(files, "depths", [0.0, 0.05, 7.0])
+    stamped(files, "guides", [-0.1, 0.01, 0.06])
+    outcome = cli("upsample", "depths", "guides", "-o", "out", *FAST)
+    assert outcome.code == 2
+    assert f"none of the guides is within 0.1 s of {Path('depths') / depths[2]}" in outcome.err
+
+
 def test_numbers_off_by_one_are_not_paired_in_order(cli: Cli, files: Path) -> None:
     for number in range(4):
         _copy(files / "depth.png", files / "depths" / f"{number}.png")

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,21 @@ def test_interrupt_leaves_no_traceback_and_no_file(files: Path) -> None:
     assert "Traceback" not in done.stderr
     assert "the same command" not in done.stderr
     assert not (files / "out.png").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_interrupt_while_torch_is_imported_is_one_line(tmp_path: Path) -> None:
+    """The entry point that pyproject.toml names, with a torch that is interrupted in its first line."""
+    (tmp_path / "torch.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    module, _, name = project["scripts"]["primaldepth"].partition(":")
+    code = (
+        "import signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"sys.path.insert(0, '')\nfrom {module} import {name}\n{name}()"
+    )
+    done = python(code, "methods", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "primaldepth: interrupted\n")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

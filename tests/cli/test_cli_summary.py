@@ -1,7 +1,9 @@
 """What `primaldepth upsample` says of one pair: its report, its line, and what it doubts."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from PIL import Image
 from small_files import Cli, depth_values, image
 
 from primaldepth.api import load_inputs
+from primaldepth.networks import DepthNet, ModelCard, NetworkSettings, save_model
 
 FAST = ("--method", "bilinear")
 ANY = ("--method", "pdn-any")
@@ -38,6 +41,27 @@ def test_a_network_far_from_its_scales_is_doubted(cli: Cli, files: Path) -> None
     assert outcome.code == 0
     assert "warning: 'fcn-s' was trained for x2 to x16, this is x1; try pdn-any" in outcome.err
     assert "warning" not in cli("upsample", "depth.png", "guide.png", "-o", "b.png", *ANY).err
+
+
+@pytest.mark.parametrize(
+    ("scale", "config", "doubt"),
+    [
+        (4, {}, None),
+        (2, {}, "was trained for x2, this is x4; try pdn-any"),
+        (None, {"scale": [8, 16]}, "was trained for x8 to x16, this is x4; try pdn-any"),
+        (None, {"scale": [1, 16]}, None),
+        (None, {}, None),
+    ],
+)
+def test_own_weights_far_from_the_scales_of_their_card_are_doubted(
+    cli: Cli, files: Path, scale: int | None, config: dict[str, Any], doubt: str | None
+) -> None:
+    net = DepthNet(NetworkSettings(layers=2, maps=4, window=3, iterations=1))
+    card = ModelCard(name="own", scale=scale, settings=net.settings, created=datetime.now(UTC), config=config)
+    save_model("own.safetensors", net, card)
+    outcome = cli("upsample", "depth.png", "guide.png", "-o", "out.npy", "--method", "own.safetensors")
+    assert outcome.code == 0, outcome.err
+    assert (f"warning: 'own.safetensors' {doubt}" in outcome.err) if doubt else ("trained" not in outcome.err)
 
 
 def test_a_result_that_left_its_samples_is_doubted(cli: Cli, files: Path) -> None:
@@ -78,13 +102,15 @@ def test_depth_no_camera_sees_is_doubted(cli: Cli, files: Path, unit: str, doubt
     assert (f"warning: {doubt}" in outcome.err) if doubt else ("warning" not in outcome.err)
 
 
-def test_eight_bits_are_doubted_unless_their_meaning_is_given(cli: Cli, files: Path) -> None:
-    Image.fromarray(np.full((6, 8), 90, np.uint8)).save(files / "eight.png")
+@pytest.mark.parametrize("extension", [".png", ".tiff", ".npy"])
+def test_eight_bits_are_doubted_unless_their_meaning_is_given(cli: Cli, files: Path, extension: str) -> None:
+    low = np.full((6, 8), 190, np.uint8)
+    Image.fromarray(low).save(files / f"eight{extension}") if extension != ".npy" else np.save("eight", low)
     said = "8-bit numbers are taken as disparities; if they are distances, give --unit"
-    assert said in cli("upsample", "eight.png", "guide.png", "-o", "a.png", *FAST).err
-    assert (
-        said not in cli("upsample", "eight.png", "guide.png", "-o", "b.png", "--kind", "disparity", *FAST).err
-    )
+    options = (f"eight{extension}", "guide.png", "-o", "a.png", *FAST)
+    assert said in cli("upsample", *options).err
+    for meaning in (("--kind", "disparity"), ("--unit", "mm")):
+        assert said not in cli("upsample", *options, *meaning).err
 
 
 def test_the_largest_number_of_16_bits_is_doubted(cli: Cli, files: Path) -> None:
@@ -172,6 +198,21 @@ def test_the_line_says_what_was_assumed(cli: Cli, files: Path, noise: str, said:
     assert said in outcome.lines[0]
     assert "unit mm, kind z" in outcome.lines[0]
     assert outcome.json["noise_source"] == noise
+
+
+@pytest.mark.parametrize(
+    ("samples", "said"),
+    [
+        ([[1500]], "noise 0.75 mm (the least assumed)"),
+        ([[1500, 0], [0, 1600]], "(the least assumed)"),
+        ([[1500, 1600, 1500]], "(a guess from 3 samples)"),
+        (np.full((8, 8), 1500), "noise 0.75 mm (the least assumed)"),
+    ],
+    ids=["one", "two apart", "three", "no noise"],
+)
+def test_noise_that_nothing_could_be_estimated_from(cli: Cli, files: Path, samples: Any, said: str) -> None:
+    np.save("few.npy", np.asarray(samples, np.uint16))
+    assert said in cli("upsample", "few.npy", "guide.png", "-o", "o.npy", *FAST).lines[0]
 
 
 def test_the_line_says_how_far_the_result_departs_from_the_samples(cli: Cli, files: Path) -> None:

@@ -338,10 +338,12 @@ def test_unit_and_kind_that_contradict(tmp_path, unit, kind):
         read_depth(tmp_path / "a.pfm", unit=unit, kind=kind)
 
 
-def test_8_bit_png_as_z_needs_its_unit(tmp_path):
+def test_8_bits_as_z_need_their_unit(tmp_path):
     Image.fromarray(U16.astype(np.uint8)).save(tmp_path / "a.png")
-    refused(tmp_path / "a.png", "8-bit PNG.*give its unit", InputError, kind="z")
-    assert read_depth(tmp_path / "a.png", kind="z", unit="256").kind == "z"
+    np.save(tmp_path / "a.npy", U16.astype(np.uint8))
+    for path in (tmp_path / "a.png", tmp_path / "a.npy"):
+        refused(path, "8-bit numbers.*give their unit", InputError, kind="z")
+        assert read_depth(path, kind="z", unit="256").kind == "z"
 
 
 # --- writing

@@ -11,7 +11,7 @@ from primaldepth.core.errors import FileFormatError, MissingDependencyError
 from primaldepth.io import read_depth
 from primaldepth.io.pinhole import Pinhole
 from primaldepth.io.sequences import is_recording, read_recording
-from primaldepth.io.sequences.base import nearest_in_time, numbered
+from primaldepth.io.sequences.base import nearest_in_time, numbered, time_stamp
 from primaldepth.io.sequences.video import Video, with_depths
 
 CAMERA = Pinhole(30.0, 30.0, 16.0, 12.0, 32, 24)
@@ -353,6 +353,25 @@ def test_numbers_are_sorted_as_numbers(tmp_path):
     for name in ("10.png", "2.png", "1.txt", "0.png"):
         (tmp_path / name).touch()
     assert [path.name for path in numbered(tmp_path, ".png")] == ["0.png", "2.png", "10.png"]
+
+
+@pytest.mark.parametrize(
+    ("stem", "seconds"),
+    [
+        ("1305031102.175304", 1305031102.175304),
+        ("rgb_1305031102.5", 1305031102.5),
+        ("1305031102175-depth", 1305031102.175),
+        ("1305031102175304", 1305031102.175304),
+        ("1403636579763555584", 1403636579.763555584),
+        ("0000000012.5", None),
+        ("1305031102", None),
+        ("20240131123045", None),
+        ("cam1_1305031102.5", None),
+        ("5.25", None),
+    ],
+)
+def test_names_that_are_times(stem, seconds):
+    assert time_stamp(Path(f"{stem}.png")) == seconds
 
 
 def test_nearest_in_time():

@@ -1,6 +1,7 @@
 """Which files a call of `upsample` means: one pair, the pairs of folders and globs, or a recording."""
 
 import glob
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +13,20 @@ from primaldepth.core.errors import InputError
 from primaldepth.io import Unit
 from primaldepth.io.formats import CODECS
 from primaldepth.io.sequences import Recording, Shot, is_recording, not_a_recording, read_recording
-from primaldepth.io.sequences.base import Number, natural_order, number, numbered
+from primaldepth.io.sequences.base import (
+    Number,
+    natural_order,
+    nearest_in_time,
+    number,
+    numbered,
+    time_stamp,
+)
 from primaldepth.io.sequences.video import EXTENSIONS as VIDEOS
 from primaldepth.io.sequences.video import with_depths
 
 _READABLE = frozenset(extension for codec in CODECS for extension in codec.extensions)
 _WRITABLE = EXTENSIONS["--out"]
+_TOGETHER = 0.1  # seconds between the files of a pair: three frames of most cameras
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +201,14 @@ def _matches(name: str) -> list[Path]:
 
 
 def _partners(name: str, what: str, depths: Sequence[Path]) -> Sequence[Path]:
-    """A file for each depth: that of the same number, or else in order; one file serves them all."""
+    """A file for each depth: of the same number, nearest in time, or in order; one file serves them all."""
     if not _is_many(name):
         return [Path(name)] * len(depths)
     found = _matches(name)
     ours, theirs = ({number(path): path for path in paths} for paths in (depths, found))
     alone = _without_partner(ours, theirs, len(depths))
+    if not alone and ours.keys() != theirs.keys() and (nearest := _in_time(depths, found, what)):
+        return nearest
     if len(found) != len(depths):
         hint = alone or "they are paired in order"
         raise InputError(f"{len(depths)} depth files but {len(found)} {what} in {name}; {hint}")
@@ -214,9 +225,33 @@ def _without_partner(ours: Mapping[Number, Path], theirs: Mapping[Number, Path],
     if 2 * len(common) < count or ours.keys() == theirs.keys():
         return ""
     lost = [side[key] for side in (ours, theirs) for key in side.keys() - common]
-    alone = [str(path) for path in sorted(lost, key=natural_order)]
-    more = f" and {len(alone) - 4} more" if len(alone) > 4 else ""
-    return f"no partner of the same name or number: {', '.join(alone[:4])}{more}"
+    return f"no partner of the same name or number: {_listing(sorted(lost, key=natural_order))}"
+
+
+def _in_time(depths: Sequence[Path], found: Sequence[Path], what: str) -> list[Path]:
+    """The file nearest in time to each depth; none where not all names are times, or of clocks far apart."""
+    ours = [time for path in depths if (time := time_stamp(path)) is not None]
+    theirs = sorted((time, path) for path in found if (time := time_stamp(path)) is not None)
+    if len(ours) < len(depths) or len(theirs) < len(found):
+        return []
+    indices = nearest_in_time(ours, [time for time, _ in theirs], math.inf)
+    times, nearest = zip(*(theirs[index] for index in indices if index is not None), strict=True)
+    if list(nearest) == list(found):
+        return list(found)
+    gaps = [abs(time - other) for time, other in zip(ours, times, strict=True)]
+    alone = [depth for depth, gap in zip(depths, gaps, strict=True) if gap > _TOGETHER]
+    if 2 * len(alone) > len(depths):
+        return []
+    if alone:
+        raise InputError(f"none of the {what} is within {_TOGETHER} s of {_listing(alone)}")
+    note(f"{what} are paired by time stamp, at most {max(gaps):.3f} s apart")
+    return list(nearest)
+
+
+def _listing(paths: Sequence[Path]) -> str:
+    """The first four."""
+    more = f" and {len(paths) - 4} more" if len(paths) > 4 else ""
+    return ", ".join(map(str, paths[:4])) + more
 
 
 def _check_folder(option: str, folder: Path, count: int) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.cli.writing import Result
-from primaldepth.core.frame import Prediction
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.data.noise import least_sigma
 from primaldepth.doubts import Advice
 from primaldepth.results import largest_samples, length_text, median_depth, plain, residual
 
@@ -18,6 +19,7 @@ ADVICE = Advice(
     keep_spikes="give --spikes keep",
     keep_small="write .npy, .exr or .tiff to keep them",
 )
+FEW = 16  # samples: the noise of fewer is a guess
 
 
 def summary(
@@ -43,6 +45,8 @@ def summary(
         "noise_sigma": sigma,
         "noise_unit": "px" if inputs.kind == "disparity" else "m",
         "noise_source": noise,
+        "noise_is_least": noise == "auto" and _is_least(frame),
+        "samples": int(frame.valid.sum()),
         "measured_fraction": float(prediction.measured.float().mean()),
         "empty_fraction": 1.0 - float(result.valid.mean()),
         "rounded_off": result.rounded_off,
@@ -71,6 +75,12 @@ def sentence(report: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def _is_least(frame: Frame) -> bool:
+    """Whether no sample is noisier than is assumed anyway."""
+    least = least_sigma(frame.depth, frame.valid)
+    return frame.sigma is not None and bool((frame.sigma <= least)[frame.valid].all())
+
+
 def _unit_text(report: dict[str, Any]) -> str:
     """The unit that the depth was read in, and that of the result where it is another."""
     read, written = report["input_unit"], report["unit"]
@@ -87,13 +97,16 @@ def _median_text(report: dict[str, Any]) -> list[str]:
 
 
 def _noise_text(report: dict[str, Any]) -> list[str]:
-    sigma, source = report["noise_sigma"], report["noise_source"]
-    return [] if sigma is None else [f"noise {length_text(sigma, report['kind'])} ({_source_text(source)})"]
+    sigma = report["noise_sigma"]
+    return [] if sigma is None else [f"noise {length_text(sigma, report['kind'])} ({_source_text(report)})"]
 
 
-def _source_text(source: str) -> str:
+def _source_text(report: dict[str, Any]) -> str:
+    source = report["noise_source"]
     if source == "auto":
-        return "estimated"
+        if report["noise_is_least"]:
+            return "the least assumed"
+        return "estimated" if report["samples"] >= FEW else f"a guess from {report['samples']} samples"
     return "given" if source.replace(".", "", 1).isdecimal() else source
 
 

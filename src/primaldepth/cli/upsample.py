@@ -150,7 +150,7 @@ def upsample(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print a JSON report: an object, a list for a batch."),
 ) -> None:
-    """Make a depth map of the guide's size. Folders and globs make a batch, paired by number or in order."""
+    """Make a depth map of the guide's size. Folders or globs are a batch, paired by number, time or order."""
     if holes not in ("fill", "keep"):
         raise InputError(f"--holes: '{holes}' is not fill or keep")
     check_meaning(unit, kind)

@@ -64,6 +64,11 @@ METRIC_SENSORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 UNITLESS_SENSORS = frozenset({"lidar"})  # a part of the depth, whatever its unit
 
 
+def least_sigma(depth: Tensor, valid: Tensor) -> Tensor:
+    """What "auto" assumes where it finds less, or nothing to estimate from: 0.05 % of the local mean."""
+    return AUTO_FLOOR * local_mean(depth, valid)
+
+
 def noise_map(noise: str | float | Tensor, depth: Tensor, valid: Tensor) -> Tensor:
     """Sigma of every sample, (B, 1, h, w), from "auto", a number, a map, or a sensor's name."""
     if isinstance(noise, Tensor):
@@ -73,7 +78,7 @@ def noise_map(noise: str | float | Tensor, depth: Tensor, valid: Tensor) -> Tens
             )
         return noise.to(depth).expand_as(depth)
     if isinstance(noise, str) and noise == "auto":
-        return torch.maximum(estimate_sigma(depth, valid), AUTO_FLOOR * local_mean(depth, valid))
+        return torch.maximum(estimate_sigma(depth, valid), least_sigma(depth, valid))
     sensors = SENSORS | METRIC_SENSORS
     if isinstance(noise, str) and noise in sensors:
         return sensors[noise](depth, valid)

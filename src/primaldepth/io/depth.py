@@ -66,8 +66,9 @@ def read_depth(
     """Read a depth or disparity map.
 
     The format is told by the content. The unit is mm, m, disparity, or the stored numbers per metre, or per
-    pixel with kind "disparity", as text. Without one, integers are millimetres and floats metres; an 8-bit
-    PNG and anything of kind "disparity" is disparity in pixels. 0, NaN, infinities and negatives are invalid.
+    pixel with kind "disparity", as text. Without one, integers are millimetres and floats metres; 8-bit
+    integers and anything of kind "disparity" are disparity in pixels. 0, NaN, infinities and negatives are
+    invalid.
     """
     _check_names(unit, kind)
     where = Path(path)
@@ -167,13 +168,20 @@ def _mask(raster: Raster) -> NDArray[np.bool_] | None:
 
 
 def _meaning(path: Path, raster: Raster, unit: Unit | None, kind: Kind | None) -> tuple[Unit, Kind]:
-    """Unit and kind, each as asked or by the format's custom."""
+    """Unit and kind, each as asked or by custom."""
     if unit is None and kind == "disparity":
         unit = "disparity"
     if unit is None:
-        unit = raster.default_unit or ("m" if raster.pixels.dtype.kind == "f" else "mm")
+        unit = _custom_unit(raster.pixels.dtype)
         if unit == "disparity" and kind is not None:
             raise InputError(
-                f"{path}: an 8-bit PNG is read as disparity, not as kind '{kind}'; give its unit"
+                f"{path}: 8-bit numbers are read as disparity, not as kind '{kind}'; give their unit"
             )
     return unit, kind or ("disparity" if unit == "disparity" else "z")
+
+
+def _custom_unit(dtype: np.dtype[Any]) -> Unit:
+    """What numbers of this type mean where nothing is said."""
+    if dtype.kind == "f":
+        return "m"
+    return "disparity" if dtype == np.uint8 else "mm"

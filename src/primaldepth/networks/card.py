@@ -42,6 +42,14 @@ class ModelCard(Settings):
     scores: dict[str, FiniteFloat] = Field(default_factory=dict)
     notes: str = ""
 
+    @property
+    def scales(self) -> tuple[int, ...]:
+        """Those it was trained for, by the configuration if there are several; none if nothing says."""
+        if self.scale is not None:
+            return (self.scale,)
+        listed = self.config.get("scale")
+        return tuple(each for each in listed if isinstance(each, int)) if isinstance(listed, list) else ()
+
     def to_json(self) -> bytes:
         """The card as it is written."""
         return (self.model_dump_json(indent=2) + "\n").encode()

@@ -116,6 +116,11 @@ def from_pretrained(path: str | os.PathLike[str]) -> DepthNet:
     return net.eval()
 
 
+def card_of(path: str | os.PathLike[str]) -> ModelCard:
+    """The card of the network saved at `path`, as `from_pretrained` takes it."""
+    return read_card(_pair(_found(Path(path)))[1])
+
+
 def save_model(
     path: str | os.PathLike[str], net: DepthNet, card: ModelCard, *, half: bool = False
 ) -> ModelCard:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError, PrimalDepthError, TooLargeError
-from primaldepth.io.units import Unit
 
 Role = Literal["depth", "guide", "confidence"]
 Pixels = NDArray[Any]
@@ -101,12 +100,10 @@ class Raster:
     Args:
         pixels: (H, W) or (H, W, C), any real type.
         valid: (H, W) mask the file carries itself, or None.
-        default_unit: unit meant when none is given, or None for the rule of the number type.
     """
 
     pixels: Pixels
     valid: NDArray[np.bool_] | None = None
-    default_unit: Unit | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 The chunks are walked and checked here; only those that carry pixels reach Pillow. Metres cannot be meant by
 integers this small, so writing takes mm, numbers per metre (16 bits) or disparity (8 bits where it fits,
-else 16). An 8-bit depth file read without a unit is a Middlebury disparity map.
+else 16).
 """
 
 import io
@@ -98,7 +98,7 @@ def _read(source: Source) -> Raster:
     with library_errors(source, "PNG"):
         _check_stream(source, [body for name, body in chunks if name == b"IDAT"], header.raw_bytes())
         pixels = _decode(_file([(name, [body]) for name, body in chunks]), header)
-    return Raster(pixels, default_unit="disparity" if pixels.dtype == np.uint8 else "mm")
+    return Raster(pixels)
 
 
 def _check_grey(source: Source, header: _Header) -> None:

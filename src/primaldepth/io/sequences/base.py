@@ -18,6 +18,7 @@ from primaldepth.io.units import Unit
 Picture = Path | NDArray[np.uint8]
 Map = Path | NDArray[np.float32]
 Number = tuple[int | str, ...]
+_STAMP = re.compile(r"\D*([1-9]\d{9})(\.\d+|\d{3}|\d{6}|\d{9})\D*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +91,15 @@ def natural_order(path: Path) -> tuple[Any, ...]:
 def number(path: Path) -> Number:
     """What the files of a pair have in common: the numbers in the name, or the name where it has none."""
     return tuple(_pieces(path.stem)[1::2]) or (path.stem,)
+
+
+def time_stamp(path: Path) -> float | None:
+    """Seconds since 1970 in a file's name, such as 1305031102.175304, or in ms, us or ns; else None.
+
+    Since 2001 the whole seconds have ten digits; decimals follow, with a point or without.
+    """
+    found = _STAMP.fullmatch(path.stem)
+    return None if found is None else float(f"{found[1]}.{found[2].lstrip('.')}")
 
 
 def missing_numbers(paths: Sequence[Path]) -> list[str]:
