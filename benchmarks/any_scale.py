@@ -87,7 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--method", default="pdn-any")
-    parser.add_argument("--scenes", type=int, default=6)
+    parser.add_argument("--scenes", type=int, default=14)
     arguments = parser.parse_args()
     protocol, method = get_protocol("middlebury-2006"), create(arguments.method)
     scenes = protocol.scenes[: arguments.scenes]
