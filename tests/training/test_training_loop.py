@@ -81,6 +81,23 @@ class TestLearning:
         assert len(found["pdn.log_coefficients"]) == more
         assert all(torch.allclose(found[name], value, atol=1e-3) for name, value in expected.items())
 
+    def test_a_share_of_the_start_is_kept(self, finished, shards, tmp_path):
+        start, file = finished / "toy-pdn-x2.safetensors", "toy-pdn-x2.safetensors"
+        for name, keep in (("new", 0.0), ("mixed", 0.25), ("old", 1.0)):
+            run(recipe({**JOINT, "save_as": "toy-pdn"}, start=str(start), keep=keep), shards, tmp_path / name)
+        assert same_tensors(tmp_path / "old" / file, start)
+        new, mixed, old = (tensors(tmp_path / name / file) for name in ("new", "mixed", "old"))
+        assert any(not torch.equal(new[name], old[name]) for name in new)
+        assert all(torch.allclose(mixed[name], 0.75 * new[name] + 0.25 * old[name]) for name in new)
+        scores = [
+            read_card(tmp_path / name / "toy-pdn-x2.json").scores["held-out"] for name in ("new", "mixed")
+        ]
+        assert scores[0] != scores[1]
+
+    def test_nothing_is_kept_of_nothing(self):
+        with pytest.raises(ValueError, match="no 'start' to keep"):
+            recipe(keep=0.5)
+
     def test_the_log_tells_the_mean_loss_in_pixels(self, shards, tmp_path):
         wanted = recipe({**FCN, "steps": 2, "rate": 1e-12}, data={"held_out": 0})  # it does not learn
         run(wanted, shards, tmp_path / "run")

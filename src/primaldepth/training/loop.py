@@ -30,7 +30,7 @@ from primaldepth.training.journal import LOG, Journal
 from primaldepth.training.losses import get_loss
 from primaldepth.training.provenance import commit, describe
 from primaldepth.training.recipe import Recipe, StageRecipe
-from primaldepth.training.validation import Validator
+from primaldepth.training.validation import Validator, summary
 from primaldepth.training.work import Work
 
 CHECKPOINT, CONFIG = "checkpoint.safetensors", "config.json"
@@ -216,6 +216,9 @@ class Run:
             net = DepthNet(bare)
             net.fcn.load_state_dict(self.net.fcn.state_dict())
         path, scores = self.weight_files()[str(stage.save_as)], self.position.scores
+        if self.recipe.keep:
+            net = partly(net, _network(self.recipe, at_start=True), self.recipe.keep)
+            scores = summary(list(self.validator.see(net)))
         if stage.likelihood and net.is_for_any_scale and self.validator.looks:
             net = copy.deepcopy(net)
             scores = scores | calibrate(net, self.validator)
@@ -261,6 +264,14 @@ class Run:
         stages = self.recipe.stages
         steps = stages[min(self.position.stage, len(stages) - 1)].steps
         self.observer(Event(kind, self.position.stage, self.position.step, steps, values))
+
+
+def partly(net: DepthNet, start: DepthNet, share: float) -> DepthNet:
+    """The network with weights that are, to a `share`, those of `start`."""
+    mixed, old = copy.deepcopy(net), start.state_dict()
+    weights = net.state_dict()
+    mixed.load_state_dict({name: torch.lerp(new, old[name].to(new), share) for name, new in weights.items()})
+    return mixed
 
 
 def _has_lines(log: Path) -> bool:

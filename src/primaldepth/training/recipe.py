@@ -193,6 +193,8 @@ class Recipe(Settings):
         scale: pixels per sample, per side; several make one network for all of them, see `data.blend`.
         seed: of weights, patches and noise.
         start: weights to start from, a path; None starts from nothing. The number of iterations may differ.
+        keep: share of the weights it started from in those it saves, the mean of both: what is new is
+            learned in part, and what was known is not forgotten.
         precision: of the convolutions on a GPU; a CPU computes in fp32.
         accumulate: parts in which a batch is computed, one after the other, to save memory.
         half: store convolution kernels as float16 in the weight files.
@@ -208,6 +210,7 @@ class Recipe(Settings):
     stages: Annotated[tuple[StageRecipe, ...], Field(min_length=1)]
     validation: ValidationRecipe = ValidationRecipe()
     start: str | None = None
+    keep: Share = 0.0
     precision: Literal["fp32", "bf16"] = "bf16"
     accumulate: Count = 1
     half: bool = False
@@ -220,6 +223,13 @@ class Recipe(Settings):
         if scale == ():
             raise ValueError("expected at least one scale")
         return scale
+
+    @field_validator("keep")
+    @classmethod
+    def _has_start(cls, keep: float, info: ValidationInfo) -> float:
+        if keep and info.data.get("start") is None:
+            raise ValueError("there is no 'start' to keep anything of")
+        return keep
 
     @property
     def scales(self) -> tuple[int, ...]:
