@@ -340,7 +340,8 @@ def _map(values: Tensor, name: str) -> Tensor:
         values = values.squeeze(0 if values.shape[0] == 1 else 2)
     if values.ndim not in (2, 4) or values.is_complex() or values.numel() == 0:
         raise InputError(
-            f"{name}: {values.dtype} of shape {tuple(values.shape)}, expected (h, w) or (B, 1, h, w)"
+            f"{name}: {values.dtype} of shape {tuple(values.shape)}, expected (h, w), (1, h, w), (h, w, 1) "
+            "or (B, 1, h, w)"
         )
     values = values.float()
     return values[None, None] if values.ndim == 2 else values

@@ -209,9 +209,10 @@ def stamped(files: Path, folder: str, seconds: list[float]) -> list[str]:
     [
         ([-0.1, 0.01, 0.13], [1, 1, 2], "0.040"),
         ([-0.1, 0.01, 0.06, 0.13], [1, 2, 3], "0.010"),
+        ([0.0, 0.03, 0.05, 0.09, 0.12], [0, 2, 4], "0.000"),
         ([500.0, 510.0, 520.0], [0, 1, 2], None),
     ],
-    ids=["one early", "one more", "another clock"],
+    ids=["one early", "one more", "faster and in step", "another clock"],
 )
 def test_time_stamps_pair_the_nearest(
     cli: Cli, files: Path, guides: list[float], expected: list[int], apart: str | None
@@ -225,9 +226,10 @@ def test_time_stamps_pair_the_nearest(
     assert (said in outcome.err) if apart else ("time stamp" not in outcome.err)
 
 
-def test_a_depth_far_in_time_from_all_guides_is_named(cli: Cli, files: Path) -> None:
+@pytest.mark.parametrize("guides", [[-0.1, 0.01, 0.06], [0.01, 0.06, 3.0]], ids=["late", "alone"])
+def test_a_depth_far_in_time_from_all_guides_is_named(cli: Cli, files: Path, guides: list[float]) -> None:
     depths = stamped(files, "depths", [0.0, 0.05, 7.0])
-    stamped(files, "guides", [-0.1, 0.01, 0.06])
+    stamped(files, "guides", guides)
     outcome = cli("upsample", "depths", "guides", "-o", "out", *FAST)
     assert outcome.code == 2
     assert f"none of the guides is within 0.1 s of {Path('depths') / depths[2]}" in outcome.err

@@ -49,6 +49,7 @@ def test_a_network_far_from_its_scales_is_doubted(cli: Cli, files: Path) -> None
         (4, {}, None),
         (2, {}, "was trained for x2, this is x4; try pdn-any"),
         (None, {"scale": [8, 16]}, "was trained for x8 to x16, this is x4; try pdn-any"),
+        (None, {"scale": 8}, "was trained for x8, this is x4; try pdn-any"),
         (None, {"scale": [1, 16]}, None),
         (None, {}, None),
     ],

@@ -206,9 +206,9 @@ def _partners(name: str, what: str, depths: Sequence[Path]) -> Sequence[Path]:
         return [Path(name)] * len(depths)
     found = _matches(name)
     ours, theirs = ({number(path): path for path in paths} for paths in (depths, found))
-    alone = _without_partner(ours, theirs, len(depths))
-    if not alone and ours.keys() != theirs.keys() and (nearest := _in_time(depths, found, what)):
+    if ours.keys() != theirs.keys() and (nearest := _in_time(depths, found, what)):
         return nearest
+    alone = _without_partner(ours, theirs, len(depths))
     if len(found) != len(depths):
         hint = alone or "they are paired in order"
         raise InputError(f"{len(depths)} depth files but {len(found)} {what} in {name}; {hint}")
@@ -236,15 +236,16 @@ def _in_time(depths: Sequence[Path], found: Sequence[Path], what: str) -> list[P
         return []
     indices = nearest_in_time(ours, [time for time, _ in theirs], math.inf)
     times, nearest = zip(*(theirs[index] for index in indices if index is not None), strict=True)
-    if list(nearest) == list(found):
-        return list(found)
     gaps = [abs(time - other) for time, other in zip(ours, times, strict=True)]
     alone = [depth for depth, gap in zip(depths, gaps, strict=True) if gap > _TOGETHER]
     if 2 * len(alone) > len(depths):
         return []
     if alone:
-        raise InputError(f"none of the {what} is within {_TOGETHER} s of {_listing(alone)}")
-    note(f"{what} are paired by time stamp, at most {max(gaps):.3f} s apart")
+        raise InputError(
+            f"none of the {what} is within {_TOGETHER} s of {_listing(alone)}; move them to another folder"
+        )
+    if list(nearest) != list(found):
+        note(f"{what} are paired by time stamp, at most {max(gaps):.3f} s apart")
     return list(nearest)
 
 

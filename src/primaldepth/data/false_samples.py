@@ -6,13 +6,13 @@ from torch.nn.functional import max_pool2d
 
 from primaldepth.data.draws import uniform
 
-MOST = 0.1  # of the samples of an image
+MOST = 0.1  # of the samples of an image, or thereabouts: each is drawn
 CLUMP = 5  # samples a side of the largest clump
 BEYOND = 3.0  # times as near as the nearest sample, or as far as the farthest
 
 
 def with_false_samples(depth: Tensor, valid: Tensor, share: float, generator: torch.Generator) -> Tensor:
-    """The depth, in which a `share` of the images has false samples: up to `MOST` of each.
+    """The depth, in which a `share` of the images has false samples: up to about `MOST` of each.
 
     Half of these images have them one by one and half in clumps, each clump of one depth; in half of them all
     are of the same depth, as where a camera reports the end of its range.

@@ -25,6 +25,8 @@ def read_object(path: PathLike) -> dict[str, Any]:
     """The object in a JSON file, or the first document of a YAML file."""
     text = read_text(path)
     values = _json(path, text) if text.lstrip().startswith(("{", "[")) else _yaml(path, text)
+    if values is None:
+        raise FileFormatError(f"{path}: holds no values, expected those of a camera")
     if not isinstance(values, dict):
         raise FileFormatError(
             f"{path}: found a {type(values).__name__}, expected an object with named values"
@@ -52,7 +54,7 @@ def _yaml(path: PathLike, text: str) -> Any:
     except PrimalDepthError:
         raise
     except Exception as error:  # values that their tags do not fit raise almost anything
-        raise FileFormatError(f"{path}: neither JSON nor YAML ({_detail(error)})") from error
+        raise FileFormatError(f"{path}: not to be read as YAML ({_detail(error)})") from error
 
 
 def _detail(error: Exception) -> str:

@@ -218,7 +218,9 @@ def read_matrix(
     try:
         numbers = [float(word) for word in words]
     except ValueError as error:
-        raise FileFormatError(f"{path}: {error}; expected the nine numbers of a 3x3 camera matrix") from error
+        raise FileFormatError(
+            f"{path}: {str(error)[:120]}; expected the nine numbers of a 3x3 camera matrix"
+        ) from error
     if len(numbers) != 9:
         raise FileFormatError(f"{path}: {len(numbers)} numbers, expected the nine of a 3x3 camera matrix")
     matrix = np.reshape(numbers, (3, 3))

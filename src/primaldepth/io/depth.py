@@ -184,4 +184,4 @@ def _custom_unit(dtype: np.dtype[Any]) -> Unit:
     """What numbers of this type mean where nothing is said."""
     if dtype.kind == "f":
         return "m"
-    return "disparity" if dtype == np.uint8 else "mm"
+    return "disparity" if dtype.itemsize == 1 else "mm"

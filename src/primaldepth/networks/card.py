@@ -48,7 +48,8 @@ class ModelCard(Settings):
         if self.scale is not None:
             return (self.scale,)
         listed = self.config.get("scale")
-        return tuple(each for each in listed if isinstance(each, int)) if isinstance(listed, list) else ()
+        scales = listed if isinstance(listed, list) else [listed]
+        return tuple(each for each in scales if type(each) is int)
 
     def to_json(self) -> bytes:
         """The card as it is written."""
