@@ -1,7 +1,7 @@
 """A prediction as people want it: depth in a file's unit, colours, a cloud, a mesh, a residual."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from primaldepth.api import Inputs
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.data.lone_samples import lone_samples
+from primaldepth.data.noise import least_sigma
 from primaldepth.evaluation.metrics import sensor_errors
 from primaldepth.geometry.backproject import point_cloud
 from primaldepth.geometry.cameras import Intrinsics
@@ -29,6 +30,7 @@ from primaldepth.io.storage import stored_pixels
 from primaldepth.io.units import per_metre, whole_stored
 
 LARGEST = 65535  # what a 16-bit file can hold
+FEW = 16  # samples: the noise of fewer is a guess
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,37 @@ def preview_of(inputs: Inputs, prediction: Prediction, truth: DepthMap | None = 
 def length_text(value: float, kind: str) -> str:
     """Metres as millimetres, disparity as pixels, to three digits."""
     return f"{value:.3g} px" if kind == "disparity" else f"{1000 * value:.3g} mm"
+
+
+def noise_facts(frame: Frame, noise: str) -> dict[str, Any]:
+    """The median sigma of the samples, where it comes from and how many samples it rests on.
+
+    Args:
+        noise: as asked for: auto, a number or a sensor's name.
+    """
+    sigma = None if frame.sigma is None else float(frame.sigma[frame.valid].median())
+    return {
+        "noise_sigma": plain(sigma),
+        "noise_source": noise[:60],  # a number may be written with any count of zeros
+        "noise_is_least": noise == "auto" and _is_least(frame),
+        "samples": int(frame.valid.sum()),
+    }
+
+
+def _is_least(frame: Frame) -> bool:
+    """Whether no sample is noisier than is assumed anyway."""
+    least = least_sigma(frame.depth, frame.valid)
+    return frame.sigma is not None and bool((frame.sigma <= least)[frame.valid].all())
+
+
+def noise_origin(report: Mapping[str, Any]) -> str:
+    """Where the noise of `noise_facts` comes from, in a word or two."""
+    source = str(report["noise_source"])
+    if source != "auto":
+        return "given" if source.replace(".", "", 1).isdecimal() else source
+    if report["noise_is_least"]:
+        return "the least assumed"
+    return "estimated" if report["samples"] >= FEW else f"a guess from {report['samples']} samples"
 
 
 def residual(inputs: Inputs, prediction: Prediction) -> dict[str, float | None]:

@@ -231,6 +231,13 @@ def test_an_empty_noise_is_auto(service, tmp_path):
     assert drawn.report["noise_source"] == "auto"
 
 
+def test_noise_that_is_only_assumed_is_not_called_estimated(tmp_path):
+    inputs = load_inputs(torch.full((8, 8), 1.5), torch.rand(32, 32))
+    computed = Computed(inputs, create("bilinear")(inputs.frame), "bilinear", "auto", 0.5)
+    drawn = draw(computed, folder=tmp_path, prefix="a-")
+    assert "<dd>0.75 mm (the least assumed)</dd>" in facts(drawn, None)
+
+
 def test_where_the_second_method_is_refused_the_first_does_not_stay_in_the_queue(tmp_path):
     class Full:
         def __init__(self):

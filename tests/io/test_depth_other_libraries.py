@@ -130,8 +130,10 @@ def test_npy_of_every_real_type(tmp_path, kind, order):
     expect(tmp_path / "a.npy", array, custom_scale(array))
 
 
-def test_npy_with_one_channel(tmp_path):
-    np.save(tmp_path / "a.npy", F32[..., None])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(9, 14, 1), (1, 9, 14), (1, 1, 9, 14), (1, 9, 14, 1)])
+def test_npy_with_one_channel(tmp_path, shape, order):
+    np.save(tmp_path / "a.npy", np.asarray(F32.reshape(shape), order=order))
     expect(tmp_path / "a.npy", F32, 1)
 
 

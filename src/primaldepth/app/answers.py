@@ -21,6 +21,7 @@ from primaldepth.results import (
     first_mask,
     largest_samples,
     median_depth,
+    noise_facts,
     plain,
     residual,
     result_for,
@@ -133,7 +134,6 @@ def report(computed: Computed, result: Result, advice: Advice) -> dict[str, Any]
 
 def _figures(computed: Computed, result: Result) -> dict[str, Any]:
     frame, prediction = computed.inputs.frame, computed.prediction
-    sigma = None if frame.sigma is None else plain(float(frame.sigma[frame.valid].median()))
     return {
         "method": computed.method,
         "kind": computed.inputs.kind,
@@ -141,8 +141,7 @@ def _figures(computed: Computed, result: Result) -> dict[str, Any]:
         "input_size": list(frame.low_size[::-1]),
         "output_size": list(frame.high_size[::-1]),
         "median_depth": plain(median_depth(frame)),
-        "noise_sigma": sigma,
-        "noise_source": computed.noise[:60],  # a number may be written with any count of zeros
+        **noise_facts(frame, computed.noise),
         "spikes": computed.inputs.spikes,
         "largest_samples": largest_samples(computed.inputs),
         "rounded_off": result.rounded_off,

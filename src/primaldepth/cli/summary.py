@@ -5,10 +5,17 @@ from typing import Any
 from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.cli.writing import Result
-from primaldepth.core.frame import Frame, Prediction
-from primaldepth.data.noise import least_sigma
+from primaldepth.core.frame import Prediction
 from primaldepth.doubts import Advice
-from primaldepth.results import largest_samples, length_text, median_depth, plain, residual
+from primaldepth.results import (
+    largest_samples,
+    length_text,
+    median_depth,
+    noise_facts,
+    noise_origin,
+    plain,
+    residual,
+)
 
 __all__ = ["ADVICE", "residual", "sentence", "summary"]
 ADVICE = Advice(
@@ -19,7 +26,6 @@ ADVICE = Advice(
     keep_spikes="give --spikes keep",
     keep_small="write .npy, .exr or .tiff to keep them",
 )
-FEW = 16  # samples: the noise of fewer is a guess
 
 
 def summary(
@@ -31,7 +37,6 @@ def summary(
         noise: as asked for: auto, a number or a sensor's name.
     """
     frame = inputs.frame
-    sigma = None if frame.sigma is None else float(frame.sigma[frame.valid].median())
     return {
         "depth": str(job.depth),
         "guide": str(job.guide),
@@ -42,11 +47,8 @@ def summary(
         "input_size": list(frame.low_size[::-1]),
         "output_size": list(frame.high_size[::-1]),
         "median_depth": plain(median_depth(frame)),
-        "noise_sigma": sigma,
+        **noise_facts(frame, noise),
         "noise_unit": "px" if inputs.kind == "disparity" else "m",
-        "noise_source": noise,
-        "noise_is_least": noise == "auto" and _is_least(frame),
-        "samples": int(frame.valid.sum()),
         "measured_fraction": float(prediction.measured.float().mean()),
         "empty_fraction": 1.0 - float(result.valid.mean()),
         "rounded_off": result.rounded_off,
@@ -75,12 +77,6 @@ def sentence(report: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _is_least(frame: Frame) -> bool:
-    """Whether no sample is noisier than is assumed anyway."""
-    least = least_sigma(frame.depth, frame.valid)
-    return frame.sigma is not None and bool((frame.sigma <= least)[frame.valid].all())
-
-
 def _unit_text(report: dict[str, Any]) -> str:
     """The unit that the depth was read in, and that of the result where it is another."""
     read, written = report["input_unit"], report["unit"]
@@ -98,16 +94,7 @@ def _median_text(report: dict[str, Any]) -> list[str]:
 
 def _noise_text(report: dict[str, Any]) -> list[str]:
     sigma = report["noise_sigma"]
-    return [] if sigma is None else [f"noise {length_text(sigma, report['kind'])} ({_source_text(report)})"]
-
-
-def _source_text(report: dict[str, Any]) -> str:
-    source = report["noise_source"]
-    if source == "auto":
-        if report["noise_is_least"]:
-            return "the least assumed"
-        return "estimated" if report["samples"] >= FEW else f"a guess from {report['samples']} samples"
-    return "given" if source.replace(".", "", 1).isdecimal() else source
+    return [] if sigma is None else [f"noise {length_text(sigma, report['kind'])} ({noise_origin(report)})"]
 
 
 def _residual_text(report: dict[str, Any]) -> list[str]:

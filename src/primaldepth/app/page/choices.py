@@ -15,7 +15,7 @@ from primaldepth.app.problems import Problem, RefusedError, problem_of
 from primaldepth.app.tasks import Task, check_fields
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.io import Kind
-from primaldepth.results import length_text
+from primaldepth.results import length_text, noise_origin
 
 AS_FILE_SAYS = "as the file says"
 NO_METHOD = "none"
@@ -110,7 +110,7 @@ def facts(drawn: Drawn, other: Drawn | None) -> str:
         ("Size", f"{low[0]} x {low[1]} to {high[0]} x {high[1]}"),
         ("Method", _both(report, second, lambda each: each["method"])),
         ("Time", _both(report, second, lambda each: _time(each["seconds"]))),
-        ("Noise", f"{_length(report['noise_sigma'], report)} ({_source(report['noise_source'])})"),
+        ("Noise", f"{_length(report['noise_sigma'], report)} ({noise_origin(report)})"),
         ("Departs from the samples", _both(report, second, lambda each: _length(each["residual_rms"], each))),
         ("Measured", f"{100 * report['measured_fraction']:.1f} %, the rest is filled in (hatched)"),
     ]
@@ -141,7 +141,3 @@ def _length(value: float | None, report: dict[str, Any]) -> str:
 
 def _time(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 0.1 else f"{1000 * seconds:.0f} ms"
-
-
-def _source(noise: str) -> str:
-    return "estimated from the samples" if noise == "auto" else f"from '{noise}'"

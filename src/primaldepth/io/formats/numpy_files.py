@@ -72,6 +72,8 @@ def _dtype(source: Source, descr: object) -> np.dtype[np.generic]:
 def _shape(source: Source, shape: object) -> tuple[int, ...]:
     if not isinstance(shape, tuple) or not all(type(n) is int and 0 < n < 2**40 for n in shape):
         raise source.error(f"array of shape {str(shape)[:60]}; expected (H, W) with at least one pixel")
+    while shape[0:1] == (1,) and (len(shape) > 3 or (len(shape) == 3 and shape[2] > _MAX_CHANNELS)):
+        shape = shape[1:]  # a batch of one, or the one channel that torch puts first
     if not 2 <= len(shape) <= 3:
         raise source.error(
             f"array of shape {str(shape)[:60]}; expected (H, W), pick one map and save it alone"
