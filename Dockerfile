@@ -13,8 +13,8 @@ COPY src ./src
 RUN pip install -c constraints.txt '.[app,fast,mat]'
 
 FROM python:3.11-slim
-# OpenMP for torch and numba; tini passes SIGTERM on and waits for the worker.
-RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 tini \
+# OpenMP for torch and numba; a compiler for the kernels of GPUs; tini passes SIGTERM on and waits for the worker.
+RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 gcc libc6-dev tini \
  && rm -rf /var/lib/apt/lists/* && useradd --create-home --uid 10001 primaldepth
 COPY --from=build /opt/primaldepth /opt/primaldepth
 ENV PATH=/opt/primaldepth/bin:$PATH PYTHONUNBUFFERED=1 NUMBA_CACHE_DIR=/tmp/numba

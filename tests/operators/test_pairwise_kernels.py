@@ -122,6 +122,32 @@ def test_a_missing_backend_is_not_replaced(name, monkeypatch):
         pass
 
 
+@pytest.fixture
+def gpu(monkeypatch):
+    """A machine with a GPU and Triton, as far as the choice of a backend can see."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(backends, "find_spec", lambda name: name)
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    backends.available_backends.cache_clear()
+    yield
+    backends.available_backends.cache_clear()
+
+
+@pytest.mark.parametrize(("compiler", "headers"), [(True, True), (False, True), (True, False)])
+def test_triton_gives_way_with_a_word_where_it_cannot_compile(
+    gpu, monkeypatch, caplog, tmp_path, compiler, headers
+):
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(backends.shutil, "which", lambda name: name if compiler else None)
+    monkeypatch.setattr(backends.sysconfig, "get_path", lambda name, scheme: str(tmp_path))
+    if headers:
+        (tmp_path / "Python.h").touch()
+    assert ("triton" in backends.available_backends()) is (compiler and headers)
+    said = "" if compiler and headers else "Python's headers" if compiler else "a C compiler"
+    assert said in caplog.text
+    assert bool(caplog.text) is bool(said)
+
+
 def test_an_unknown_backend_is_an_error():
     with (
         pytest.raises(InputError, match="'cuda' is not one of auto, torch, numba, triton"),

@@ -1,11 +1,15 @@
 """Which code runs the fused pairwise update: chosen by device, forced by name, never silently replaced."""
 
+import logging
 import os
+import shutil
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Literal, get_args
 
 import torch
@@ -15,6 +19,7 @@ from primaldepth.core.errors import InputError, MissingDependencyError
 
 Backend = Literal["auto", "torch", "numba", "triton"]
 _DEVICE = {"numba": "cpu", "triton": "cuda"}
+log = logging.getLogger("primaldepth.operators")
 _forced: ContextVar[Backend] = ContextVar("pairwise_backend", default="auto")
 
 
@@ -25,8 +30,23 @@ def available_backends() -> tuple[str, ...]:
     if find_spec("numba"):
         found.append("numba")
     if find_spec("triton") and (torch.cuda.is_available() or interpreted()):
-        found.append("triton")
+        if missing := missing_for_triton():
+            log.warning("the fast kernels for GPUs need %s; the slower definition is used", missing)
+        else:
+            found.append("triton")
     return tuple(found)
+
+
+def missing_for_triton() -> str:
+    """What Triton compiles the start of its kernels with, if it is not here; else nothing."""
+    if interpreted():
+        return ""
+    if not (os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")):
+        return "a C compiler (Debian, Ubuntu: apt install gcc libc6-dev)"
+    scheme = sysconfig.get_default_scheme().replace("posix_local", "posix_prefix")  # as Triton looks
+    if not Path(sysconfig.get_path("include", scheme), "Python.h").exists():
+        return "Python's headers (Debian, Ubuntu: apt install python3-dev)"
+    return ""
 
 
 def interpreted() -> bool:
@@ -42,7 +62,7 @@ def use_backend(name: Backend) -> Iterator[None]:
     if name not in ("auto", *available_backends()):
         raise MissingDependencyError(
             f"pairwise backend '{name}' cannot run here; numba needs pip install 'primaldepth[fast]', "
-            "triton needs its package and a CUDA device"
+            "triton needs its package, a CUDA device, a C compiler and Python's headers"
         )
     token = _forced.set(name)
     try:
