@@ -16,7 +16,7 @@
   place.innerHTML = `
     <div class="support-pictures">
       <canvas class="support-scene" tabindex="0" role="application"
-        aria-label="Cutout of a photograph. The arrow keys move the pixel whose weights are shown."></canvas>
+        aria-label="Cutout of the image. The arrow keys move the pixel whose weights are shown."></canvas>
       <canvas class="support-window" role="img" aria-label="Weights of the pixel's neighbours"></canvas>
     </div>
     <div class="support-controls">

@@ -72,7 +72,7 @@ def test_certainty_is_shown_where_a_method_tells_it(computed, tmp_path):
         replace(computed, prediction=replace(computed.prediction, sigma=sigma)), folder=tmp_path, prefix="a-"
     )
     assert drawn.sigma.exists()
-    assert "Standard deviation [mm]" in drawn.sigma_bar
+    assert "68 % of the errors are below [mm]" in drawn.sigma_bar
     assert any(path.name == "a-sigma.npy" for path in drawn.files)
 
 

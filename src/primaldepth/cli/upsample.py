@@ -124,7 +124,7 @@ def upsample(
         None,
         "--sigma",
         metavar="FILE",
-        help="Standard deviation of the result (.npy, .exr, ...) by methods that know; a folder for a batch.",
+        help="How far the result may be off (.npy, .exr, ...), by methods that know; a folder for a batch.",
     ),
     spikes: str = typer.Option(
         "drop", "--spikes", metavar="drop|keep", help="drop: samples far off all around them count as holes."

@@ -46,7 +46,7 @@ def write_measured(path: Path, prediction: Prediction) -> None:
 
 
 def write_sigma(path: Path, prediction: Prediction, inputs: Inputs) -> None:
-    """Standard deviation of the result in metres, or pixels of disparity."""
+    """How far the result may be off, in metres or pixels of disparity."""
     if prediction.sigma is not None:
         values = prediction.sigma[0, 0].cpu().numpy()
         write_values(path, values, np.isfinite(values) & (values > 0), result_unit(path, inputs))

@@ -118,7 +118,7 @@ class Prediction:
         depth: (B, 1, H, W) in the unit of the frame.
         valid: (B, 1, H, W) True where `depth` is an estimate.
         measured: (B, 1, H, W) True where a valid sample covers the pixel; False marks a filled hole.
-        sigma: (B, 1, H, W) standard deviation of the estimate, or None.
+        sigma: (B, 1, H, W) how far the estimate may be off, about 68 % of the errors are smaller; or None.
         info: what the method reports of its run (iterations, energy, ...).
     """
 

@@ -81,7 +81,7 @@ class Estimate:
 
     @property
     def sigma(self) -> Tensor | None:
-        """Standard deviation of the result, or None where the network does not say."""
+        """How far the result may be off, or None where the network does not say."""
         return None if self.features.log_sigma is None else self.features.log_sigma.exp()
 
 

@@ -147,7 +147,7 @@ def _sigma(prediction: Prediction, scale: Scale, size: tuple[int, int]) -> tuple
     high = float(np.percentile(sigma[valid], 99)) if valid.any() else 1.0
     limits = (0.0, high or 1.0)
     picture = _shrunk(colorize(sigma, valid, limits), size)
-    return picture, colour_bar(f"Standard deviation [{scale.unit}]", limits)
+    return picture, colour_bar(f"68 % of the errors are below [{scale.unit}]", limits)
 
 
 def _before(computed: Computed) -> Computed:

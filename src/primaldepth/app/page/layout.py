@@ -158,7 +158,7 @@ def _outputs(gr: Any) -> tuple[list[Any], _Views]:
             chart = gr.HTML()
         with gr.Tab("Certainty"):
             sigma_note = gr.HTML(_NO_SIGMA)
-            sigma = gr.Image(label="Standard deviation", show_label=False, visible=False, **shown)
+            sigma = gr.Image(label="How far it may be off", show_label=False, visible=False, **shown)
             sigma_bar = gr.HTML()
     outputs = [
         status, slider, bar, other_note, other_slider, other_bar, mesh_note, meshes, residual,
