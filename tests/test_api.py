@@ -12,10 +12,12 @@ from PIL import Image
 from primaldepth import PrimalDepthError, upsample
 from primaldepth.api import as_depth_map, load_inputs
 from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Prediction
 from primaldepth.geometry.cameras import Cameras, Intrinsics, write_cameras
 from primaldepth.geometry.conversions import radial_from_z
 from primaldepth.io import DepthMap, read_depth, write_depth
 from primaldepth.methods import create
+from primaldepth.results import residual
 
 FAST: dict[str, Any] = {"method": "nlh-l2", "options": {"iterations": 5, "coarse_iterations": 5}}
 CAMERA = Intrinsics(30.0, 30.0, 16.0, 12.0, 32, 24)
@@ -197,6 +199,17 @@ def test_samples_of_no_confidence_prove_nothing() -> None:
     assert load_inputs(depth, guide, confidence=trust).spikes == 0
 
 
+def test_samples_of_no_confidence_are_not_what_a_result_departs_from() -> None:
+    depth, guide = np.full((8, 8), 2.0), np.full((32, 32), 0.5)
+    depth[:4] = 5.0
+    trust = np.ones_like(depth)
+    trust[:4] = 0.0
+    inputs = load_inputs(depth, guide, confidence=trust, noise=0.01)
+    everywhere = torch.ones(1, 1, 32, 32, dtype=torch.bool)
+    flat = Prediction(torch.full((1, 1, 32, 32), 2.0), everywhere, everywhere)
+    assert residual(inputs, flat)["residual_rms"] == pytest.approx(0.0, abs=1e-6)
+
+
 def test_a_sensor_that_takes_a_part_of_the_depth_needs_no_unit() -> None:
     sigma = load_inputs(1000 * depth_array(), guide_array(), noise="lidar").frame.sigma
     assert sigma is not None
@@ -345,6 +358,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "guide of another batch": (call(np.stack([D, D])[:, None], G), r"expected \(2, 1 or 3, H, W\)"),
     "confidence shape": (call(D, G, confidence=np.ones((5, 8))), "confidence: shape"),
     "confidence range": (call(D, G, confidence=2 * np.ones((6, 8))), "confidence: outside"),
+    "confidence 0": (call(D, G, confidence=np.zeros((6, 8))), "confidence: 0 at every sample"),
     "confidence NaN": (call(D, G, confidence=np.full((6, 8), np.nan)), "confidence: outside"),
     "noise name": (call(D, G, noise="kinekt"), "neither a number nor one of auto"),
     "noise None": (call(D, G, noise=None), "neither a number nor one of auto"),

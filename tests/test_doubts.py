@@ -47,6 +47,16 @@ def test_nothing_odd_is_no_doubt():
     assert doubts(FINE, "pdn-any", None, OPTIONS) == []
 
 
+@pytest.mark.parametrize(
+    ("source", "kind", "doubted"), [("5", "z", 1), ("auto", "z", 0), ("5", "disparity", 0)]
+)
+def test_noise_that_no_camera_has_is_doubted_where_it_was_given(source, kind, doubted):
+    noisy = FINE | {"noise_sigma": 0.31, "noise_source": source, "kind": kind}
+    found = doubts(noisy, "pdn-any", kind, OPTIONS)
+    assert found == ["the noise is 310 mm, 21 % of the depth; if that cannot be, check --noise"] * doubted
+    assert doubts(noisy | {"noise_sigma": 0.29}, "pdn-any", kind, OPTIONS) == []
+
+
 @pytest.mark.parametrize("advice", [OPTIONS, FORM, PAGE])
 def test_every_way_in_has_the_same_doubts_in_its_own_words(advice):
     """All words of advice are said, and none of another way in."""

@@ -126,6 +126,8 @@ def load_inputs(
         check_noise(noise)
     values, valid, found_unit, found_kind = _load_depth(depth, unit, kind)
     trust = None if confidence is None else _load_confidence(confidence, values)
+    if trust is not None and bool(((trust == 0) | ~valid).flatten(1).all(dim=1).any()):
+        raise InputError("confidence: 0 at every sample, so that nothing is known; leave it out to trust all")
     from_file = found_unit if isinstance(depth, str | os.PathLike) else None
     if isinstance(noise, str) and (from_file or unit or kind):
         _check_sensor(noise, found_kind, str(depth) if from_file else "the depth")

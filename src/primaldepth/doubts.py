@@ -15,6 +15,7 @@ MANY = 0.01  # of the samples: so many false ones, or a fence, leaves, rain
 NEAR, FAR = 0.1, 100.0  # metres: what depth cameras see
 STRETCHED = 0.03  # of the ratio of the sizes: more is not the rounding of a size
 ANY_SCALES = (1, LARGEST_RATIO)
+TOO_NOISY = 0.2  # of the depth: no camera is, but a number in another unit may say so
 BEYOND = 1.5  # times a scale that a network was trained for
 
 Report = Mapping[str, Any]
@@ -48,6 +49,7 @@ def doubts(report: Report, method: str, meaning: str | None, advice: Advice) -> 
     """
     return [
         *_unit_doubts(report, meaning, advice),
+        *_noise_doubts(report, advice),
         *_residual_doubts(report, advice),
         *_sample_doubts(report, advice),
         *_rounding_doubts(report, advice),
@@ -65,6 +67,19 @@ def _unit_doubts(report: Report, meaning: str | None, advice: Advice) -> list[st
     if depth is not None and not NEAR <= depth <= FAR:
         return [f"the median depth is {depth:.3g} m; if that cannot be, give the right {advice.unit}"]
     return []
+
+
+def _noise_doubts(report: Report, advice: Advice) -> list[str]:
+    """Where a given noise leaves little of what was measured."""
+    sigma, depth = report["noise_sigma"], report["median_depth"]
+    if report["noise_source"] == "auto" or report["kind"] == "disparity" or not sigma or not depth:
+        return []
+    if sigma <= TOO_NOISY * depth:
+        return []
+    share = f"{100 * sigma / depth:.0f} % of the depth"
+    return [
+        f"the noise is {length_text(sigma, report['kind'])}, {share}; if that cannot be, check {advice.noise}"
+    ]
 
 
 def _residual_doubts(report: Report, advice: Advice) -> list[str]:

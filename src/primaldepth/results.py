@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from primaldepth.io.storage import stored_pixels
 from primaldepth.io.units import per_metre, whole_stored
 
 LARGEST = 65535  # what a 16-bit file can hold
+MANY_BELOW = 0.95  # of the samples: the others may be false, and gone from the result
 FEW = 16  # samples: the noise of fewer is a guess
 
 
@@ -58,10 +59,16 @@ def median_depth(frame: Frame) -> float:
     return float(frame.depth[frame.valid].median()) if bool(frame.valid.any()) else math.nan
 
 
+def _quantiles(frame: Frame, shares: tuple[float, ...]) -> NDArray[np.float64]:
+    """Of the valid samples, each one of them; NaN where there is none."""
+    samples = frame.depth[frame.valid].double().cpu().numpy()
+    return np.quantile(samples, shares, method="lower") if samples.size else np.full(len(shares), math.nan)
+
+
 def check_fits(path: Path, inputs: Inputs) -> None:
-    """Raise, before the work is done, if the format of `path` cannot hold even the input's median."""
-    middle = median_depth(inputs.frame)
-    one = np.full((1, 1), middle), np.ones((1, 1), bool)
+    """Raise, before the work is done, if the format of `path` cannot hold what many samples are."""
+    middle, far = (float(each) for each in _quantiles(inputs.frame, (0.5, MANY_BELOW)))
+    one = np.full((1, 1), far), np.ones((1, 1), bool)
     try:
         stored_pixels(path, writer_for(path), *one, result_unit(path, inputs))
     except InputError as error:
@@ -227,11 +234,11 @@ def noise_origin(report: Mapping[str, Any]) -> str:
 
 
 def residual(inputs: Inputs, prediction: Prediction) -> dict[str, float | None]:
-    """The result, reduced to the samples' grid, less the samples: RMS in their unit and in sigmas.
+    """The result, reduced to the samples' grid, less those that are trusted: RMS in their unit and in sigmas.
 
     And the median of the absolute value in sigmas.
     """
-    frame = inputs.frame
+    frame = replace(inputs.frame, valid=inputs.frame.trusted)
     errors = sensor_errors(prediction.depth.to(frame.depth), frame)
     sigma = None if frame.sigma is None else frame.sigma[frame.valid].double()
     rms, median = None, None

@@ -144,9 +144,17 @@ def test_nothing_odd_is_no_warning(service):
 
 
 def test_a_number_of_many_digits_leaves_the_header_short(service):
-    answer = post(service, method="nearest", noise="0" * 50_000 + "500")
+    answer = post(service, method="nearest", noise="0" * 50_000 + "50")
     assert answer.status_code == 200
     assert warnings(answer) == []
+
+
+def test_what_a_png_cannot_hold_is_told_in_the_words_of_the_interface(service):
+    stream = io.BytesIO()
+    np.save(stream, np.full((6, 8), 70.0))
+    answer = post(service, good_files(depth=("d.npy", stream.getvalue())), method="nearest")
+    assert answer.json()["error"]["message"].startswith("the result: 70000 does not fit PNG")
+    assert "ask for image/x-exr or application/x-npz" in answer.json()["error"]["hint"]
 
 
 def test_what_the_command_line_doubts_is_a_warning(service):

@@ -137,10 +137,21 @@ def test_exr_guide_with_nan(cli: Cli, files: Path) -> None:
     assert "NaN" in outcome.err
 
 
+@pytest.mark.usefixtures("no_work")
+def test_many_samples_that_do_not_fit_are_told_before_the_work(cli: Cli, files: Path) -> None:
+    values = np.ones((6, 8), np.float32)
+    values[0] = 70.0
+    np.save("partly.npy", values)
+    outcome = cli("upsample", *swapped(depth="partly.npy"))
+    assert outcome.code == 2
+    assert "70000 does not fit" in outcome.err
+    assert "the median depth is 1 m" in outcome.err
+
+
 def test_a_write_that_fails_late_leaves_nothing(
     cli: Cli, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One outlier of 70 m passes the check of the median; the write refuses it and leaves no file."""
+    """One outlier of 70 m passes the check before the work; the write refuses it and leaves no file."""
     values = np.ones((6, 8), np.float32)
     values[0, 0] = 70.0
     np.save("outlier.npy", values)

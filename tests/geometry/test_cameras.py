@@ -153,5 +153,6 @@ def test_a_matrix_of_another_resolution_is_refused(tmp_path):
     path = tmp_path / "K.txt"
     path.write_text("500 0 319.5\n0 500 239.5\n0 0 1\n")
     assert read_cameras(path, (640, 480)).guide.cx == 320
-    with pytest.raises(FileFormatError, match=r"principal point \(320.0, 240.0\) is far from the middle"):
-        read_cameras(path, (1920, 1440))
+    for size in ((1920, 1440), (1280, 960), (960, 720), (480, 360)):
+        with pytest.raises(FileFormatError, match=r"principal point \(320.0, 240.0\) is far from the middle"):
+            read_cameras(path, size)

@@ -1,6 +1,7 @@
 import torch
 
-from primaldepth.methods.holes import fill_holes
+from primaldepth.core.frame import Frame
+from primaldepth.methods.holes import fill_holes, measured_mask
 
 
 def smooth(height=9, width=13):
@@ -48,3 +49,24 @@ def test_channels_share_the_mask():
     values, valid = smooth(), random_mask((1, 1, 9, 13), 0.5)
     both = fill_holes(torch.cat([values, -3 * values], dim=1), valid)
     assert torch.allclose(both[:, 1:], -3 * both[:, :1], atol=1e-5)
+
+
+def test_samples_of_no_confidence_are_not_measured():
+    depth, valid = smooth(2, 2), torch.ones(1, 1, 2, 2, dtype=torch.bool)
+    confidence = torch.tensor([[0.0, 0.5], [1.0, 0.0]])[None, None]
+    frame = Frame(depth, valid, torch.rand(1, 1, 4, 4), confidence)
+    expected = torch.tensor([[False, True], [True, False]]).repeat_interleave(2, 0).repeat_interleave(2, 1)
+    assert measured_mask(frame)[0, 0].equal(expected)
+    untold = Frame(depth, valid, torch.rand(1, 1, 4, 4), 0 * confidence)
+    assert bool(measured_mask(untold).all())
+
+
+def test_lone_samples_of_no_confidence_leave_gaps():
+    valid = torch.zeros(1, 1, 64, 64, dtype=torch.bool)
+    valid[..., 2::8, 2::8] = True
+    confidence = valid.float()
+    confidence[..., :32, :32] = 0.0
+    frame = Frame(torch.ones(1, 1, 64, 64), valid, torch.rand(1, 1, 64, 64), confidence)
+    measured = measured_mask(frame)
+    assert not bool(measured[..., :20, :20].any())
+    assert bool(measured[..., 40:, 40:].all())

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from primaldepth.api import GIVE_CAMERAS
 from primaldepth.core.errors import FileFormatError, MissingDependencyError, PrimalDepthError, TooLargeError
 from primaldepth.io.formats.base import DEPTH_FIRST
+from primaldepth.io.storage import COARSER
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,9 @@ NOT_READY = Problem(
 )
 BUSY_RETRY = {"Retry-After": "2"}
 _CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
-_IN_FIELDS = {  # a form has no order and no options
+_IN_FIELDS = {  # a form has no order, no options and no files to write
+    COARSER: "ask for image/x-exr or application/x-npz",
+    "result.png: ": "the result: ",
     DEPTH_FIRST: ", and put the depth map in the field 'depth', the image in 'guide'",
     GIVE_CAMERAS: "give 'cameras'",
 }

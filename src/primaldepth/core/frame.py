@@ -88,6 +88,14 @@ class Frame:
         """(H, W) of the guide, which is the size of the result."""
         return int(self.guide.shape[2]), int(self.guide.shape[3])
 
+    @property
+    def trusted(self) -> Tensor:
+        """(B, 1, h, w): valid samples but those of confidence 0; all of a map that has no others."""
+        if self.confidence is None:
+            return self.valid
+        found = self.valid & (self.confidence > 0)
+        return torch.where(found.flatten(1).any(dim=1).view(-1, 1, 1, 1), found, self.valid)
+
     def clean_depth(self) -> Tensor:
         """Depth with 0 written where it is not valid, so that no stray value can leak."""
         return torch.where(self.valid, self.depth, torch.zeros_like(self.depth))

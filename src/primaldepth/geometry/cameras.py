@@ -53,6 +53,7 @@ class Cameras:
         check_motion(self.rotation, self.translation)
 
 
+OFF_CENTRE = 0.1  # of the image: lenses stay nearer, a matrix for 3/4 of the pixels does not
 _YAML_KEY = re.compile(r"^[\"']?\w+[\"']?:(?=\s|$)", re.MULTILINE)  # the nine numbers of a matrix have none
 _Number = Annotated[float, Field(strict=True)]
 _Count = Annotated[int, Field(strict=True)]
@@ -145,7 +146,8 @@ def _from_keys(values: Any, path: str | os.PathLike[str]) -> Cameras:
 
 def _central(camera: Intrinsics, path: str | os.PathLike[str]) -> Intrinsics:
     """Itself: a matrix alone does not say of which resolution it is, but where the middle is."""
-    if not (0.25 < camera.cx / camera.width < 0.75 and 0.25 < camera.cy / camera.height < 0.75):
+    off = max(abs(camera.cx / camera.width - 0.5), abs(camera.cy / camera.height - 0.5))
+    if off > OFF_CENTRE:
         raise FileFormatError(
             f"{path}: the principal point ({camera.cx:.1f}, {camera.cy:.1f}) is far from the middle of an "
             f"image of {camera.width}x{camera.height}; is the matrix that of another resolution? If it is "

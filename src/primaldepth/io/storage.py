@@ -13,6 +13,8 @@ from primaldepth.io.formats.base import Codec, Pixels
 from primaldepth.io.row_blocks import row_blocks
 from primaldepth.io.units import Unit, from_stored, holds_integers, to_stored, whole_stored
 
+COARSER = "use a coarser unit or write .exr, .tiff or .npy"
+
 
 @dataclass(frozen=True, slots=True)
 class _Plane:
@@ -103,8 +105,7 @@ def _integer_type(path: Path, codec: Codec, whole: _Whole, unit: Unit) -> str:
     top = np.iinfo(codec.dtypes[-1]).max
     if fitting is None:
         raise InputError(
-            f"{path}: {whole.high:.6g} does not fit {codec.name} in unit '{unit}' (at most {top}); "
-            "use a coarser unit or write .exr, .tiff or .npy"
+            f"{path}: {whole.high:.6g} does not fit {codec.name} in unit '{unit}' (at most {top}); {COARSER}"
         )
     if whole.low < 1:
         raise InputError(

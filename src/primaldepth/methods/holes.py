@@ -28,18 +28,18 @@ def fill_holes(values: Tensor, valid: Tensor) -> Tensor:
 
 
 def measured_mask(frame: Frame) -> Tensor:
-    """(B, 1, H, W): True where the sample that covers the pixel is valid.
+    """(B, 1, H, W): True where the sample that covers the pixel is valid and trusted.
 
     Samples that stand alone cover all that lies between them, but not gaps of three times their distance.
     """
-    masks = frame.valid.chunk(len(frame.valid))
-    return torch.cat([_enlarged(_covered(mask), frame.high_size) for mask in masks])
+    masks = zip(*(each.chunk(len(each)) for each in (frame.valid, frame.trusted)), strict=True)
+    return torch.cat([_enlarged(_covered(*both), frame.high_size) for both in masks])
 
 
-def _covered(valid: Tensor) -> Tensor:
-    """(1, 1, h, w) -> where samples cover the map, on their grid or on that of cells."""
+def _covered(valid: Tensor, trusted: Tensor) -> Tensor:
+    """(1, 1, h, w) -> where trusted samples cover the map, on their grid or on that of cells."""
     cells = lone_samples(valid)
-    return valid if cells is None else _closed(cells.sums(valid.float()) > 0)
+    return trusted if cells is None else _closed(cells.sums(trusted.float()) > 0)
 
 
 def _enlarged(mask: Tensor, size: tuple[int, int]) -> Tensor:
