@@ -198,8 +198,9 @@ def preview_of(inputs: Inputs, prediction: Prediction, truth: DepthMap | None = 
 
 
 def length_text(value: float, kind: str) -> str:
-    """Metres as millimetres, disparity as pixels, to three digits."""
-    return f"{value:.3g} px" if kind == "disparity" else f"{1000 * value:.3g} mm"
+    """Metres as millimetres, disparity as pixels, to three digits or whole."""
+    number, unit = (value, "px") if kind == "disparity" else (1000 * value, "mm")
+    return f"{number:.0f} {unit}" if number >= 1000 else f"{number:.3g} {unit}"
 
 
 def noise_facts(frame: Frame, noise: str) -> dict[str, Any]:
