@@ -259,11 +259,10 @@ def without(monkeypatch, name):
 
 def test_a_video_without_its_package_says_what_to_install(tmp_path, monkeypatch):
     without(monkeypatch, "av")
-    recording = with_depths([tmp_path / "a.png"], tmp_path / "film.mp4", [None])
     with pytest.raises(
         MissingDependencyError, match=r"film.mp4: .* 'av'; run: pip install 'primaldepth\[video\]'"
     ):
-        recording.shots[0].read()
+        with_depths([tmp_path / "a.png"], tmp_path / "film.mp4", [None])
 
 
 def test_a_bag_without_its_package_says_what_to_install(tmp_path, monkeypatch):
@@ -341,12 +340,62 @@ def test_a_scan_whose_numbers_do_not_fit_is_paired_in_order(tmp_path):
 
 
 def test_depth_files_that_skip_a_number_before_a_video_are_told(tmp_path):
+    pytest.importorskip("av")
+    layouts.write_film(tmp_path / "film.mp4")
+    layouts.write_film(tmp_path / "two.mp4", 2)
     paths = [tmp_path / f"{number}.png" for number in (8, 9, 11)]
     told = with_depths(paths, tmp_path / "film.mp4", [None] * 3).notes
     assert list(told) == ["11.png comes after 9.png, and both go with frames of the video in order"]
-    assert not with_depths(paths[:2], tmp_path / "film.mp4", [None] * 2).notes
+    assert not with_depths(paths[:2], tmp_path / "two.mp4", [None] * 2).notes
     named = [tmp_path / "a.png", tmp_path / "b.png"]
-    assert not with_depths(named, tmp_path / "film.mp4", [None] * 2).notes
+    assert not with_depths(named, tmp_path / "two.mp4", [None] * 2).notes
+
+
+@pytest.mark.parametrize("extension", [".mp4", ".mkv", ".avi"])
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_video_of_another_length_is_not_paired_in_order(tmp_path, extension, count):
+    pytest.importorskip("av")
+    film = tmp_path / f"film{extension}"
+    layouts.write_film(film, count)
+    paths = [tmp_path / f"{number}.png" for number in range(3)]
+    with pytest.raises(FileFormatError, match=rf"film\{extension}: {count} frames, .* 3 depth maps; extract"):
+        with_depths(paths, film, [None] * 3)
+
+
+def scan_with_film(root, names, count):
+    """A scan of depth maps with these names, and a film; the frame each of them got, and the notes."""
+    layouts.write_stray_scanner(root, film=True)
+    layouts.write_film(root / "rgb.mp4", count)
+    for path in (root / "depth").iterdir():
+        path.unlink()
+    for name in names:
+        layouts.save_depth(root / "depth" / f"{name}.png", 0)
+    recording = read_recording(root)
+    first = layouts.image_of(0).mean()
+    frames = [round((shot.read().guide.mean() - first) / 5) for shot in recording]
+    return frames, list(recording.notes)
+
+
+@pytest.mark.parametrize(
+    ("names", "count", "frames", "how"),
+    [
+        (("000000", "000001", "000002"), 4, [0, 1, 2], "each goes with the frame of its number"),
+        (("000000", "000002", "000005"), 6, [0, 2, 5], "each goes with the frame of its number"),
+        (("a", "b", "c"), 4, [0, 1, 2], "the first 3 are used, in order"),
+    ],
+)
+def test_a_scan_whose_film_is_longer(tmp_path, names, count, frames, how):
+    pytest.importorskip("av")
+    found, notes = scan_with_film(tmp_path, names, count)
+    assert found == frames
+    assert notes == [f"3 depth maps but {count} frames: {how}"]
+
+
+@pytest.mark.parametrize("names", [("000000", "000001", "000002"), ("a", "b", "c")])
+def test_a_scan_whose_film_is_much_longer_is_refused(tmp_path, names):
+    pytest.importorskip("av")
+    with pytest.raises(FileFormatError, match=r"rgb\.mp4: 9 frames, but there are 3 depth maps"):
+        scan_with_film(tmp_path, names, 9)
 
 
 def test_numbers_are_sorted_as_numbers(tmp_path):

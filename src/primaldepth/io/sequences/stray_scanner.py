@@ -1,6 +1,6 @@
 """StrayScanner: depth/*.png in mm, confidence/*.png, rgb.mp4 or rgb/*, camera_matrix.csv of the image."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError
@@ -18,6 +18,7 @@ from primaldepth.io.sequences.base import (
 from primaldepth.io.sequences.video import Video
 
 IMAGES = (".png", ".jpg", ".jpeg")
+SPARE = 2  # frames a device may add after the last depth map
 
 
 def recognise(root: Path) -> bool:
@@ -53,8 +54,22 @@ def _paired(
         found = ", ".join(sorted(path.name for path in root.iterdir())[:12])
         raise FileFormatError(f"{root}: neither rgb.mp4 nor images in rgb/; found {found}")
     film = Video(films[0])
-    count, notes = len(depths), missing_numbers(depths)
-    return depths, [film.reader(index) for index in range(count)], [films[0]] * count, notes
+    indices, notes = _frames(depths, film)
+    return depths, [film.reader(index) for index in indices], [films[0]] * len(depths), notes
+
+
+def _frames(depths: list[Path], film: Video) -> tuple[Sequence[int], list[str]]:
+    """The frame of each depth map: that of its number where there are more frames, else in order."""
+    frames, count = film.count(), len(depths)
+    if frames <= count:
+        return range(count), missing_numbers(depths)
+    numbers = [found for path in depths if isinstance(found := number(path)[-1], int)]
+    counts = f"{count} depth maps but {frames} frames"
+    if len(set(numbers)) == count and 0 < frames - max(numbers) <= SPARE + 1:
+        return numbers, [f"{counts}: each goes with the frame of its number"]
+    if frames - count > SPARE:
+        raise film.unpaired(frames, count)
+    return range(count), [f"{counts}: the first {count} are used, in order", *missing_numbers(depths)]
 
 
 def _by_number(depths: list[Path], images: list[Path]) -> tuple[list[Path], list[Path], list[str]]:
