@@ -339,6 +339,30 @@ def test_a_scan_whose_numbers_do_not_fit_is_paired_in_order(tmp_path):
     assert list(recording.notes) == ["3 depth maps but 2 images: the first 2 are used, in order"]
 
 
+def rename_scan(root, depths, images):
+    layouts.write_stray_scanner(root)
+    for folder, names in (("depth", depths), ("rgb", images)):
+        for path, name in zip(sorted((root / folder).iterdir()), names, strict=True):
+            path.rename(path.with_stem(f"new-{name}"))
+    recording = read_recording(root)
+    pairs = [(shot.name[4:], shot.read().guide.stem[4:]) for shot in recording]
+    return pairs, list(recording.notes)
+
+
+def test_a_scan_that_lacks_as_many_maps_as_images_is_paired_by_number(tmp_path):
+    pairs, notes = rename_scan(tmp_path, "013", "023")
+    assert pairs == [("0", "0"), ("3", "3")]
+    assert notes == ["3 depth maps and 3 images: the 2 of one number are used"]
+
+
+@pytest.mark.parametrize("images", ["123", "456", "478", "abc"])
+def test_a_scan_counted_from_elsewhere_is_paired_in_order_and_told(tmp_path, images):
+    pairs, notes = rename_scan(tmp_path, "012", images)
+    assert pairs == list(zip("012", images, strict=True))
+    last = images[-1]
+    assert notes == [f"paired in order, new-0.png with new-{images[0]}.jpg, new-2.png with new-{last}.jpg"]
+
+
 def test_depth_files_that_skip_a_number_before_a_video_are_told(tmp_path):
     pytest.importorskip("av")
     layouts.write_film(tmp_path / "film.mp4")

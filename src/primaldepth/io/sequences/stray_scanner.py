@@ -10,6 +10,7 @@ from primaldepth.io.sequences.base import (
     Picture,
     Recording,
     Shot,
+    ends,
     image_size,
     missing_numbers,
     number,
@@ -27,7 +28,7 @@ def recognise(root: Path) -> bool:
 
 
 def read(root: Path) -> Recording:
-    """Depth maps and images are paired in order, by number where some are missing; confidence by name."""
+    """Depth maps and images are paired by number, in order where numbers do not help; confidence by name."""
     depths = numbered(root / "depth", ".png", ".npy")
     if not depths:
         raise FileFormatError(f"{root / 'depth'}: no .png or .npy depth map; export the recording again")
@@ -73,17 +74,29 @@ def _frames(depths: list[Path], film: Video) -> tuple[Sequence[int], list[str]]:
 
 
 def _by_number(depths: list[Path], images: list[Path]) -> tuple[list[Path], list[Path], list[str]]:
-    """In order where there are as many of both; else those of one number, or the first where none fits."""
-    if len(depths) == len(images):
-        return depths, images, []
-    counts = f"{len(depths)} depth maps but {len(images)} images"
+    """Those of one number; in order where no number fits, or few do and there are as many of both."""
+    as_many, ours = len(depths) == len(images), {number(path) for path in depths}
     found = {number(path): path for path in images}
     pairs = [(path, found[number(path)]) for path in depths if number(path) in found]
+    unique = len(ours) == len(depths) and len(found) == len(images)
+    if as_many and (2 * len(pairs) <= len(depths) or not unique or _in_step(depths, images)):
+        return depths, images, [] if ours == found.keys() else [f"paired in order, {ends(depths, images)}"]
+    counts = f"{len(depths)} depth maps {'and' if as_many else 'but'} {len(images)} images"
     if not pairs:
         few = min(len(depths), len(images))
         return depths[:few], images[:few], [f"{counts}: the first {few} are used, in order"]
-    both = [path for path, _ in pairs], [path for _, path in pairs]
-    return *both, [f"{counts}: the {len(pairs)} of one number are used"]
+    left_out = len(pairs) < max(len(depths), len(images))
+    notes = [f"{counts}: the {len(pairs)} of one number are used"] if left_out else []
+    return [path for path, _ in pairs], [path for _, path in pairs], notes
+
+
+def _in_step(depths: list[Path], images: list[Path]) -> bool:
+    """Whether the numbers differ by the same everywhere, as where one is counted from 0 and one from 1."""
+    steps: set[int | None] = set()
+    for depth, image in zip(depths, images, strict=True):
+        here, there = number(depth)[-1], number(image)[-1]
+        steps.add(there - here if isinstance(here, int) and isinstance(there, int) else None)
+    return len(steps) == 1 and None not in steps
 
 
 def _shot(root: Path, depth: Path, guide: Callable[[], Picture], K: list[float], source: Path) -> Shot:
