@@ -112,6 +112,12 @@ def read_cameras(path: str | os.PathLike[str], guide_size: tuple[int, int] | Non
     return _from_keys(values, path)
 
 
+def is_list(path: Path) -> bool:
+    """Whether a JSON file holds a list: the rows of a matrix, not cameras by name."""
+    with path.open("rb") as file:
+        return file.read(256).lstrip()[:1] == b"["
+
+
 def _is_camera_info(path: Path, text: str) -> bool:
     """JSON by the key for the lens, which nothing else here has, YAML by its name or by any key."""
     if text.lstrip().startswith("{"):
