@@ -281,12 +281,12 @@ def test_a_disparity_file_needs_no_kind(pair: tuple[Path, Path], tmp_path: Path)
         assert float(result.depth.mean()) == 90.0
 
 
-@pytest.mark.parametrize("as_file", [True, False])
-def test_radial_depth_becomes_z(tmp_path: Path, as_file: bool) -> None:
+@pytest.mark.parametrize("given", ["file", Cameras(CAMERA), CAMERA], ids=["file", "cameras", "intrinsics"])
+def test_radial_depth_becomes_z(tmp_path: Path, given: Any) -> None:
     z = np.full((6, 8), 2.0)
     radial = radial_from_z(z, z > 0, CAMERA.scaled_to(8, 6))
     write_cameras(tmp_path / "cameras.json", Cameras(CAMERA))
-    cameras = tmp_path / "cameras.json" if as_file else Cameras(CAMERA)
+    cameras = tmp_path / "cameras.json" if given == "file" else given
     result = upsample(radial, guide_array(), kind="radial", cameras=cameras, method="bilinear")
     np.testing.assert_allclose(np.asarray(result.depth), 2.0, rtol=1e-5)
 
@@ -358,6 +358,8 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         call(D, G[:18], cameras=Cameras(CAMERA)),
         "guide's camera has 32x24 pixels, but the guide has 32x18",
     ),
+    "cameras as a matrix": (call(D, G, cameras=np.eye(3)), "cameras: found a ndarray, expected Cameras, the"),
+    "cameras as keys": (call(D, G, cameras={"guide": {}}), "cameras: found a dict"),
     "confidence turned, two cameras": (
         call(D, G, confidence=np.ones((8, 6)), cameras=RIG),
         r"confidence: shape \(1, 1, 8, 6\), but the depth has",

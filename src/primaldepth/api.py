@@ -14,7 +14,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.data.noise import METRIC_SENSORS, SENSORS, UNITLESS_SENSORS, noise_map
 from primaldepth.data.spikes import spikes as find_spikes
-from primaldepth.geometry.cameras import Cameras, read_cameras
+from primaldepth.geometry.cameras import Cameras, Intrinsics, read_cameras
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.geometry.guide_view import fitted, to_guide_view
 from primaldepth.io import DepthMap, Kind, Unit, read_confidence, read_depth, read_guide
@@ -56,7 +56,7 @@ def upsample(
     kind: Kind | None = None,
     noise: str | float | ArrayLike = "auto",
     confidence: ArrayLike | PathLike | None = None,
-    cameras: Cameras | PathLike | None = None,
+    cameras: Cameras | Intrinsics | PathLike | None = None,
     spikes: Spikes = "drop",
     device: Device = "auto",
     options: Mapping[str, Any] | None = None,
@@ -80,8 +80,8 @@ def upsample(
         noise: "auto", a standard deviation, a map of them, or a sensor's name such as "middlebury"; numbers
             are in the unit of `depth`.
         confidence: in [0, 1], of the depth's form, or a file.
-        cameras: or their file; needed for radial depth. With a depth camera of its own, the depth (in metres,
-            or in `unit`) is registered into the guide's view first.
+        cameras: or the guide's alone, or their file; needed for radial depth. With a depth camera of its own,
+            the depth (in metres, or in `unit`) is registered into the guide's view first.
         spikes: "drop" takes samples for holes that stand out from all around them, alone or two together;
             "keep" does not.
         device: "auto" takes a CUDA device where there is one.
@@ -116,7 +116,7 @@ def load_inputs(
     kind: Kind | None = None,
     noise: str | float | ArrayLike = "auto",
     confidence: ArrayLike | PathLike | None = None,
-    cameras: Cameras | PathLike | None = None,
+    cameras: Cameras | Intrinsics | PathLike | None = None,
     spikes: Spikes = "drop",
 ) -> Inputs:
     """Read and check everything, before any work is done."""
@@ -131,7 +131,7 @@ def load_inputs(
         _check_sensor(noise, found_kind, str(depth) if from_file else "the depth")
     image = _load_guide(guide)
     size = int(image.shape[2]), int(image.shape[3])
-    known = read_cameras(cameras, size[::-1]) if isinstance(cameras, str | os.PathLike) else cameras
+    known = _load_cameras(cameras, size)
     if known is not None:
         fitted(known.guide, size[1], size[0], "guide's camera", "guide")
     if not (from_file or unit):
@@ -274,6 +274,20 @@ def _load_depth(
     values = _map(_tensor("depth", depth), "depth")
     valid = torch.isfinite(values) & (values > 0)
     return torch.where(valid, values, 0.0), valid, unit, kind or ("disparity" if unit == "disparity" else "z")
+
+
+def _load_cameras(cameras: object, size: tuple[int, int]) -> Cameras | None:
+    """From a file, as they are, or with one that is the guide's, of (height, width) pixels."""
+    if isinstance(cameras, str | os.PathLike):
+        return read_cameras(cameras, size[::-1])
+    if isinstance(cameras, Intrinsics):
+        return Cameras(cameras)
+    if cameras is None or isinstance(cameras, Cameras):
+        return cameras
+    raise InputError(
+        f"cameras: found a {type(cameras).__name__}, expected Cameras, the guide's Intrinsics "
+        "(Intrinsics.from_matrix for a 3x3 matrix) or a file"
+    )
 
 
 def _radial_to_z(values: Tensor, valid: Tensor, cameras: Cameras | None) -> Tensor:
