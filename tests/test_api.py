@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from primaldepth import PrimalDepthError, upsample
-from primaldepth.api import as_depth_map, load_inputs
+from primaldepth.api import as_depth_map, load_inputs, pick_device
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras, Intrinsics, write_cameras
 from primaldepth.geometry.conversions import radial_from_z
@@ -296,6 +296,21 @@ def test_result_is_on_the_cpu_for_arrays_and_beside_a_tensor() -> None:
         assert upsample(depth, guide_array(), method="nearest").depth.device.type == "cpu"
 
 
+def test_a_device_of_torch() -> None:
+    given = upsample(depth_array(), guide_array(), device=torch.device("cpu"), **FAST)
+    named = upsample(depth_array(), guide_array(), device="cpu", **FAST)
+    np.testing.assert_array_equal(given.depth, named.depth)
+
+
+def test_a_gpu_that_is_not_the_current_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    for index in (None, 0):
+        assert pick_device(torch.device("cuda", index)) == torch.device("cuda", index)
+    with pytest.raises(InputError, match=r"device: cuda:1 is not .* call torch.cuda.set_device\(1\)"):
+        pick_device(torch.device("cuda:1"))
+
+
 @pytest.mark.gpu
 def test_result_of_a_gpu_run_converts_with_numpy() -> None:
     options = {**FAST, "device": "cuda"}
@@ -373,6 +388,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "unit against kind": (call(D, G, unit="mm", kind="disparity"), "contradicts"),
     "radial without cameras": (call(D, G, kind="radial"), "cameras"),
     "device": (call(D, G, device="tpu"), "not one of auto, cpu, cuda"),
+    "device of torch": (call(D, G, device=torch.device("meta")), "'meta' is not one of auto, cpu, cuda"),
     "method": (call(D, G, method="bilinera"), "did you mean 'bilinear'"),
     "options of none": (call(D, G, options={"lam": 1}), "no options"),
     "unknown option": (call(D, G, method="nlh-l2", options={"lamb": 1}), "did you mean 'lam'"),

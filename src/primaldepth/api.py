@@ -58,7 +58,7 @@ def upsample(
     confidence: ArrayLike | PathLike | None = None,
     cameras: Cameras | Intrinsics | PathLike | None = None,
     spikes: Spikes = "drop",
-    device: Device = "auto",
+    device: Device | torch.device = "auto",
     options: Mapping[str, Any] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Prediction:
@@ -84,7 +84,7 @@ def upsample(
             the depth (in metres, or in `unit`) is registered into the guide's view first.
         spikes: "drop" takes samples for holes that stand out from all around them, alone or two together;
             "keep" does not.
-        device: "auto" takes a CUDA device where there is one.
+        device: "auto" takes a CUDA device where there is one; a torch.device is taken too.
         options: parameters of the method in place of its defaults.
         progress: called now and then while the method iterates.
 
@@ -253,8 +253,10 @@ def _like(name: str, values: ArrayLike, depth: Tensor) -> Tensor:
     return found.expand_as(depth)
 
 
-def pick_device(device: str) -> torch.device:
+def pick_device(device: str | torch.device) -> torch.device:
     """The device to run on; asking for one that is missing is an error."""
+    if isinstance(device, torch.device):
+        return _current(device)
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device not in ("cpu", "cuda"):
@@ -262,6 +264,16 @@ def pick_device(device: str) -> torch.device:
     if device == "cuda" and not torch.cuda.is_available():
         raise InputError("device: cuda was asked for, but torch sees no CUDA device; use cpu or auto")
     return torch.device(device)
+
+
+def _current(device: torch.device) -> torch.device:
+    """Itself, if it is the CPU or the GPU that kernels are launched on."""
+    found = pick_device(device.type)
+    if found.type == "cuda" and device.index not in (None, torch.cuda.current_device()):
+        raise InputError(
+            f"device: {device} is not the current one; call torch.cuda.set_device({device.index}) before"
+        )
+    return device
 
 
 def _load_depth(
