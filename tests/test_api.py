@@ -255,6 +255,23 @@ def test_confidence_of_one_is_no_confidence(dtype: type) -> None:
     np.testing.assert_allclose(np.asarray(result.depth), reference(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("tensor", [False, True])
+@pytest.mark.parametrize(("dtype", "top"), [(np.uint8, 2), (np.uint8, 255), (np.uint16, 65535)])
+def test_integer_confidence_is_read_as_from_a_file(
+    tmp_path: Path, dtype: type, top: int, tensor: bool
+) -> None:
+    levels = np.resize(np.array([0, top // 2, top], dtype), (6, 8))
+    Image.fromarray(levels).save(tmp_path / "confidence.png")
+    given = torch.from_numpy(levels) if tensor else levels
+    found, wanted = (
+        load_inputs(depth_array(), guide_array(), confidence=each).frame.confidence
+        for each in (given, tmp_path / "confidence.png")
+    )
+    assert found is not None
+    assert float(found.max()) == 1.0
+    np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[Path, Path]:
     """A depth file in millimetres and a guide file."""
@@ -360,6 +377,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "guide of another batch": (call(np.stack([D, D])[:, None], G), r"expected \(2, 1 or 3, H, W\)"),
     "confidence shape": (call(D, G, confidence=np.ones((5, 8))), "confidence: shape"),
     "confidence range": (call(D, G, confidence=2 * np.ones((6, 8))), "confidence: outside"),
+    "confidence empty": (call(D, G, confidence=np.ones((0, 8), np.uint8)), r"confidence: .*\(0, 8\)"),
     "confidence NaN": (call(D, G, confidence=np.full((6, 8), np.nan)), "confidence: outside"),
     "noise name": (call(D, G, noise="kinekt"), "neither a number nor one of auto"),
     "noise None": (call(D, G, noise=None), "neither a number nor one of auto"),

@@ -18,6 +18,7 @@ from primaldepth.geometry.cameras import Cameras, Intrinsics, read_cameras
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.geometry.guide_view import fitted, to_guide_view
 from primaldepth.io import DepthMap, Kind, Unit, read_confidence, read_depth, read_guide
+from primaldepth.io.confidence import from_integers
 from primaldepth.io.units import from_stored
 from primaldepth.methods import create
 from primaldepth.variational import Progress
@@ -79,7 +80,7 @@ def upsample(
             the file says, and z where they say nothing.
         noise: "auto", a standard deviation, a map of them, or a sensor's name such as "middlebury"; numbers
             are in the unit of `depth`.
-        confidence: in [0, 1], of the depth's form, or a file.
+        confidence: in [0, 1], of the depth's form, or a file; uint8 and uint16 are scaled as those of a file.
         cameras: or the guide's alone, or their file; needed for radial depth. With a depth camera of its own,
             the depth (in metres, or in `unit`) is registered into the guide's view first.
         spikes: "drop" takes samples for holes that stand out from all around them, alone or two together;
@@ -339,7 +340,10 @@ def _unit_range(image: Tensor) -> Tensor:
 def _load_confidence(confidence: ArrayLike | PathLike, depth: Tensor) -> Tensor:
     if isinstance(confidence, str | os.PathLike):
         confidence = read_confidence(confidence, (int(depth.shape[2]), int(depth.shape[3])))
-    return _like("confidence", confidence, depth)
+    values = _tensor("confidence", confidence)
+    if values.dtype in (torch.uint8, torch.uint16):
+        values = torch.from_numpy(from_integers(values.numpy()))
+    return _like("confidence", values, depth)
 
 
 def _tensor(name: str, values: ArrayLike) -> Tensor:
