@@ -69,7 +69,7 @@ def write_record3d(root: Path) -> None:
     (root / "metadata.json").write_text(json.dumps(values))
 
 
-def write_film(path: Path) -> None:
+def write_film(path: Path, count: int = COUNT) -> None:
     """Needs the package av."""
     import av
 
@@ -78,7 +78,7 @@ def write_film(path: Path) -> None:
         stream = container.add_stream("mpeg4", rate=30)
         stream.width, stream.height, stream.pix_fmt = HIGH[1], HIGH[0], "yuv420p"
         stream.bit_rate = 4_000_000
-        for shot in range(COUNT):
+        for shot in range(count):
             for packet in stream.encode(av.VideoFrame.from_ndarray(image_of(shot), format="rgb24")):
                 container.mux(packet)
         for packet in stream.encode():

@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from primaldepth import PrimalDepthError, upsample
-from primaldepth.api import as_depth_map, load_inputs
+from primaldepth.api import as_depth_map, load_inputs, pick_device
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Prediction
 from primaldepth.geometry.cameras import Cameras, Intrinsics, write_cameras
@@ -268,6 +268,23 @@ def test_confidence_of_one_is_no_confidence(dtype: type) -> None:
     np.testing.assert_allclose(np.asarray(result.depth), reference(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("tensor", [False, True])
+@pytest.mark.parametrize(("dtype", "top"), [(np.uint8, 2), (np.uint8, 255), (np.uint16, 65535)])
+def test_integer_confidence_is_read_as_from_a_file(
+    tmp_path: Path, dtype: type, top: int, tensor: bool
+) -> None:
+    levels = np.resize(np.array([0, top // 2, top], dtype), (6, 8))
+    Image.fromarray(levels).save(tmp_path / "confidence.png")
+    given = torch.from_numpy(levels) if tensor else levels
+    found, wanted = (
+        load_inputs(depth_array(), guide_array(), confidence=each).frame.confidence
+        for each in (given, tmp_path / "confidence.png")
+    )
+    assert found is not None
+    assert float(found.max()) == 1.0
+    np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[Path, Path]:
     """A depth file in millimetres and a guide file."""
@@ -294,12 +311,12 @@ def test_a_disparity_file_needs_no_kind(pair: tuple[Path, Path], tmp_path: Path)
         assert float(result.depth.mean()) == 90.0
 
 
-@pytest.mark.parametrize("as_file", [True, False])
-def test_radial_depth_becomes_z(tmp_path: Path, as_file: bool) -> None:
+@pytest.mark.parametrize("given", ["file", Cameras(CAMERA), CAMERA], ids=["file", "cameras", "intrinsics"])
+def test_radial_depth_becomes_z(tmp_path: Path, given: Any) -> None:
     z = np.full((6, 8), 2.0)
     radial = radial_from_z(z, z > 0, CAMERA.scaled_to(8, 6))
     write_cameras(tmp_path / "cameras.json", Cameras(CAMERA))
-    cameras = tmp_path / "cameras.json" if as_file else Cameras(CAMERA)
+    cameras = tmp_path / "cameras.json" if given == "file" else given
     result = upsample(radial, guide_array(), kind="radial", cameras=cameras, method="bilinear")
     np.testing.assert_allclose(np.asarray(result.depth), 2.0, rtol=1e-5)
 
@@ -307,6 +324,21 @@ def test_radial_depth_becomes_z(tmp_path: Path, as_file: bool) -> None:
 def test_result_is_on_the_cpu_for_arrays_and_beside_a_tensor() -> None:
     for depth in (depth_array(), torch.from_numpy(depth_array())):
         assert upsample(depth, guide_array(), method="nearest").depth.device.type == "cpu"
+
+
+def test_a_device_of_torch() -> None:
+    given = upsample(depth_array(), guide_array(), device=torch.device("cpu"), **FAST)
+    named = upsample(depth_array(), guide_array(), device="cpu", **FAST)
+    np.testing.assert_array_equal(given.depth, named.depth)
+
+
+def test_a_gpu_that_is_not_the_current_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    for index in (None, 0):
+        assert pick_device(torch.device("cuda", index)) == torch.device("cuda", index)
+    with pytest.raises(InputError, match=r"device: cuda:1 is not .* call torch.cuda.set_device\(1\)"):
+        pick_device(torch.device("cuda:1"))
 
 
 @pytest.mark.gpu
@@ -359,6 +391,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "confidence shape": (call(D, G, confidence=np.ones((5, 8))), "confidence: shape"),
     "confidence range": (call(D, G, confidence=2 * np.ones((6, 8))), "confidence: outside"),
     "confidence 0": (call(D, G, confidence=np.zeros((6, 8))), "confidence: 0 at every sample"),
+    "confidence empty": (call(D, G, confidence=np.ones((0, 8), np.uint8)), r"confidence: .*\(0, 8\)"),
     "confidence NaN": (call(D, G, confidence=np.full((6, 8), np.nan)), "confidence: outside"),
     "noise name": (call(D, G, noise="kinekt"), "neither a number nor one of auto"),
     "noise None": (call(D, G, noise=None), "neither a number nor one of auto"),
@@ -372,6 +405,8 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         call(D, G[:18], cameras=Cameras(CAMERA)),
         "guide's camera has 32x24 pixels, but the guide has 32x18",
     ),
+    "cameras as a matrix": (call(D, G, cameras=np.eye(3)), "cameras: found a ndarray, expected Cameras, the"),
+    "cameras as keys": (call(D, G, cameras={"guide": {}}), "cameras: found a dict"),
     "confidence turned, two cameras": (
         call(D, G, confidence=np.ones((8, 6)), cameras=RIG),
         r"confidence: shape \(1, 1, 8, 6\), but the depth has",
@@ -385,6 +420,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "unit against kind": (call(D, G, unit="mm", kind="disparity"), "contradicts"),
     "radial without cameras": (call(D, G, kind="radial"), "cameras"),
     "device": (call(D, G, device="tpu"), "not one of auto, cpu, cuda"),
+    "device of torch": (call(D, G, device=torch.device("meta")), "'meta' is not one of auto, cpu, cuda"),
     "method": (call(D, G, method="bilinera"), "did you mean 'bilinear'"),
     "options of none": (call(D, G, options={"lam": 1}), "no options"),
     "unknown option": (call(D, G, method="nlh-l2", options={"lamb": 1}), "did you mean 'lam'"),

@@ -14,10 +14,11 @@ from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.data.noise import METRIC_SENSORS, SENSORS, UNITLESS_SENSORS, noise_map
 from primaldepth.data.spikes import spikes as find_spikes
-from primaldepth.geometry.cameras import Cameras, read_cameras
+from primaldepth.geometry.cameras import Cameras, Intrinsics, read_cameras
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.geometry.guide_view import fitted, to_guide_view
 from primaldepth.io import DepthMap, Kind, Unit, read_confidence, read_depth, read_guide
+from primaldepth.io.confidence import from_integers
 from primaldepth.io.units import from_stored
 from primaldepth.methods import create
 from primaldepth.variational import Progress
@@ -56,9 +57,9 @@ def upsample(
     kind: Kind | None = None,
     noise: str | float | ArrayLike = "auto",
     confidence: ArrayLike | PathLike | None = None,
-    cameras: Cameras | PathLike | None = None,
+    cameras: Cameras | Intrinsics | PathLike | None = None,
     spikes: Spikes = "drop",
-    device: Device = "auto",
+    device: Device | torch.device = "auto",
     options: Mapping[str, Any] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Prediction:
@@ -79,12 +80,12 @@ def upsample(
             the file says, and z where they say nothing.
         noise: "auto", a standard deviation, a map of them, or a sensor's name such as "middlebury"; numbers
             are in the unit of `depth`.
-        confidence: in [0, 1], of the depth's form, or a file.
-        cameras: or their file; needed for radial depth. With a depth camera of its own, the depth (in metres,
-            or in `unit`) is registered into the guide's view first.
+        confidence: in [0, 1], of the depth's form, or a file; uint8 and uint16 are scaled as those of a file.
+        cameras: or the guide's alone, or their file; needed for radial depth. With a depth camera of its own,
+            the depth (in metres, or in `unit`) is registered into the guide's view first.
         spikes: "drop" takes samples for holes that stand out from all around them, alone or two together;
             "keep" does not.
-        device: "auto" takes a CUDA device where there is one.
+        device: "auto" takes a CUDA device where there is one; a torch.device is taken too.
         options: parameters of the method in place of its defaults.
         progress: called now and then while the method iterates.
 
@@ -116,7 +117,7 @@ def load_inputs(
     kind: Kind | None = None,
     noise: str | float | ArrayLike = "auto",
     confidence: ArrayLike | PathLike | None = None,
-    cameras: Cameras | PathLike | None = None,
+    cameras: Cameras | Intrinsics | PathLike | None = None,
     spikes: Spikes = "drop",
 ) -> Inputs:
     """Read and check everything, before any work is done."""
@@ -133,7 +134,7 @@ def load_inputs(
         _check_sensor(noise, found_kind, str(depth) if from_file else "the depth")
     image = _load_guide(guide)
     size = int(image.shape[2]), int(image.shape[3])
-    known = read_cameras(cameras, size[::-1]) if isinstance(cameras, str | os.PathLike) else cameras
+    known = _load_cameras(cameras, size)
     if known is not None:
         fitted(known.guide, size[1], size[0], "guide's camera", "guide")
     if not (from_file or unit):
@@ -255,8 +256,10 @@ def _like(name: str, values: ArrayLike, depth: Tensor) -> Tensor:
     return found.expand_as(depth)
 
 
-def pick_device(device: str) -> torch.device:
+def pick_device(device: str | torch.device) -> torch.device:
     """The device to run on; asking for one that is missing is an error."""
+    if isinstance(device, torch.device):
+        return _current(device)
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device not in ("cpu", "cuda"):
@@ -264,6 +267,16 @@ def pick_device(device: str) -> torch.device:
     if device == "cuda" and not torch.cuda.is_available():
         raise InputError("device: cuda was asked for, but torch sees no CUDA device; use cpu or auto")
     return torch.device(device)
+
+
+def _current(device: torch.device) -> torch.device:
+    """Itself, if it is the CPU or the GPU that kernels are launched on."""
+    found = pick_device(device.type)
+    if found.type == "cuda" and device.index not in (None, torch.cuda.current_device()):
+        raise InputError(
+            f"device: {device} is not the current one; call torch.cuda.set_device({device.index}) before"
+        )
+    return device
 
 
 def _load_depth(
@@ -276,6 +289,20 @@ def _load_depth(
     values = _map(_tensor("depth", depth), "depth")
     valid = torch.isfinite(values) & (values > 0)
     return torch.where(valid, values, 0.0), valid, unit, kind or ("disparity" if unit == "disparity" else "z")
+
+
+def _load_cameras(cameras: object, size: tuple[int, int]) -> Cameras | None:
+    """From a file, as they are, or with one that is the guide's, of (height, width) pixels."""
+    if isinstance(cameras, str | os.PathLike):
+        return read_cameras(cameras, size[::-1])
+    if isinstance(cameras, Intrinsics):
+        return Cameras(cameras)
+    if cameras is None or isinstance(cameras, Cameras):
+        return cameras
+    raise InputError(
+        f"cameras: found a {type(cameras).__name__}, expected Cameras, the guide's Intrinsics "
+        "(Intrinsics.from_matrix for a 3x3 matrix) or a file"
+    )
 
 
 def _radial_to_z(values: Tensor, valid: Tensor, cameras: Cameras | None) -> Tensor:
@@ -315,7 +342,10 @@ def _unit_range(image: Tensor) -> Tensor:
 def _load_confidence(confidence: ArrayLike | PathLike, depth: Tensor) -> Tensor:
     if isinstance(confidence, str | os.PathLike):
         confidence = read_confidence(confidence, (int(depth.shape[2]), int(depth.shape[3])))
-    return _like("confidence", confidence, depth)
+    values = _tensor("confidence", confidence)
+    if values.dtype in (torch.uint8, torch.uint16):
+        values = torch.from_numpy(from_integers(values.numpy()))
+    return _like("confidence", values, depth)
 
 
 def _tensor(name: str, values: ArrayLike) -> Tensor:

@@ -17,6 +17,7 @@ from primaldepth.geometry.distortion import Distortion
 
 GUIDE = Intrinsics(80.0, 80.0, 48.0, 36.0, 96, 72, Distortion("plumb_bob", (-0.28, 0.09, 0.001, -0.001, 0.0)))
 DEPTH = Intrinsics(30.0, 30.0, 24.0, 18.0, 48, 36, Distortion("fisheye", (-0.02, 0.007, -0.006, 0.001)))
+CENTRED = Intrinsics(80.0, 80.0, 48.0, 36.0, 96, 72)
 CAMERAS = Cameras(GUIDE, DEPTH, translation=(0.1, 0.0, 0.0))
 NORMAL = np.array([0.1, -0.05, 1.0])  # n . X = 2 in the guide's frame
 FAST = ("--method", "bilinear", "--unit", "m", "--cameras", "rig.json")
@@ -153,6 +154,31 @@ def test_a_batch_writes_a_mesh_for_each(cli: Cli, rig_files: Path) -> None:
         np.save(f"in/{name}.npy", np.load("depth.npy"))
     assert cli("upsample", "in", "guide.png", "-o", "out", "--mesh", "meshes", *FAST).code == 0
     assert sorted(path.name for path in Path("meshes").iterdir()) == ["a.glb", "b.glb"]
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_bare_matrix_may_be_a_list_in_json(cli: Cli, rig_files: Path, batch: bool) -> None:
+    z = wall(CENTRED)[2::4, 2::4]
+    (rig_files / "many").mkdir()
+    np.save("many/near.npy", z * np.linalg.norm(CENTRED.rays(), axis=-1)[2::4, 2::4])
+    (rig_files / "list.json").write_text("\n [[80, 0, 47.5], [0, 80, 35.5], [0, 0, 1]]")
+    (rig_files / "K.txt").write_text("80 0 47.5\n0 80 35.5\n0 0 1\n")
+    depth = "many" if batch else "many/near.npy"
+    results = []
+    for name in ("list.json", "K.txt"):
+        out = f"{name}-out" if batch else f"{name}.npy"
+        given = ("--kind", "radial", "--unit", "m", "--method", "bilinear", "--cameras", name)
+        outcome = cli("upsample", depth, "guide.png", "-o", out, *given)
+        assert outcome.code == 0, outcome.err
+        results.append(np.load(f"{out}/near.npy" if batch else out))
+    np.testing.assert_array_equal(*results)
+
+
+def test_a_list_in_json_that_is_no_matrix(cli: Cli, rig_files: Path) -> None:
+    (rig_files / "K.json").write_text("[80, 80]")
+    outcome = cli("upsample", "depth.npy", "guide.png", "-o", "o.npy", "--cameras", "K.json", "--unit", "m")
+    assert outcome.code == 2
+    assert "K.json: 2 numbers, expected the nine of a 3x3 camera matrix" in outcome.err
 
 
 def test_a_bare_matrix_is_the_guides_camera(cli: Cli, rig_files: Path) -> None:

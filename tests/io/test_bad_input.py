@@ -16,7 +16,7 @@ import tifffile
 from PIL import Image
 
 from primaldepth.core.errors import FileFormatError, InputError, MissingDependencyError
-from primaldepth.io import DepthMap, output_unit, read_depth, write_depth
+from primaldepth.io import DepthMap, output_unit, read_depth, read_guide, write_depth
 
 EXTENSIONS = (".png", ".exr", ".pfm", ".npy", ".npz", ".tiff", ".mat")
 U16 = np.arange(1, 13, dtype=np.uint16).reshape(3, 4)
@@ -114,6 +114,45 @@ def test_three_channels(tmp_path):
     refused(tmp_path / "a.npy", "3 channels.*has one")
     (tmp_path / "a.pfm").write_bytes(b"PF\n2 2\n-1\n" + np.ones(12, "<f4").tobytes())
     refused(tmp_path / "a.pfm", "3 channels.*has one")
+
+
+def write_pages(path, pages):
+    """Pages of (pixels, kind), kind as in the tag NewSubfileType."""
+    with tifffile.TiffWriter(path) as writer:
+        for pixels, kind in pages:
+            writer.write(pixels, subfiletype=kind, metadata=None, photometric="minisblack")
+
+
+@pytest.mark.parametrize(("count", "told"), [(2, "2"), (3, "3"), (5000, "64 or more")])
+def test_tiff_of_several_pages(tmp_path, count, told):
+    write_pages(tmp_path / "a.tif", [(U16, 0)] * count)
+    refused(tmp_path / "a.tif", f"TIFF holds {told} pages; save the one map alone")
+    with pytest.raises(FileFormatError, match=f"TIFF holds {told} pages; save the one image alone"):
+        read_guide(tmp_path / "a.tif")
+
+
+def test_tiff_of_several_pages_in_lzw(tmp_path):
+    page = Image.fromarray(U16)
+    page.save(tmp_path / "a.tif", compression="tiff_lzw", save_all=True, append_images=[page])
+    refused(tmp_path / "a.tif", "TIFF holds 2 pages")
+
+
+@pytest.mark.parametrize(
+    "further", [(U16, 1), (U16[:1], 0), (U16 > 3, 4)], ids=["preview", "smaller", "mask"]
+)
+def test_tiff_with_a_small_copy_or_a_mask(tmp_path, further):
+    write_pages(tmp_path / "a.tif", [(U16, 0), further, further])
+    np.testing.assert_array_equal(read_depth(tmp_path / "a.tif", unit="mm").values * 1000, U16)
+
+
+def test_tiff_whose_pages_lead_back_to_the_first(tmp_path):
+    write_pages(tmp_path / "a.tif", [(U16, 0)])
+    data = bytearray((tmp_path / "a.tif").read_bytes())
+    (first,) = struct.unpack_from("<I", data, 4)
+    (tags,) = struct.unpack_from("<H", data, first)
+    struct.pack_into("<I", data, first + 2 + 12 * tags, first)
+    (tmp_path / "a.tif").write_bytes(data)
+    np.testing.assert_array_equal(read_depth(tmp_path / "a.tif", unit="mm").values * 1000, U16)
 
 
 def test_exr_without_a_depth_channel(tmp_path):

@@ -259,11 +259,10 @@ def without(monkeypatch, name):
 
 def test_a_video_without_its_package_says_what_to_install(tmp_path, monkeypatch):
     without(monkeypatch, "av")
-    recording = with_depths([tmp_path / "a.png"], tmp_path / "film.mp4", [None])
     with pytest.raises(
         MissingDependencyError, match=r"film.mp4: .* 'av'; run: pip install 'primaldepth\[video\]'"
     ):
-        recording.shots[0].read()
+        with_depths([tmp_path / "a.png"], tmp_path / "film.mp4", [None])
 
 
 def test_a_bag_without_its_package_says_what_to_install(tmp_path, monkeypatch):
@@ -306,6 +305,15 @@ def test_damaged_metadata_is_told(tmp_path, text):
         read_recording(tmp_path).shots[0].read()
 
 
+def test_a_camera_matrix_of_another_resolution_is_told(tmp_path):
+    layouts.write_stray_scanner(tmp_path)
+    (tmp_path / "camera_matrix.csv").write_text("60, 0, 31.5\n0, 60, 23.5\n0, 0, 1\n")
+    with pytest.raises(
+        FileFormatError, match=r"camera_matrix\.csv: the principal point \(32.0, 24.0\)"
+    ):
+        read_recording(tmp_path).shots[0].read()
+
+
 @pytest.mark.parametrize("text", ["1 2 3", "a b c d e f g h i"])
 def test_a_damaged_camera_matrix_is_told(tmp_path, text):
     layouts.write_stray_scanner(tmp_path)
@@ -340,13 +348,87 @@ def test_a_scan_whose_numbers_do_not_fit_is_paired_in_order(tmp_path):
     assert list(recording.notes) == ["3 depth maps but 2 images: the first 2 are used, in order"]
 
 
+def rename_scan(root, depths, images):
+    layouts.write_stray_scanner(root)
+    for folder, names in (("depth", depths), ("rgb", images)):
+        for path, name in zip(sorted((root / folder).iterdir()), names, strict=True):
+            path.rename(path.with_stem(f"new-{name}"))
+    recording = read_recording(root)
+    pairs = [(shot.name[4:], shot.read().guide.stem[4:]) for shot in recording]
+    return pairs, list(recording.notes)
+
+
+def test_a_scan_that_lacks_as_many_maps_as_images_is_paired_by_number(tmp_path):
+    pairs, notes = rename_scan(tmp_path, "013", "023")
+    assert pairs == [("0", "0"), ("3", "3")]
+    assert notes == ["3 depth maps and 3 images: the 2 of one number are used"]
+
+
+@pytest.mark.parametrize("images", ["123", "456", "478", "abc"])
+def test_a_scan_counted_from_elsewhere_is_paired_in_order_and_told(tmp_path, images):
+    pairs, notes = rename_scan(tmp_path, "012", images)
+    assert pairs == list(zip("012", images, strict=True))
+    last = images[-1]
+    assert notes == [f"paired in order, new-0.png with new-{images[0]}.jpg, new-2.png with new-{last}.jpg"]
+
+
 def test_depth_files_that_skip_a_number_before_a_video_are_told(tmp_path):
+    pytest.importorskip("av")
+    layouts.write_film(tmp_path / "film.mp4")
+    layouts.write_film(tmp_path / "two.mp4", 2)
     paths = [tmp_path / f"{number}.png" for number in (8, 9, 11)]
     told = with_depths(paths, tmp_path / "film.mp4", [None] * 3).notes
     assert list(told) == ["11.png comes after 9.png, and both go with frames of the video in order"]
-    assert not with_depths(paths[:2], tmp_path / "film.mp4", [None] * 2).notes
+    assert not with_depths(paths[:2], tmp_path / "two.mp4", [None] * 2).notes
     named = [tmp_path / "a.png", tmp_path / "b.png"]
-    assert not with_depths(named, tmp_path / "film.mp4", [None] * 2).notes
+    assert not with_depths(named, tmp_path / "two.mp4", [None] * 2).notes
+
+
+@pytest.mark.parametrize("extension", [".mp4", ".mkv", ".avi"])
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_video_of_another_length_is_not_paired_in_order(tmp_path, extension, count):
+    pytest.importorskip("av")
+    film = tmp_path / f"film{extension}"
+    layouts.write_film(film, count)
+    paths = [tmp_path / f"{number}.png" for number in range(3)]
+    with pytest.raises(FileFormatError, match=rf"film\{extension}: {count} frames, .* 3 depth maps; extract"):
+        with_depths(paths, film, [None] * 3)
+
+
+def scan_with_film(root, names, count):
+    """A scan of depth maps with these names, and a film; the frame each of them got, and the notes."""
+    layouts.write_stray_scanner(root, film=True)
+    layouts.write_film(root / "rgb.mp4", count)
+    for path in (root / "depth").iterdir():
+        path.unlink()
+    for name in names:
+        layouts.save_depth(root / "depth" / f"{name}.png", 0)
+    recording = read_recording(root)
+    first = layouts.image_of(0).mean()
+    frames = [round((shot.read().guide.mean() - first) / 5) for shot in recording]
+    return frames, list(recording.notes)
+
+
+@pytest.mark.parametrize(
+    ("names", "count", "frames", "how"),
+    [
+        (("000000", "000001", "000002"), 4, [0, 1, 2], "each goes with the frame of its number"),
+        (("000000", "000002", "000005"), 6, [0, 2, 5], "each goes with the frame of its number"),
+        (("a", "b", "c"), 4, [0, 1, 2], "the first 3 are used, in order"),
+    ],
+)
+def test_a_scan_whose_film_is_longer(tmp_path, names, count, frames, how):
+    pytest.importorskip("av")
+    found, notes = scan_with_film(tmp_path, names, count)
+    assert found == frames
+    assert notes == [f"3 depth maps but {count} frames: {how}"]
+
+
+@pytest.mark.parametrize("names", [("000000", "000001", "000002"), ("a", "b", "c")])
+def test_a_scan_whose_film_is_much_longer_is_refused(tmp_path, names):
+    pytest.importorskip("av")
+    with pytest.raises(FileFormatError, match=r"rgb\.mp4: 9 frames, but there are 3 depth maps"):
+        scan_with_film(tmp_path, names, 9)
 
 
 def test_numbers_are_sorted_as_numbers(tmp_path):

@@ -3,7 +3,7 @@
 import glob
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from primaldepth.io.formats import CODECS
 from primaldepth.io.sequences import Recording, Shot, is_recording, not_a_recording, read_recording
 from primaldepth.io.sequences.base import (
     Number,
+    ends,
     natural_order,
     nearest_in_time,
     number,
@@ -26,6 +27,7 @@ from primaldepth.io.sequences.video import with_depths
 
 _READABLE = frozenset(extension for codec in CODECS for extension in codec.extensions)
 _WRITABLE = EXTENSIONS["--out"]
+_Files = dict[Number, Path]
 _TOGETHER = 0.1  # seconds between the files of a pair: three frames of most cameras
 
 
@@ -208,6 +210,8 @@ def _partners(name: str, what: str, depths: Sequence[Path]) -> Sequence[Path]:
     ours, theirs = ({number(path): path for path in paths} for paths in (depths, found))
     if ours.keys() != theirs.keys() and (nearest := _in_time(depths, found, what)):
         return nearest
+    by_last = 2 * len(ours.keys() & theirs.keys()) < len(depths) and _last_numbers(depths, found)
+    ours, theirs = by_last or (ours, theirs)
     alone = _without_partner(ours, theirs, len(depths))
     if len(found) != len(depths):
         hint = alone or "they are paired in order"
@@ -215,11 +219,24 @@ def _partners(name: str, what: str, depths: Sequence[Path]) -> Sequence[Path]:
     if alone:  # one is missing here and another there: their order would pair strangers
         raise InputError(alone)
     if ours.keys() == theirs.keys() and len(ours) == len(found):  # no number occurs twice
-        return [theirs[key] for key in ours]
+        partners = [theirs[key] for key in ours]
+        if by_last:
+            note(f"{what} are paired by the last number of their names: {ends(depths, partners)}")
+        return partners
+    note(f"{what} are paired in order: {ends(depths, found)}")
     return found
 
 
-def _without_partner(ours: Mapping[Number, Path], theirs: Mapping[Number, Path], count: int) -> str:
+def _last_numbers(depths: Sequence[Path], found: Sequence[Path]) -> tuple[_Files, _Files] | None:
+    """The files by the last number of their names, if each has its own and most depths find theirs."""
+    ours, theirs = ({number(path)[-1:]: path for path in paths} for paths in (depths, found))
+    numbers = all(isinstance(key[0], int) for key in (*ours, *theirs))
+    unique = len(ours) == len(depths) and len(theirs) == len(found)
+    most = 2 * len(ours.keys() & theirs.keys()) >= len(depths)
+    return (ours, theirs) if numbers and unique and most else None
+
+
+def _without_partner(ours: _Files, theirs: _Files, count: int) -> str:
     """Names those that are alone, if most of `count` depths have a partner of the same name or number."""
     common = ours.keys() & theirs.keys()
     if 2 * len(common) < count or ours.keys() == theirs.keys():

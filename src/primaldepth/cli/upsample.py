@@ -44,7 +44,7 @@ from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Method, Prediction
 from primaldepth.doubts import doubts
 from primaldepth.evaluation.cache import method_identity
-from primaldepth.geometry.cameras import Cameras, read_cameras
+from primaldepth.geometry.cameras import Cameras, is_list, read_cameras
 from primaldepth.geometry.meshing import MAX_JUMP, check_jump
 from primaldepth.io import Kind, Unit
 from primaldepth.io.depth import write_values
@@ -95,7 +95,7 @@ def upsample(
         None,
         "--cameras",
         metavar="FILE",
-        help="JSON of the guide's camera, a camera_info of ROS (YAML or JSON), or its 3x3 matrix as text; "
+        help="JSON of the guide's camera, a camera_info of ROS (YAML or JSON), or its 3x3 matrix; "
         "with a depth camera in the JSON, DEPTH is registered into the guide's view.",
     ),
     noise: str = typer.Option(
@@ -179,7 +179,8 @@ def upsample(
 
 def _cameras(path: Path) -> Cameras | Path:
     """A JSON file is read now, to be told early what is wrong; a bare matrix needs the size of each guide."""
-    return path if path.suffix.lower() != ".json" and path.is_file() else read_cameras(path)
+    later = path.is_file() and (path.suffix.lower() != ".json" or is_list(path))
+    return path if later else read_cameras(path)
 
 
 def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool, gpus: float | None) -> None:

@@ -29,6 +29,7 @@ from primaldepth.geometry.distortion import Distortion, Model
 from primaldepth.geometry.intrinsics import SHIFT, Intrinsics, PixelCentres
 from primaldepth.geometry.motion import NO_SHIFT, NO_TURN, Rotation, Vector, as_tuples, check_motion
 from primaldepth.io.atomic import write_bytes
+from primaldepth.io.pinhole import is_off_centre
 
 __all__ = ["Cameras", "Intrinsics", "PixelCentres", "read_cameras", "read_matrix", "write_cameras"]
 
@@ -53,7 +54,6 @@ class Cameras:
         check_motion(self.rotation, self.translation)
 
 
-OFF_CENTRE = 0.1  # of the image: lenses stay nearer, a matrix for 3/4 of the pixels does not
 _YAML_KEY = re.compile(r"^[\"']?\w+[\"']?:(?=\s|$)", re.MULTILINE)  # the nine numbers of a matrix have none
 _Number = Annotated[float, Field(strict=True)]
 _Count = Annotated[int, Field(strict=True)]
@@ -113,6 +113,12 @@ def read_cameras(path: str | os.PathLike[str], guide_size: tuple[int, int] | Non
     return _from_keys(values, path)
 
 
+def is_list(path: Path) -> bool:
+    """Whether a JSON file holds a list: the rows of a matrix, not cameras by name."""
+    with path.open("rb") as file:
+        return file.read(256).lstrip()[:1] == b"["
+
+
 def _is_camera_info(path: Path, text: str) -> bool:
     """JSON by the key for the lens, which nothing else here has, YAML by its name or by any key."""
     if text.lstrip().startswith("{"):
@@ -146,8 +152,7 @@ def _from_keys(values: Any, path: str | os.PathLike[str]) -> Cameras:
 
 def _central(camera: Intrinsics, path: str | os.PathLike[str]) -> Intrinsics:
     """Itself: a matrix alone does not say of which resolution it is, but where the middle is."""
-    off = max(abs(camera.cx / camera.width - 0.5), abs(camera.cy / camera.height - 0.5))
-    if off > OFF_CENTRE:
+    if is_off_centre(camera.cx, camera.cy, camera.width, camera.height):
         raise FileFormatError(
             f"{path}: the principal point ({camera.cx:.1f}, {camera.cy:.1f}) is far from the middle of an "
             f"image of {camera.width}x{camera.height}; is the matrix that of another resolution? If it is "

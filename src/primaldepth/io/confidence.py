@@ -35,11 +35,15 @@ def read_confidence(path: str | os.PathLike[str], shape: tuple[int, int]) -> NDA
     return _scaled(where, pixels)
 
 
+def from_integers(pixels: Pixels) -> NDArray[np.float32]:
+    """uint8 or uint16 to [0, 1]: by the full range, or by levels as `read_confidence` says."""
+    levels = pixels.dtype == np.uint8 and pixels.size > 0 and pixels.max() <= _LEVELS
+    return pixels.astype(np.float32) / np.float32(_LEVELS if levels else np.iinfo(pixels.dtype).max)
+
+
 def _scaled(path: Path, pixels: Pixels) -> NDArray[np.float32]:
-    if pixels.dtype == np.uint8 and pixels.max() <= _LEVELS:
-        return pixels.astype(np.float32) / np.float32(_LEVELS)
     if pixels.dtype in (np.uint8, np.uint16):
-        return pixels.astype(np.float32) / np.float32(np.iinfo(pixels.dtype).max)
+        return from_integers(pixels)
     if pixels.dtype.kind not in "bf":
         raise FileFormatError(
             f"{path}: numbers of type {pixels.dtype}; save it as uint8, uint16 or floats in [0, 1]"

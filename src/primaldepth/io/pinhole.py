@@ -2,6 +2,13 @@
 
 from typing import NamedTuple
 
+OFF_CENTRE = 0.1  # of the image: lenses stay nearer, a matrix for 3/4 of the pixels does not
+
+
+def is_off_centre(cx: float, cy: float, width: int, height: int) -> bool:
+    """Whether a principal point is so far from the middle that its matrix is that of another resolution."""
+    return max(abs(cx / width - 0.5), abs(cy / height - 0.5)) > OFF_CENTRE
+
 
 class Pinhole(NamedTuple):
     """fx, fy, cx, cy of a camera in pixels of a width x height image; pixel centres at half-integers.

@@ -21,6 +21,7 @@ _HEADS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _UNCOMPRESSED, _LZW, _JPEG = 1, 5, 7
 _DEFLATE = (8, 32946)
 _BY_TIFFFILE = (_UNCOMPRESSED, *_DEFLATE, 32773)  # and packbits
+_PAGES = 64  # that are looked at
 _RATIO = {_UNCOMPRESSED: 1}
 _ALPHA_SAMPLES = (2, 4)
 _PLAIN = (0, 1, 2, 3)  # kinds of colour: grey, RGB, palette
@@ -44,6 +45,7 @@ def _read(source: Source) -> Raster:
     with library_errors(source, "TIFF"), _quiet(), tifffile.TiffFile(io.BytesIO(source.data)) as file:
         page: Any = file.pages[0]
         _check(source, page)
+        _check_alone(source, file.pages)
         photometric = int(page.photometric)
         if source.role == "guide" and photometric not in (*_PLAIN, *_BY_PILLOW):
             raise source.error(f"TIFF of colour space {photometric}; export it as RGB")
@@ -72,6 +74,32 @@ def _check(source: Source, page: Any) -> None:
     source.check_size(height, width, stored_bytes=stored, ratio=_RATIO.get(int(page.compression), 4096))
     if page.is_tiled and page.tilelength * page.tilewidth > 4 * max(height * width, 2**16):
         raise source.error("TIFF with tiles far larger than the image; the file is damaged, export it again")
+
+
+def _check_alone(source: Source, pages: Any) -> None:
+    """Refuse further images as large as the first; smaller ones, previews and masks may follow."""
+    looked = list(_first_pages(pages))
+    height, width = looked[0].imagelength, looked[0].imagewidth
+    others = [page for page in looked[1:] if not (page.is_reduced or page.is_mask)]
+    count = 1 + sum(page.imagelength >= height and page.imagewidth >= width for page in others)
+    if count > 1:
+        more = " or more" if len(looked) == _PAGES else ""
+        what = "image" if source.role == "guide" else "map"
+        raise source.error(f"TIFF holds {count}{more} pages; save the one {what} alone")
+
+
+def _first_pages(pages: Any) -> Iterator[Any]:
+    """Headers, as many as are looked at; a damaged chain that leads back ends where it does."""
+    seen: set[int] = set()
+    for index in range(_PAGES):
+        try:
+            page = pages[index]
+        except IndexError:
+            return
+        if page.offset in seen:
+            return
+        seen.add(page.offset)
+        yield page
 
 
 def _segments(source: Source, page: Any) -> Pixels:

@@ -93,6 +93,12 @@ def number(path: Path) -> Number:
     return tuple(_pieces(path.stem)[1::2]) or (path.stem,)
 
 
+def ends(ours: Sequence[Path], theirs: Sequence[Path]) -> str:
+    """The first and the last pair, for the user to see whether they belong together."""
+    pairs = list(zip(ours, theirs, strict=True))
+    return ", ".join(f"{one.name} with {other.name}" for one, other in dict.fromkeys((pairs[0], pairs[-1])))
+
+
 def time_stamp(path: Path) -> float | None:
     """Seconds since 1970 in a file's name, such as 1305031102.175304, or in ms, us or ns; else None.
 

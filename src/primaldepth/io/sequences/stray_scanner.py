@@ -1,15 +1,16 @@
 """StrayScanner: depth/*.png in mm, confidence/*.png, rgb.mp4 or rgb/*, camera_matrix.csv of the image."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError
-from primaldepth.io.pinhole import Pinhole
+from primaldepth.io.pinhole import Pinhole, is_off_centre
 from primaldepth.io.sequences.base import (
     Content,
     Picture,
     Recording,
     Shot,
+    ends,
     image_size,
     missing_numbers,
     number,
@@ -18,6 +19,7 @@ from primaldepth.io.sequences.base import (
 from primaldepth.io.sequences.video import Video
 
 IMAGES = (".png", ".jpg", ".jpeg")
+SPARE = 2  # frames a device may add after the last depth map
 
 
 def recognise(root: Path) -> bool:
@@ -26,7 +28,7 @@ def recognise(root: Path) -> bool:
 
 
 def read(root: Path) -> Recording:
-    """Depth maps and images are paired in order, by number where some are missing; confidence by name."""
+    """Depth maps and images are paired by number, in order where numbers do not help; confidence by name."""
     depths = numbered(root / "depth", ".png", ".npy")
     if not depths:
         raise FileFormatError(f"{root / 'depth'}: no .png or .npy depth map; export the recording again")
@@ -53,22 +55,48 @@ def _paired(
         found = ", ".join(sorted(path.name for path in root.iterdir())[:12])
         raise FileFormatError(f"{root}: neither rgb.mp4 nor images in rgb/; found {found}")
     film = Video(films[0])
-    count, notes = len(depths), missing_numbers(depths)
-    return depths, [film.reader(index) for index in range(count)], [films[0]] * count, notes
+    indices, notes = _frames(depths, film)
+    return depths, [film.reader(index) for index in indices], [films[0]] * len(depths), notes
+
+
+def _frames(depths: list[Path], film: Video) -> tuple[Sequence[int], list[str]]:
+    """The frame of each depth map: that of its number where there are more frames, else in order."""
+    frames, count = film.count(), len(depths)
+    if frames <= count:
+        return range(count), missing_numbers(depths)
+    numbers = [found for path in depths if isinstance(found := number(path)[-1], int)]
+    counts = f"{count} depth maps but {frames} frames"
+    if len(set(numbers)) == count and 0 < frames - max(numbers) <= SPARE + 1:
+        return numbers, [f"{counts}: each goes with the frame of its number"]
+    if frames - count > SPARE:
+        raise film.unpaired(frames, count)
+    return range(count), [f"{counts}: the first {count} are used, in order", *missing_numbers(depths)]
 
 
 def _by_number(depths: list[Path], images: list[Path]) -> tuple[list[Path], list[Path], list[str]]:
-    """In order where there are as many of both; else those of one number, or the first where none fits."""
-    if len(depths) == len(images):
-        return depths, images, []
-    counts = f"{len(depths)} depth maps but {len(images)} images"
+    """Those of one number; in order where no number fits, or few do and there are as many of both."""
+    as_many, ours = len(depths) == len(images), {number(path) for path in depths}
     found = {number(path): path for path in images}
     pairs = [(path, found[number(path)]) for path in depths if number(path) in found]
+    unique = len(ours) == len(depths) and len(found) == len(images)
+    if as_many and (2 * len(pairs) <= len(depths) or not unique or _in_step(depths, images)):
+        return depths, images, [] if ours == found.keys() else [f"paired in order, {ends(depths, images)}"]
+    counts = f"{len(depths)} depth maps {'and' if as_many else 'but'} {len(images)} images"
     if not pairs:
         few = min(len(depths), len(images))
         return depths[:few], images[:few], [f"{counts}: the first {few} are used, in order"]
-    both = [path for path, _ in pairs], [path for _, path in pairs]
-    return *both, [f"{counts}: the {len(pairs)} of one number are used"]
+    left_out = len(pairs) < max(len(depths), len(images))
+    notes = [f"{counts}: the {len(pairs)} of one number are used"] if left_out else []
+    return [path for path, _ in pairs], [path for _, path in pairs], notes
+
+
+def _in_step(depths: list[Path], images: list[Path]) -> bool:
+    """Whether the numbers differ by the same everywhere, as where one is counted from 0 and one from 1."""
+    steps: set[int | None] = set()
+    for depth, image in zip(depths, images, strict=True):
+        here, there = number(depth)[-1], number(image)[-1]
+        steps.add(there - here if isinstance(here, int) and isinstance(there, int) else None)
+    return len(steps) == 1 and None not in steps
 
 
 def _shot(root: Path, depth: Path, guide: Callable[[], Picture], K: list[float], source: Path) -> Shot:
@@ -79,6 +107,11 @@ def _shot(root: Path, depth: Path, guide: Callable[[], Picture], K: list[float],
         image = guide()
         width, height = image_size(image) if isinstance(image, Path) else (image.shape[1], image.shape[0])
         camera = Pinhole(K[0], K[4], K[2] + 0.5, K[5] + 0.5, width, height)
+        if is_off_centre(camera.cx, camera.cy, width, height):
+            raise FileFormatError(
+                f"{root / 'camera_matrix.csv'}: the principal point ({camera.cx:.1f}, {camera.cy:.1f}) is far "
+                f"from the middle of an image of {width}x{height}; scale the matrix as the images were"
+            )
         return Content(depth, image, confidence, camera)
 
     return Shot(depth.stem, content, (depth, source, *([confidence] if confidence else [])))

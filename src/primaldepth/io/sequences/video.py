@@ -1,6 +1,7 @@
 """Frames of a video, decoded in order; needs the extra `video`."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,29 @@ class Video:
             "there must be one for each depth map"
         )
 
+    def count(self) -> int:
+        """Frames in the file, without decoding them."""
+        with self._container() as container:
+            packets = container.demux(video=0)  # the last is empty, and some are not to be shown
+            return sum(packet.size > 0 and not packet.is_discard for packet in packets)
+
+    def unpaired(self, frames: int, depths: int) -> FileFormatError:
+        """That nothing says which of the frames belong to the depth maps."""
+        return FileFormatError(
+            f"{self.path}: {frames} frames, but there are {depths} depth maps; extract the frame of each "
+            "depth map into a folder, named by the same number or time, and give that folder"
+        )
+
     def _open(self) -> Iterator[Any]:
+        with self._container() as container:
+            yield from container.decode(video=0)
+
+    @contextmanager
+    def _container(self) -> Iterator[Any]:
         av = optional("av", "video", self.path)
         try:
             with av.open(str(self.path)) as container:
-                yield from container.decode(video=0)
+                yield container
         except (av.error.FFmpegError, IndexError) as error:
             raise FileFormatError(f"{self.path}: not a readable video ({error})") from error
 
@@ -59,8 +78,11 @@ def _upright(frame: Any) -> Image:
 
 
 def with_depths(depths: Sequence[Path], film: Path, trusts: Sequence[Path | None]) -> Recording:
-    """Depth files with the frames of a video, in the order of both."""
+    """Depth files with the frames of a video, as many of each, in the order of both."""
     video = Video(film)
+    frames = video.count()
+    if frames != len(depths):
+        raise video.unpaired(frames, len(depths))
     shots = [
         _shot(depth, video.reader(index), film, trust)
         for index, (depth, trust) in enumerate(zip(depths, trusts, strict=True))
