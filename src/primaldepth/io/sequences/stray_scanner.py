@@ -109,8 +109,8 @@ def _shot(root: Path, depth: Path, guide: Callable[[], Picture], K: list[float],
         camera = Pinhole(K[0], K[4], K[2] + 0.5, K[5] + 0.5, width, height)
         if is_off_centre(camera.cx, camera.cy, width, height):
             raise FileFormatError(
-                f"{root / 'camera_matrix.csv'}: the principal point ({camera.cx:.1f}, {camera.cy:.1f}) is far "
-                f"from the middle of an image of {width}x{height}; scale the matrix as the images were"
+                f"{root / 'camera_matrix.csv'}: the principal point ({camera.cx:.1f}, {camera.cy:.1f}) is "
+                f"far from the middle of an image of {width}x{height}; scale the matrix as the images were"
             )
         return Content(depth, image, confidence, camera)
 
