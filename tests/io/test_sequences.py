@@ -308,9 +308,7 @@ def test_damaged_metadata_is_told(tmp_path, text):
 def test_a_camera_matrix_of_another_resolution_is_told(tmp_path):
     layouts.write_stray_scanner(tmp_path)
     (tmp_path / "camera_matrix.csv").write_text("60, 0, 31.5\n0, 60, 23.5\n0, 0, 1\n")
-    with pytest.raises(
-        FileFormatError, match=r"camera_matrix\.csv: the principal point \(32.0, 24.0\)"
-    ):
+    with pytest.raises(FileFormatError, match=r"camera_matrix\.csv: the principal point \(32.0, 24.0\)"):
         read_recording(tmp_path).shots[0].read()
 
 
