@@ -15,7 +15,7 @@ from primaldepth.api import Inputs
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.data.lone_samples import lone_samples
-from primaldepth.data.noise import least_sigma
+from primaldepth.data.noise import AUTO_FLOOR, least_sigma
 from primaldepth.evaluation.metrics import sensor_errors
 from primaldepth.geometry.backproject import point_cloud
 from primaldepth.geometry.cameras import Intrinsics
@@ -30,7 +30,7 @@ from primaldepth.io.storage import stored_pixels
 from primaldepth.io.units import per_metre, whole_stored
 
 LARGEST = 65535  # what a 16-bit file can hold
-MANY_BELOW = 0.95  # of the samples: the others may be false, and gone from the result
+MANY_BELOW = 0.95  # of the samples
 FEW = 16  # samples: the noise of fewer is a guess
 
 
@@ -59,22 +59,30 @@ def median_depth(frame: Frame) -> float:
     return float(frame.depth[frame.valid].median()) if bool(frame.valid.any()) else math.nan
 
 
-def _quantiles(frame: Frame, shares: tuple[float, ...]) -> NDArray[np.float64]:
-    """Of the valid samples, each one of them; NaN where there is none."""
-    samples = frame.depth[frame.valid].double().cpu().numpy()
-    return np.quantile(samples, shares, method="lower") if samples.size else np.full(len(shares), math.nan)
-
-
 def check_fits(path: Path, inputs: Inputs) -> None:
     """Raise, before the work is done, if the format of `path` cannot hold what many samples are."""
-    middle, far = (float(each) for each in _quantiles(inputs.frame, (0.5, MANY_BELOW)))
-    one = np.full((1, 1), far), np.ones((1, 1), bool)
+    middle = median_depth(inputs.frame)
     try:
-        stored_pixels(path, writer_for(path), *one, result_unit(path, inputs))
+        _store_one(path, inputs, middle)
+        _store_far(path, inputs)
     except InputError as error:
         if inputs.kind == "disparity":
             raise
         raise InputError(f"{error}; the median depth is {middle:.4g} m: is the unit right?") from error
+
+
+def _store_far(path: Path, inputs: Inputs) -> None:
+    """The farthest sample, or that which few are beyond: those may be false, and gone from the result."""
+    try:
+        _store_one(path, inputs, float(inputs.frame.clean_depth().max()))
+    except InputError:
+        samples = inputs.frame.depth[inputs.frame.valid]
+        _store_one(path, inputs, float(samples.kthvalue(math.ceil(MANY_BELOW * len(samples))).values))
+
+
+def _store_one(path: Path, inputs: Inputs, value: float) -> None:
+    one = np.full((1, 1), value), np.ones((1, 1), bool)
+    stored_pixels(path, writer_for(path), *one, result_unit(path, inputs))
 
 
 def largest_samples(inputs: Inputs) -> int:
@@ -219,9 +227,11 @@ def noise_facts(frame: Frame, noise: str) -> dict[str, Any]:
 
 
 def _is_least(frame: Frame) -> bool:
-    """Whether no sample is noisier than is assumed anyway."""
-    least = least_sigma(frame.depth, frame.valid)
-    return frame.sigma is not None and bool((frame.sigma <= least)[frame.valid].all())
+    """Whether no sample is noisier than is assumed anyway, which is never more than at the farthest one."""
+    most = 1.01 * AUTO_FLOOR * frame.depth.max()
+    if frame.sigma is None or bool(((frame.sigma > most) & frame.valid).any()):
+        return False
+    return bool((frame.sigma <= least_sigma(frame.depth, frame.valid))[frame.valid].all())
 
 
 def noise_origin(report: Mapping[str, Any]) -> str:
