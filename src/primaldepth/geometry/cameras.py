@@ -29,7 +29,7 @@ from primaldepth.geometry.distortion import Distortion, Model
 from primaldepth.geometry.intrinsics import SHIFT, Intrinsics, PixelCentres
 from primaldepth.geometry.motion import NO_SHIFT, NO_TURN, Rotation, Vector, as_tuples, check_motion
 from primaldepth.io.atomic import write_bytes
-from primaldepth.io.pinhole import is_off_centre
+from primaldepth.io.pinhole import check_central
 
 __all__ = ["Cameras", "Intrinsics", "PixelCentres", "read_cameras", "read_matrix", "write_cameras"]
 
@@ -152,12 +152,8 @@ def _from_keys(values: Any, path: str | os.PathLike[str]) -> Cameras:
 
 def _central(camera: Intrinsics, path: str | os.PathLike[str]) -> Intrinsics:
     """Itself: a matrix alone does not say of which resolution it is, but where the middle is."""
-    if is_off_centre(camera.cx, camera.cy, camera.width, camera.height):
-        raise FileFormatError(
-            f"{path}: the principal point ({camera.cx:.1f}, {camera.cy:.1f}) is far from the middle of an "
-            f"image of {camera.width}x{camera.height}; is the matrix that of another resolution? If it is "
-            "not, give a JSON camera file"
-        )
+    hint = "is the matrix that of another resolution? If it is not, give a JSON camera file"
+    check_central(path, camera.cx, camera.cy, (camera.width, camera.height), hint)
     return camera
 
 

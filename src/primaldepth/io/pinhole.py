@@ -2,12 +2,19 @@
 
 from typing import NamedTuple
 
+from primaldepth.core.errors import FileFormatError
+
 OFF_CENTRE = 0.1  # of the image: lenses stay nearer, a matrix for 3/4 of the pixels does not
 
 
-def is_off_centre(cx: float, cy: float, width: int, height: int) -> bool:
-    """Whether a principal point is so far from the middle that its matrix is that of another resolution."""
-    return max(abs(cx / width - 0.5), abs(cy / height - 0.5)) > OFF_CENTRE
+def check_central(where: object, cx: float, cy: float, size: tuple[int, int], hint: str) -> None:
+    """Raise on a principal point so far from the middle that its matrix is that of another resolution."""
+    width, height = size
+    if max(abs(cx / width - 0.5), abs(cy / height - 0.5)) > OFF_CENTRE:
+        raise FileFormatError(
+            f"{where}: the principal point ({cx:.1f}, {cy:.1f}) is far from the middle of an image of "
+            f"{width}x{height}; {hint}"
+        )
 
 
 class Pinhole(NamedTuple):

@@ -11,11 +11,10 @@ from primaldepth.operators.resampling import resample
 
 def trust(frame: Frame) -> Tensor:
     """(B, 1, h, w): confidence of valid samples, 0 for holes; equal trust in a frame without confidence."""
-    mask = frame.valid.to(frame.depth.dtype)
     if frame.confidence is None:
-        return mask
-    weight = torch.where(frame.valid, frame.confidence, 0.0)
-    return torch.where(weight.flatten(1).amax(dim=1).view(-1, 1, 1, 1) > 0, weight, mask)
+        return frame.valid.to(frame.depth.dtype)
+    equal = torch.where(frame.confidence > 0, frame.confidence, 1.0)  # of a map that trusts nothing
+    return torch.where(frame.trusted, equal, 0.0)
 
 
 def interpolate(frame: Frame) -> tuple[Tensor, Tensor]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError
-from primaldepth.io.pinhole import Pinhole, is_off_centre
+from primaldepth.io.pinhole import Pinhole, check_central
 from primaldepth.io.sequences.base import (
     Content,
     Picture,
@@ -107,11 +107,8 @@ def _shot(root: Path, depth: Path, guide: Callable[[], Picture], K: list[float],
         image = guide()
         width, height = image_size(image) if isinstance(image, Path) else (image.shape[1], image.shape[0])
         camera = Pinhole(K[0], K[4], K[2] + 0.5, K[5] + 0.5, width, height)
-        if is_off_centre(camera.cx, camera.cy, width, height):
-            raise FileFormatError(
-                f"{root / 'camera_matrix.csv'}: the principal point ({camera.cx:.1f}, {camera.cy:.1f}) is "
-                f"far from the middle of an image of {width}x{height}; scale the matrix as the images were"
-            )
+        hint = "scale the matrix as the images were"
+        check_central(root / "camera_matrix.csv", camera.cx, camera.cy, (width, height), hint)
         return Content(depth, image, confidence, camera)
 
     return Shot(depth.stem, content, (depth, source, *([confidence] if confidence else [])))
