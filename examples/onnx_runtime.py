@@ -48,10 +48,30 @@ def prepare(
     valid = depth > 0
     low, centre, high = np.quantile(depth[valid], [0.05, 0.5, 0.95])
     spread = max(0.5 * (high - low), 1e-3 * abs(centre) + 1e-12)
-    depths = fill(np.where(valid, (depth - centre) / spread, 0.0), valid)
-    noises = fill(np.where(valid, noise / spread, 0.0), valid)
-    maps = {"depth": depths, "sigma": noises, "trust": valid.astype(float)}
+    depths, ring = grow_into_holes(np.where(valid, (depth - centre) / spread, 0.0), valid)
+    noises, _ = grow_into_holes(np.where(valid, noise / spread, 0.0), valid)
+    trust = np.clip((6 - ring) / 4, 0.0, 1.0)  # 1 up to two samples into a hole, 0 from six on
+    maps = {"depth": depths, "sigma": noises, "trust": trust}
     return {name: resized(each, size, linear) for name, each in maps.items()}, centre, spread
+
+
+def grow_into_holes(values: np.ndarray, valid: np.ndarray, steps: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Continue samples into holes ring by ring; return the filled values and the ring of each, 0 if measured."""
+    known, ring = valid.astype(float), 1.0 - valid
+    for _ in range(steps):
+        count = around(known)
+        new = (known == 0) & (count > 0)
+        values = np.where(new, around(values * known) / np.maximum(count, 1.0), values)
+        known = np.where(new, 1.0, known)
+        ring = ring + (1.0 - known)
+    return fill(values * known, known > 0), ring
+
+
+def around(values: np.ndarray) -> np.ndarray:
+    """Sum over the 3x3 pixels around each, 0 beyond the border."""
+    rows, columns = values.shape
+    padded = np.pad(values, 1)
+    return sum(padded[y : y + rows, x : x + columns] for y in range(3) for x in range(3))
 
 
 def fill(values: np.ndarray, valid: np.ndarray) -> np.ndarray:

@@ -76,8 +76,8 @@ def test_a_large_hole_in_a_wall_is_filled_with_wall(name, ratio):
 def test_what_coarser_samples_say_is_taken_in_the_middle_of_the_hole_only(monkeypatch):
     """As if the network saw as many metres as there are rows of samples: 96, 24, 6."""
 
-    def rows(network, frame, samples):
-        metres = torch.full((1, 1, *frame.high_size), float(samples.low_size[0]))
+    def rows(network, frame, inputs):
+        metres = torch.full((1, 1, *frame.high_size), float(inputs.depth.shape[2]))
         return Prediction(metres, metres > 0, measured_mask(frame), 0.1 * metres)
 
     monkeypatch.setattr(Network, "_whole", rows)

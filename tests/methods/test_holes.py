@@ -1,7 +1,7 @@
 import torch
 
 from primaldepth.core.frame import Frame
-from primaldepth.methods.holes import fill_holes, measured_mask
+from primaldepth.methods.holes import fill_holes, grow_into_holes, measured_mask
 
 
 def smooth(height=9, width=13):
@@ -70,3 +70,33 @@ def test_lone_samples_of_no_confidence_leave_gaps():
     measured = measured_mask(frame)
     assert not bool(measured[..., :20, :20].any())
     assert bool(measured[..., 40:, 40:].all())
+
+
+def test_what_was_measured_grows_into_holes_ring_by_ring():
+    values = torch.tensor([[1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 5.0]])[None, None].repeat(1, 1, 3, 1)
+    valid = values > 0
+    filled, ring = grow_into_holes(values, valid, 2)
+    assert filled[0, 0, 1].tolist() == [1.0, 1.0, 1.0, 1.0, 5.0, 5.0, 5.0]
+    assert ring[0, 0, 1].tolist() == [0.0, 0.0, 1.0, 2.0, 2.0, 1.0, 0.0]
+
+
+def test_deeper_than_its_rings_the_fill_is_smooth():
+    values = torch.full((1, 2, 16, 16), 3.0)
+    valid = torch.zeros(1, 1, 16, 16, dtype=torch.bool)
+    valid[..., :2, :] = True
+    filled, ring = grow_into_holes(torch.where(valid, values, float(9)), valid, 3)
+    torch.testing.assert_close(filled, values)
+    assert ring.max() == 4
+    assert (ring == 4).sum() == 11 * 16
+
+
+def test_every_map_and_image_grows_by_itself():
+    random = torch.Generator().manual_seed(3)
+    values = torch.rand((2, 2, 9, 11), generator=random)
+    valid = torch.rand((2, 1, 9, 11), generator=random) > 0.6
+    both, ring = grow_into_holes(values, valid, 2)
+    for b in range(2):
+        for c in range(2):
+            one, its_ring = grow_into_holes(values[b : b + 1, c : c + 1], valid[b : b + 1], 2)
+            torch.testing.assert_close(both[b : b + 1, c : c + 1], one)
+            assert its_ring.equal(ring[b : b + 1])

@@ -7,7 +7,7 @@ import torch
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
 from primaldepth.methods import create
-from primaldepth.methods.network import Network, memory_in_use, tile_for_memory, tiles
+from primaldepth.methods.network import Network, NetworkInputs, Window, memory_in_use, tile_for_memory, tiles
 from primaldepth.networks import DepthNet, ModelCard, NetworkSettings, load, save_model
 
 SMALL = NetworkSettings(layers=3, maps=4, iterations=3)
@@ -168,3 +168,37 @@ def test_the_weights_are_those_of_the_scale_of_both_sides(samples, scale):
     frame = Frame(depth, depth > 0, torch.rand((1, 3, 64, 64), generator=random))
     wanted = Network("wanted", load("fcn-s", scale))
     assert torch.allclose(create("fcn-s")(frame).depth, wanted(frame).depth, atol=1e-5)
+
+
+def frame_with_a_hole(confidence=None):
+    depth = torch.ones(1, 1, 8, 32)
+    valid = torch.ones_like(depth, dtype=torch.bool)
+    valid[..., 10:26] = False
+    return Frame(depth, valid, torch.zeros(1, 3, 32, 128), confidence)
+
+
+def test_samples_beside_a_hole_keep_their_trust():
+    frame = frame_with_a_hole()
+    everything = Window(0, 32, 0, 128)
+    before = NetworkInputs.of(frame).window(everything, frame.guide)[2]
+    after = NetworkInputs.of(frame).with_trusted_borders(frame.valid).window(everything, frame.guide)[2]
+    measured = frame.valid.repeat_interleave(4, 2).repeat_interleave(4, 3)
+    assert before[measured].min() < 0.9
+    assert after[measured].min() == 1.0
+
+
+def test_trust_falls_with_the_depth_of_the_hole():
+    frame = frame_with_a_hole()
+    trust = NetworkInputs.of(frame).with_trusted_borders(frame.valid).trust[0, 0, 4]
+    assert trust[9:19].tolist() == [1.0, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_a_hole_is_trusted_no_more_than_the_samples_beside_it():
+    frame = frame_with_a_hole(torch.full((1, 1, 8, 32), 0.5))
+    assert NetworkInputs.of(frame).with_trusted_borders(frame.valid).trust.max() == 0.5
+
+
+def test_a_frame_without_holes_is_read_as_it_is(frame):
+    whole = replace(frame, valid=torch.ones_like(frame.valid))
+    inputs = NetworkInputs.of(whole)
+    assert inputs.with_trusted_borders(whole.valid) is inputs

@@ -2,7 +2,7 @@
 
 import torch
 from torch import Tensor
-from torch.nn.functional import max_pool2d
+from torch.nn.functional import conv2d, max_pool2d
 
 from primaldepth.core.frame import Frame
 from primaldepth.data.lone_samples import lone_samples
@@ -25,6 +25,34 @@ def fill_holes(values: Tensor, valid: Tensor) -> Tensor:
     coarse_valid = weight > 1e-6
     coarse = fill_holes(torch.where(coarse_valid, total / weight.clamp_min(1e-6), 0.0), coarse_valid)
     return torch.where(valid, values, resample(coarse, (height, width), "bilinear"))
+
+
+def grow_into_holes(values: Tensor, valid: Tensor, steps: int) -> tuple[Tensor, Tensor]:
+    """Continue what was measured into holes, ring by ring; deeper than `steps` samples the fill is smooth.
+
+    A sample of a new ring is the mean of its eight neighbours that are measured or of an earlier ring. Unlike
+    the smooth fill this does not mix a near surface with a far one on the other side of the hole.
+
+    Args:
+        values: (B, C, h, w); holes may hold anything finite.
+        valid: (B, 1, h, w), at least one sample in each image.
+        steps: number of rings.
+
+    Returns:
+        The filled values, and (B, 1, h, w) the distance to the nearest sample in rings: 0 where measured, at
+        most `steps` + 1.
+    """
+    known, filled = valid.to(values.dtype), torch.where(valid, values, 0.0)
+    around = values.new_ones((1, 1, 3, 3))
+    distance = 1.0 - known
+    for _ in range(steps):
+        count = conv2d(known, around, padding=1)
+        total = conv2d(filled, around.expand(values.shape[1], 1, 3, 3), padding=1, groups=values.shape[1])
+        ring = (known == 0) & (count > 0)
+        filled = torch.where(ring, total / count.clamp_min(1.0), filled)
+        known = torch.where(ring, 1.0, known)
+        distance = distance + (1.0 - known)
+    return fill_holes(filled, known > 0), distance
 
 
 def measured_mask(frame: Frame) -> Tensor:
