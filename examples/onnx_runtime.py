@@ -31,32 +31,37 @@ def upsample(
     session: onnxruntime.InferenceSession, depth: np.ndarray, image: np.ndarray, noise: float
 ) -> np.ndarray:
     """(h, w) depth and (H, W, 3) image in [0, 1] -> (H, W) depth in the same unit."""
-    maps, centre, spread = prepare(depth, image.shape[:2], noise)
+    any_scale = "ratio" in [each.name for each in session.get_inputs()]
+    maps, centre, spread = prepare(depth, image.shape[:2], noise, grow=any_scale)
     feed = {name: np.asarray(each, np.float32)[None, None] for name, each in maps.items()}
-    names = [each.name for each in session.get_inputs()]
     feed["guide"] = image.mean(axis=2)[None, None].astype(np.float32)
-    if "ratio" in names:  # a network for every scale: it reads colours, and by how much the image is larger
+    if any_scale:  # a network for every scale: it reads colours, and by how much the image is larger
         feed["guide"] = image.transpose(2, 0, 1)[None].astype(np.float32)
         feed["ratio"] = np.full((1, 1, 1, 1), 0.5 * np.log2(image[..., 0].size / depth.size), np.float32)
     return session.run(["result"], feed)[0][0, 0] * spread + centre
 
 
 def prepare(
-    depth: np.ndarray, size: tuple[int, ...], noise: float
+    depth: np.ndarray, size: tuple[int, ...], noise: float, *, grow: bool
 ) -> tuple[dict[str, np.ndarray], float, float]:
-    """Depth, noise and trust as the network sees them, on the image's grid; centre and spread of depth."""
+    """Depth, noise and trust as the network sees them, on the image's grid; centre and spread of depth.
+
+    Networks for every scale get surfaces that are continued into holes, and trusted there up to two samples from
+    their border. Networks for one scale get a smooth fill that is not trusted.
+    """
     valid = depth > 0
     low, centre, high = np.quantile(depth[valid], [0.05, 0.5, 0.95])
     spread = max(0.5 * (high - low), 1e-3 * abs(centre) + 1e-12)
-    depths, ring = grow_into_holes(np.where(valid, (depth - centre) / spread, 0.0), valid)
-    noises, _ = grow_into_holes(np.where(valid, noise / spread, 0.0), valid)
-    trust = np.clip((6 - ring) / 4, 0.0, 1.0)  # 1 up to two samples into a hole, 0 from six on
+    steps = 5 if grow else 0
+    depths, ring = grow_into_holes(np.where(valid, (depth - centre) / spread, 0.0), valid, steps)
+    noises, _ = grow_into_holes(np.where(valid, noise / spread, 0.0), valid, steps)
+    trust = np.clip((6 - ring) / 4, 0.0, 1.0) if grow else valid.astype(float)  # 0 from six samples on
     maps = {"depth": depths, "sigma": noises, "trust": trust}
     return {name: resized(each, size, linear) for name, each in maps.items()}, centre, spread
 
 
-def grow_into_holes(values: np.ndarray, valid: np.ndarray, steps: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    """Continue samples into holes ring by ring; return the filled values and the ring of each, 0 if measured."""
+def grow_into_holes(values: np.ndarray, valid: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Continue samples into holes ring by ring, then fill; also returns the ring of each pixel, 0 if measured."""
     known, ring = valid.astype(float), 1.0 - valid
     for _ in range(steps):
         count = around(known)

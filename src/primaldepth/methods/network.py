@@ -127,7 +127,7 @@ class NetworkInputs:
             return self
         maps = torch.cat([self.depth, self.sigma, self.trust], dim=1)
         grown, ring = grow_into_holes(maps, valid, UNTRUSTED_RING - 1)
-        depth, sigma, trust = grown.split(1, dim=1)
+        depth, sigma, trust = grown[:, :1], grown[:, 1:2], grown[:, 2:]
         share = ((UNTRUSTED_RING - ring) / (UNTRUSTED_RING - TRUSTED_RING)).clamp(0.0, 1.0)
         return replace(self, depth=depth, sigma=sigma, trust=trust * share)
 
