@@ -46,8 +46,8 @@ def prepare(
 ) -> tuple[dict[str, np.ndarray], float, float]:
     """Depth, noise and trust as the network sees them, on the image's grid; centre and spread of depth.
 
-    Networks for every scale get surfaces that are continued into holes, and trusted there up to two samples from
-    their border. Networks for one scale get a smooth fill that is not trusted.
+    Networks for every scale get surfaces that are continued into holes, and trusted there up to two samples
+    from their border. Networks for one scale get a smooth fill that is not trusted.
     """
     valid = depth > 0
     low, centre, high = np.quantile(depth[valid], [0.05, 0.5, 0.95])
@@ -61,7 +61,7 @@ def prepare(
 
 
 def grow_into_holes(values: np.ndarray, valid: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Continue samples into holes ring by ring, then fill; also returns the ring of each pixel, 0 if measured."""
+    """Continue samples into holes ring by ring, then fill; also returns the ring of each pixel."""
     known, ring = valid.astype(float), 1.0 - valid
     for _ in range(steps):
         count = around(known)
