@@ -103,7 +103,8 @@ class NoiseFreeProtocol(Protocol):
 
     def holds(self, folder: Path) -> bool:
         """Whether a file of a frame is there."""
-        return any(self._form(folder, scene) for scene in self.names)
+        sets = [name for name in self.frame_sets if (folder / name).is_dir()]
+        return any(self._form(folder, scene) for name in sets for scene in self._of_set(name))
 
     def inputs(self, root: Path, scene: str) -> dict[str, str]:
         """The frozen checksums of the frame's two files; `problems` says whether they hold."""
