@@ -127,7 +127,8 @@ class Studies:
         q, protocol = self.settings, self.noise_free
         if protocol.find(self.bench.data) is None:
             return noise_free.section(protocol, [], q.noise_free_methods, {}), {}
-        sets = [noise_free.Sample.of(part, q.noise_free_frames) for part in protocol.parts(self.bench.data)]
+        parts = protocol.parts(self.bench.data)
+        sets = [noise_free.Sample.of(protocol, part, q.noise_free_frames) for part in parts]
         scales = {
             name: tuple(scale for scale in protocol.scales if has_weights(name, scale))
             for name in q.noise_free_methods
