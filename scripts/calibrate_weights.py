@@ -33,7 +33,7 @@ def main() -> None:
     with torch.no_grad():
         scores = calibrate(net, validator)
     factor = scores["sigma factor"] * card.scores.get("sigma factor", 1.0)
-    notes = f"sigma calibrated on {' and '.join(recipe.validation.protocols)}"
+    notes = f"sigma calibrated on {' and '.join(recipe.validation.names)}"
     new = card.model_copy(update={"scores": {**card.scores, "sigma factor": factor}, "notes": notes})
     save_model(arguments.weights, net, new, half=recipe.half)
     print(f"factor {scores['sigma factor']:.4f}, within sigma before {scores['within sigma before']:.4f}")

@@ -62,6 +62,11 @@ class Methods(SphinxDirective):
         return self.parse_text_to_nodes(f"{text}\n\nThe default is `{DEFAULT_METHOD}`.")
 
 
+def _scenes(names: tuple[str, ...]) -> str:
+    """All names, or the first and the last of very many."""
+    return ", ".join(names) if len(names) < 40 else f"{names[0]} to {names[-1]}, {len(names)} of them"
+
+
 class ProtocolFacts(SphinxDirective):
     """What the frozen description of a protocol says."""
 
@@ -72,7 +77,7 @@ class ProtocolFacts(SphinxDirective):
         rows = [
             ["version", str(protocol.version)],
             ["folder", f"`{protocol.folder}`"],
-            ["scenes", ", ".join(protocol.scenes)],
+            ["scenes", _scenes(protocol.scenes)],
             ["scales", ", ".join(f"x{scale}" for scale in protocol.scales)],
             ["unit of the errors", protocol.unit],
             ["made of", protocol.made_of],

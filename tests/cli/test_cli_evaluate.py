@@ -63,6 +63,7 @@ def test_data_verify_of_an_incomplete_folder(cli: Cli, tmp_path: Path) -> None:
     assert outcome.out.splitlines() == [
         "noisy-middlebury v1: 18 files, 18 missing or changed",
         "middlebury-2006 v1: no folder middlebury_2006_half, not checked",
+        "noise-free v1: no folder noise_free, not checked",
         "rendered v1: no folder rendered-v1, not checked",
         "tofmark v1: no folder tofmark, not checked",
         "tofmark-sim v1: no folder tofmark-sim-v1, not checked",

@@ -12,6 +12,7 @@ from small_benchmark import freeze
 
 from primaldepth.cli import report as verb
 from primaldepth.core.errors import PrimalDepthError
+from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.evaluation.report import ReportSettings
 
 ERRORS = {
@@ -55,7 +56,8 @@ def test_report_is_written(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyP
         def root(self, data: Path, watch: object = None) -> Path:
             raise PrimalDepthError("nothing to render with")
 
-    monkeypatch.setattr(verb, "get_protocol", lambda name: benchmark if name == benchmark.name else NoTof())
+    known = {benchmark.name: benchmark, "noise-free": get_protocol("noise-free")}
+    monkeypatch.setattr(verb, "get_protocol", lambda name: known.get(name) or NoTof())
     small = ReportSettings(study_scale=4, windows=(3,), iterations=2, shown_methods=(), pixel=("art", 16, 24))
     monkeypatch.setattr(
         verb, "ReportSettings", type("S", (), {"parse": lambda values, _: small.model_copy(update=values)})

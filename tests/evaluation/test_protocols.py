@@ -9,6 +9,7 @@ import torch
 from small_benchmark import digest, write_scene
 
 from primaldepth.core.errors import InputError, PrimalDepthError
+from primaldepth.evaluation.protocol import chosen_scenes
 from primaldepth.evaluation.protocols import get_protocol, protocol_names
 from primaldepth.evaluation.run import score
 from primaldepth.evaluation.scoring import Scoring
@@ -21,12 +22,13 @@ def test_frozen_descriptions_are_complete(name):
     of_tof = name.startswith("tofmark")
     assert protocol.version == 1
     assert protocol.scales == ((5,) if of_tof else (2, 4, 8, 16))
-    assert protocol.unit == ("mm" if of_tof else "disparity")
+    assert protocol.unit == {"noise-free": "8-bit levels; nyu: cm"}.get(name, "mm" if of_tof else "disparity")
     assert (
         len(protocol.scenes)
         == {
             "noisy-middlebury": 3,
             "middlebury-2006": 14,
+            "noise-free": 485,
             "rendered": 12,
             "tofmark": 3,
             "tofmark-sim": 6,
@@ -115,6 +117,14 @@ def test_every_problem_is_listed(small):
     problems = protocol.problems(data / protocol.folder, "art")
     assert [problem.partition(": ")[2].split()[0] for problem in problems] == ["missing", "differs"]
     assert protocol.problems(data / protocol.folder, "books") == []
+
+
+def test_scenes_may_be_chosen_by_name(small):
+    parts = small[0].parts(small[1])
+    assert chosen_scenes(parts, []) == [("art", "books")]
+    assert chosen_scenes(parts, ["books"]) == [("books",)]
+    with pytest.raises(InputError, match=r"no scene 'dolls' there \(there is art, books\)"):
+        chosen_scenes(parts, ["dolls"])
 
 
 def test_a_missing_folder_is_named(small, tmp_path):

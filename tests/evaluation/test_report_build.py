@@ -18,8 +18,19 @@ from primaldepth.variational import MODELS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "networks"))
 from small_nets import card_of, small_net
+from small_sets import freeze_sets
 
-ANCHORS = ["noisy-middlebury", "energies", "windows", "tof", "pictures", "support", "runtime", "methods"]
+ANCHORS = [
+    "noisy-middlebury",
+    "noise-free",
+    "energies",
+    "windows",
+    "tof",
+    "pictures",
+    "support",
+    "runtime",
+    "methods",
+]
 SETTINGS = ReportSettings(
     methods=("nearest", "bilinear", "he10", "nlh-l2", "fcn-s", "fcn-pdn-s"),
     study_scale=4,
@@ -55,10 +66,11 @@ def studies(small):
     protocol, data = small
     said = []
 
-    def build(tof=None, **changes):
+    def build(tof=None, noise_free=None, **changes):
         settings = SETTINGS.model_copy(update=changes)
         bench = Bench(data, "cpu", 1, ResultCache(), lambda *news: said.append(news))
-        return Studies(bench, settings, protocol, [tof or Unavailable()]).report("Foot.")
+        sets = noise_free or get_protocol("noise-free")
+        return Studies(bench, settings, protocol, [tof or Unavailable()], sets).report("Foot.")
 
     return build, said
 
@@ -156,6 +168,22 @@ def test_real_tof_is_taken_where_it_is_there(studies, small):
     report = studies[0](tof=found)
     assert set(report.rows["tofmark"]) == {("nearest", scene, 2) for scene in protocol.scenes}
     assert "own files" in words(report)
+
+
+def test_sets_without_noise_are_taken_where_they_are_there(studies, small):
+    sets = freeze_sets(small[1], names=["lu", "nyu"])
+    report = studies[0](noise_free=sets, noise_free_methods=("bicubic", "pdn-any"), noise_free_frames=2)
+    scenes = {scene for _, scene, _ in report.rows["noise-free"]}
+    assert scenes == {"lu/1", "lu/2", "nyu/1001", "nyu/1003"}
+    text = words(report)
+    assert "2 of the 2 frames of lu, 2 of the 3 frames of nyu" in text
+    assert "Not in the data folder: middlebury" in text
+    assert "There are no weights of `pdn-any` yet" in text
+    assert {"noise-free lu", "noise-free nyu"} <= {news[0] for news in studies[1]}
+
+
+def test_sets_without_noise_that_nobody_has(studies):
+    assert "Not run: the data folder has no folder 'noise_free'" in words(studies[0]())
 
 
 def test_default_settings_fit_the_benchmark():

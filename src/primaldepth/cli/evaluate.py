@@ -2,9 +2,11 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 import typer
 
@@ -14,6 +16,7 @@ from primaldepth.cli.output import note, progress_bar, show_table
 from primaldepth.cli.places import check_place
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
+from primaldepth.evaluation.protocol import chosen_scenes
 from primaldepth.evaluation.protocols import Protocol, get_protocol, protocol_names
 from primaldepth.evaluation.run import Row, as_json
 from primaldepth.evaluation.run import evaluate as run_protocol
@@ -39,6 +42,12 @@ def evaluate(
     scale: list[int] = typer.Option(
         [], "--scale", metavar="N", help="Scale to run; repeat for several. All if not given."
     ),
+    scene: list[str] = typer.Option(
+        [],
+        "--scene",
+        metavar="NAME",
+        help="Scene to run, or all of a set or variant; repeat for several. All if not given.",
+    ),
     data: Path | None = typer.Option(None, "--data", metavar="DIR", help=DATA_HELP),
     device: str = typer.Option("auto", "--device", metavar="auto|cpu|cuda", help="Where to compute."),
     jobs: int = typer.Option(
@@ -57,7 +66,7 @@ def evaluate(
         None, "--json", metavar="FILE", help="Write every number to this file."
     ),
 ) -> None:
-    """Score methods on a benchmark; prints RMSE per scene and scale."""
+    """Score methods on a benchmark; prints RMSE per scene, or per set of scenes, and scale."""
     chosen, folder = get_protocol(protocol), data_folder(data)
     options = method_options(option, iterations=iterations, ensemble=ensemble or None)
     runs = [create(name, options) for name in dict.fromkeys(method)]
@@ -68,25 +77,69 @@ def evaluate(
         raise InputError(f"--jobs {jobs}: expected 0 or a number of processes")
     if json_file is not None:
         check_place("--json", json_file)
-    root, place = _inputs(chosen, folder), pick_device(device)
+    parts = _parts(chosen, folder, scales, scene)
+    place = pick_device(device)
     rows: list[Row] = []
-    with progress_bar(chosen.name, len(runs) * len(scales) * len(chosen.scenes)) as update:
+    with progress_bar(chosen.name, len(runs) * sum(part.frames for part in parts)) as update:
         workers = jobs or (1 if place.type == "cuda" else os.cpu_count() or 1)
         cache = None if no_cache else ResultCache()
-        for row in run_protocol(chosen, runs, root, scales, place, jobs=workers, cache=cache):
-            rows.append(row)
-            update(f"{row.method} {row.scene} x{row.scale} {row.rmse:.3f}", len(rows))
+        for part in parts:
+            for row in run_protocol(
+                part.protocol,
+                runs,
+                part.root,
+                part.scales,
+                place,
+                scenes=part.scenes,
+                jobs=workers,
+                cache=cache,
+            ):
+                rows.append(row)
+                update(f"{row.method} {row.scene} x{row.scale} {row.rmse:.3f}", len(rows))
     if json_file is not None:
         write_bytes(json_file, json.dumps(as_json(chosen, rows), indent=1, allow_nan=False).encode())
         note(f"wrote {json_file}")
-    _print(chosen, rows, scales)
+    if any(part.protocol.variant for part in parts):
+        _print_sets(chosen, [part.protocol for part in parts], rows)
+    else:
+        _print(chosen, rows, parts[0].scenes)
 
 
-def _inputs(protocol: Protocol, data: Path | None) -> Path:
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a protocol, and what is run of it."""
+
+    protocol: Protocol
+    root: Path
+    scales: list[int]
+    scenes: tuple[str, ...]
+
+    @property
+    def frames(self) -> int:
+        return len(self.scales) * len(self.scenes)
+
+
+def _parts(protocol: Protocol, data: Path | None, scales: list[int], names: list[str]) -> list[_Part]:
+    """Return what has to be run; a changed input is refused at once."""
+    if not names:
+        for line in protocol.left_out(data):
+            note(line)
+    parts = protocol.parts(data)
+    found = [
+        _Part(part, _root(part, data, scenes), own, scenes)
+        for part, scenes in zip(parts, chosen_scenes(parts, names), strict=True)
+        if scenes and (own := [scale for scale in scales if scale in part.scales])
+    ]
+    if not found:
+        raise InputError(f"{protocol.name}: nothing of {', '.join(names)} has the scales {scales}")
+    return found
+
+
+def _root(protocol: Protocol, data: Path | None, scenes: Sequence[str]) -> Path:
     """The folder of the inputs, made first where that is needed; a changed one is refused at once."""
     with ExitStack() as stack:
         root = protocol.root(data, _Watch(stack))
-    for scene in protocol.scenes:
+    for scene in scenes:
         for problem in protocol.problems(root, scene):
             raise InputError(problem)
     return root
@@ -106,14 +159,28 @@ class _Watch:
         self._update(None, done)
 
 
-def _print(protocol: Protocol, rows: list[Row], scales: list[int]) -> None:
+def _print(protocol: Protocol, rows: list[Row], scenes: Sequence[str]) -> None:
     cells = {(row.method, row.scene, row.scale): row for row in rows}
-    methods = list(dict.fromkeys(row.method for row in rows))
     lines = []
-    for name in methods:
-        for scale in scales:
-            found = [cells[name, scene, scale] for scene in protocol.scenes]
-            seconds = sum(row.seconds for row in found) / len(found)
-            lines.append([name, f"x{scale}", *(f"{row.rmse:.3f}" for row in found), f"{seconds:.2f}"])
+    for name, scale in dict.fromkeys((row.method, row.scale) for row in rows):
+        found = [cells[name, scene, scale] for scene in scenes]
+        seconds = fmean(row.seconds for row in found)
+        lines.append([name, f"x{scale}", *(f"{row.rmse:.3f}" for row in found), f"{seconds:.2f}"])
     title = f"{protocol.name} v{protocol.version}: RMSE [{protocol.unit}] where the truth is known"
-    show_table(title, ["method", "scale", *protocol.scenes, "s/frame"], lines, left=2)
+    show_table(title, ["method", "scale", *scenes, "s/frame"], lines, left=2)
+
+
+def _print_sets(protocol: Protocol, parts: Sequence[Protocol], rows: list[Row]) -> None:
+    """One line for each set and method: the mean RMSE over the frames, scale by scale."""
+    scales = list(dict.fromkeys(row.scale for row in rows))
+    lines = []
+    for part in parts:
+        for method in dict.fromkeys(row.method for row in rows):
+            own = [row for row in rows if (row.method, row.variant) == (method, part.variant)]
+            means = [fmean(row.rmse for row in own if row.scale == scale) for scale in scales]
+            frames, seconds = len({row.scene for row in own}), fmean(row.seconds for row in own)
+            head = [part.variant, str(frames), part.unit, method]
+            lines.append([*head, *(f"{mean:.3f}" for mean in means), f"{seconds:.2f}"])
+    title = f"{protocol.name} v{protocol.version}: mean over the frames of the RMSE where the truth is known"
+    columns = ["set", "frames", "unit", "method", *(f"x{scale}" for scale in scales), "s/frame"]
+    show_table(title, columns, lines, left=4)

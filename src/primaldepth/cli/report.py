@@ -63,7 +63,8 @@ def report(
     with ExitStack() as stack:
         bench = Bench(folder, str(place), workers, None if no_cache else ResultCache(), Stages(stack))
         tof = [get_protocol(name) for name in ("tofmark", "tofmark-sim")]
-        made = Studies(bench, settings, benchmark, tof).report(_footer(place.type))
+        noise_free = get_protocol("noise-free")
+        made = Studies(bench, settings, benchmark, tof, noise_free).report(_footer(place.type))
     page, *others = write_report(made, out)
     typer.echo(page)
     note(f"wrote {page} and {', '.join(path.name for path in others)} in {time.monotonic() - start:.0f} s")

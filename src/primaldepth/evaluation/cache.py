@@ -26,7 +26,7 @@ log = logging.getLogger("primaldepth.evaluation")
 Key = Mapping[str, Any]
 # no number depends on these: they only show or learn, and rendered scenes count by their content
 _WITHOUT_EFFECT = ("cli/", "app/", "export/", "training/", "scenes/", "evaluation/report/")
-_PACKAGES = ("torch", "numpy", "numba", "triton")
+_PACKAGES = ("torch", "numpy", "numba", "triton", "pillow")
 
 
 def cache_folder() -> Path:

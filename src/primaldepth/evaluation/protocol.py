@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -10,8 +10,8 @@ from pathlib import Path
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
-from primaldepth.core.frame import Frame
-from primaldepth.evaluation.scoring import Scoring
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.evaluation.scoring import Scores, Scoring
 
 Watcher = Callable[[str, int, int], None]
 """Called with (what is made, how many are done, how many there will be)."""
@@ -27,6 +27,10 @@ class Case:
     truth: Tensor
     known: Tensor
     scoring: Scoring = field(default_factory=Scoring)
+
+    def scores(self, prediction: Prediction) -> Scores:
+        """Return every number of the prediction, see `Scoring.scores`."""
+        return self.scoring.scores(prediction.depth, self.frame, self.truth, self.known)
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,24 @@ class Protocol(ABC):
         """Of the errors."""
         return self.scoring.unit
 
+    @property
+    def variant(self) -> str:
+        """How the samples are made, where a protocol makes them in several ways; else empty."""
+        return ""
+
+    def parts(self, data: Path | None) -> "tuple[Protocol, ...]":
+        """Return what has to be run: the protocol itself, or one protocol for each variant.
+
+        Args:
+            data: folder of the protocols' folders, or the protocol's own. A protocol that scores whatever
+                frames lie there has their names in the `scenes` of its parts.
+        """
+        return (self,)
+
+    def left_out(self, data: Path | None) -> list[str]:
+        """One line for each part of the protocol that is not in the folder and that a run goes without."""
+        return []
+
     def find(self, data: Path | None) -> Path | None:
         """The protocol's folder below `data`, `data` itself if it is that folder, or None."""
         candidates = () if data is None else (data / self.folder, data)
@@ -105,6 +127,28 @@ class Protocol(ABC):
         """Raise unless the protocol has this scale."""
         if scale not in self.scales:
             raise InputError(f"{self.name} has the scales {', '.join(map(str, self.scales))}, not {scale}")
+
+
+def chosen_scenes(parts: Sequence[Protocol], names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the scenes of each part that are named, one by one or by their part; all without names.
+
+    Args:
+        parts: what `Protocol.parts` returns.
+        names: scenes, or variants.
+
+    Raises:
+        InputError: for a name that is neither.
+    """
+    known = {name for part in parts for name in (part.variant, *part.scenes) if name}
+    for name in names:
+        if name not in known:
+            there = dict.fromkeys(part.variant for part in parts if part.variant) or parts[0].scenes
+            text = f"{parts[0].name}: no scene '{name}' there (there is {', '.join(there)})"
+            raise InputError(text)
+    return [
+        tuple(scene for scene in part.scenes if not names or part.variant in names or scene in names)
+        for part in parts
+    ]
 
 
 def file_sha256(path: Path) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.middlebury import image_protocol
+from primaldepth.evaluation.noise_free import noise_free_protocol
 from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.evaluation.rendered import rendered_protocol
 from primaldepth.evaluation.scoring import Scoring
@@ -18,6 +19,7 @@ __all__ = ["Case", "Protocol", "get_protocol", "protocol_names"]
 _KINDS: dict[str, Callable[[str, Mapping[str, Any], Mapping[str, Any]], Protocol]] = {
     "noisy-middlebury": image_protocol,
     "middlebury-2006": image_protocol,
+    "noise-free": noise_free_protocol,
     "rendered": rendered_protocol,
     "tofmark": tofmark_protocol,
     "tofmark-sim": rendered_protocol,

@@ -33,12 +33,13 @@ class Scoring(Settings):
     def scores(self, depth: Tensor, frame: Frame, truth: Tensor, known: Tensor) -> Scores:
         """Every number of one image, in the order of `units`; None where it is not defined."""
         three, step = (depth, truth, known), self.edge_step
+        has_ratios = bool((truth[known] > 0).all())
         return {
             "rmse": metrics.rmse(*three),
             "mae": metrics.mae(*three),
             **{f"bad_{limit:g}": metrics.bad_pixels(*three, limit) for limit in self.bad},
-            "abs_rel": metrics.abs_rel(*three),
-            "delta1": metrics.delta1(*three),
+            "abs_rel": metrics.abs_rel(*three) if has_ratios else None,
+            "delta1": metrics.delta1(*three) if has_ratios else None,
             "edge_rmse": metrics.edge_rmse(*three, step, self.edge_radius),
             "boundary_f1": metrics.boundary_f1(*three, step, self.boundary_tolerance),
             "residual": metrics.sensor_residual(depth, frame),

@@ -13,6 +13,7 @@ from primaldepth.core.settings import Count, NotNegative, Positive, Settings, Sh
 from primaldepth.data.patches import Variation
 from primaldepth.data.sensors import TimeOfFlight, sensor_class
 from primaldepth.networks import NetworkSettings
+from primaldepth.training.score import Criterion, Scale
 
 
 def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
@@ -22,7 +23,6 @@ def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
 
 
 Range = Annotated[tuple[Positive, Positive], AfterValidator(_ordered)]
-Scale = Annotated[int, Field(ge=1, le=32)]
 FileName = Annotated[str, Field(pattern=r"^[\w+.-]+$")]
 
 
@@ -174,15 +174,22 @@ class ValidationRecipe(Settings):
 
     Args:
         every: steps; 0 validates only at the end of each stage.
-        protocols: of `evaluation`; those whose data is missing are left out, with a word.
+        protocols: names of protocols, or criteria with a weight each. A name is a criterion with all its
+            defaults, but it is left out, with a note, where its data is missing.
         scales: to validate at; those of the recipe if empty.
         patience: validations without improvement after which a stage ends; 0 never.
     """
 
     every: Annotated[int, Field(ge=0)] = 1000
-    protocols: tuple[str, ...] = ("middlebury-2006",)
+    protocols: tuple[str | Criterion, ...] = ("middlebury-2006",)
     scales: tuple[Scale, ...] = ()
     patience: Annotated[int, Field(ge=0)] = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the protocols, each once."""
+        found = (each if isinstance(each, str) else each.protocol for each in self.protocols)
+        return tuple(dict.fromkeys(found))
 
 
 class Recipe(Settings):
@@ -315,9 +322,15 @@ def _index(place: list[Any], part: str, change: str) -> int:
 
 def _checked(values: dict[str, Any], where: str) -> dict[str, Any]:
     """Name the nearest key in nested tables too."""
-    data = values.get("data")
-    if isinstance(data, dict) and isinstance(data.get("mix"), list):
-        values = {**values, "data": {**data, "mix": _parsed(Mix, data["mix"], f"{where}: data.mix")}}
+    lists: tuple[tuple[str, str, type[Settings]], ...] = (
+        ("data", "mix", Mix),
+        ("validation", "protocols", Criterion),
+    )
+    for table, key, kind in lists:
+        own = values.get(table)
+        if isinstance(own, dict) and isinstance(own.get(key), list):
+            entries = _parsed(kind, own[key], f"{where}: {table}.{key}")
+            values = {**values, table: {**own, key: entries}}
     nested: dict[str, type[Settings]] = {
         "net": NetworkSettings,
         "data": DataRecipe,

@@ -1,47 +1,56 @@
 """Looking at a network while it learns: on frozen protocols, and on scenes held out from training."""
 
-import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 
 import torch
 from torch import Tensor
 
-from primaldepth.core.errors import InputError, PrimalDepthError
-from primaldepth.core.frame import Frame
+from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.seeds import generator
 from primaldepth.data.noise import noise_map
 from primaldepth.data.patches import Scenes, Variation
 from primaldepth.data.sensors import sensor
-from primaldepth.evaluation.protocols import Protocol, get_protocol
+from primaldepth.evaluation.protocols import Case
+from primaldepth.evaluation.scoring import Scores
 from primaldepth.methods.network import Network
 from primaldepth.networks import DepthNet
+from primaldepth.training.groups import Group, number_name, planned
 from primaldepth.training.recipe import Recipe
+from primaldepth.training.score import Part, weighted_score
 
 HELD_OUT = "held-out"
-BENCHMARK = "noisy-middlebury"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """One frame with its truth."""
+    """One frame with its truth.
+
+    Args:
+        case: the same on the CPU, where other numbers than the RMSE are wanted.
+        metrics: these numbers.
+    """
 
     group: str
     name: str
     frame: Frame
     truth: Tensor
     known: Tensor
+    case: Case | None = None
+    metrics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """What the network made of one frame."""
+    """What the network made of one frame; `more` has the numbers that the look asks for."""
 
     look: Look
     depth: Tensor
     rmse: float
     sigma: Tensor | None = None
+    more: Scores = field(default_factory=dict)
 
 
 class Validator:
@@ -57,27 +66,20 @@ class Validator:
     def __init__(
         self, recipe: Recipe, held_out: Scenes | None, data: Path | None, device: torch.device
     ) -> None:
-        self.missing: list[str] = []
-        self.looks: list[Look] = []
+        plan = planned(recipe, data)
+        self.missing, self.parts = plan.missing, plan.parts
         self._precision = torch.bfloat16 if recipe.precision == "bf16" else torch.float32
-        scales = recipe.validation.scales or recipe.scales
-        for name in recipe.validation.protocols:
-            protocols = [_allowed(name, scale) for scale in scales]
-            try:
-                protocols[0].root(data)
-            except PrimalDepthError as error:
-                self.missing.append(str(error))
-                continue
-            for protocol, scale in zip(protocols, scales, strict=True):
-                self.looks += _protocol_looks(protocol, scale, data, device, _label(name, scales, scale))
+        self.looks = [look for name, group in plan.groups.items() for look in _looks(name, group, device)]
         if held_out is not None:
+            scales = recipe.validation.scales or recipe.scales
             for scale in scales:
-                self.looks += _held_out_looks(held_out, recipe, scale, _label(HELD_OUT, scales, scale))
+                label = HELD_OUT if len(scales) == 1 else f"{HELD_OUT} x{scale}"
+                self.looks += _held_out_looks(held_out, recipe, scale, label)
 
     @property
     def groups(self) -> list[str]:
         """What scores are given for."""
-        return sorted({look.group for look in self.looks})
+        return sorted({name for look in self.looks for name in (look.group, *_more_names(look))})
 
     def see(self, net: DepthNet) -> Iterator[Seen]:
         """The network's result on every frame."""
@@ -87,18 +89,34 @@ class Validator:
             found = method(look.frame)
             error = torch.where(look.known, found.depth - look.truth, 0.0)
             rmse = (error.square().sum() / look.known.sum()).sqrt()
-            yield Seen(look, found.depth, float(rmse), found.sigma)
+            yield Seen(look, found.depth, float(rmse), found.sigma, _more(look, found))
         net.train()
 
+    def score(self, scores: Mapping[str, float]) -> float | None:
+        """What checkpoints are chosen by, see `selection_score`."""
+        return selection_score(scores, self.parts)
 
-def summary(seen: list[Seen]) -> dict[str, float]:
-    """Mean RMSE of each group."""
-    groups = dict.fromkeys(one.look.group for one in seen)
-    return {
-        group: sum(one.rmse for one in seen if one.look.group == group)
-        / sum(one.look.group == group for one in seen)
-        for group in groups
-    }
+
+def _more(look: Look, found: Prediction) -> Scores:
+    """The numbers that the look asks for, computed as `evaluate` does."""
+    if look.case is None or not look.metrics:
+        return {}
+    scores = look.case.scores(found.to("cpu"))
+    return {name: scores[name] for name in look.metrics}
+
+
+def _more_names(look: Look) -> list[str]:
+    return [number_name(look.group, metric) for metric in look.metrics]
+
+
+def summary(seen: Sequence[Seen]) -> dict[str, float]:
+    """Mean of every number of each group, over the frames on which it is defined."""
+    values: dict[str, list[float]] = {}
+    for one in seen:
+        for metric, value in ({"rmse": one.rmse} | one.more).items():
+            if value is not None:
+                values.setdefault(number_name(one.look.group, metric), []).append(value)
+    return {name: fmean(found) for name, found in values.items()}
 
 
 def deciding(groups: Iterable[str]) -> list[str]:
@@ -107,39 +125,26 @@ def deciding(groups: Iterable[str]) -> list[str]:
     return [group for group in every if not group.startswith(HELD_OUT)] or every
 
 
-def selection_score(scores: dict[str, float]) -> float | None:
-    """What checkpoints are chosen by: the geometric mean over all protocols, else over held-out scenes.
+def selection_score(scores: Mapping[str, float], parts: Mapping[str, Part] | None = None) -> float | None:
+    """What checkpoints are chosen by: the weighted score of the protocols.
 
-    None where nothing was looked at.
+    Args:
+        scores: what `summary` returns.
+        parts: contributions by name; without any, the score is the geometric mean over all protocols, or else
+            over the scenes held out.
+
+    Returns:
+        The score, or None where nothing was looked at.
     """
-    chosen = [scores[group] for group in deciding(scores)]
-    return math.prod(chosen) ** (1.0 / len(chosen)) if chosen else None
+    chosen = parts or {group: Part() for group in deciding(scores)}
+    return weighted_score(scores, chosen) if chosen else None
 
 
-def _label(name: str, scales: tuple[int, ...], scale: int) -> str:
-    return name if len(scales) == 1 else f"{name} x{scale}"
-
-
-def _allowed(name: str, scale: int) -> Protocol:
-    """The protocol of that name; not the benchmark, on which weights must not be chosen."""
-    if name == BENCHMARK:
-        raise InputError(
-            f"validation.protocols: {name} is the benchmark, weights must not be chosen by it; "
-            "use middlebury-2006 or rendered"
-        )
-    protocol = get_protocol(name)
-    protocol.check(scale)
-    return protocol
-
-
-def _protocol_looks(
-    protocol: Protocol, scale: int, data: Path | None, device: torch.device, group: str
-) -> list[Look]:
-    cases = [protocol.load(data, scene, scale) for scene in protocol.scenes]
-    return [
-        Look(group, case.scene, case.frame.to(device), case.truth.to(device), case.known.to(device))
-        for case in cases
-    ]
+def _looks(name: str, group: Group, device: torch.device) -> Iterator[Look]:
+    for scene in group.scenes:
+        case = group.protocol.load(group.data, scene, group.scale)
+        tensors = case.frame.to(device), case.truth.to(device), case.known.to(device)
+        yield Look(name, scene, *tensors, case if group.metrics else None, tuple(sorted(group.metrics)))
 
 
 def _held_out_looks(scenes: Scenes, recipe: Recipe, scale: int, group: str) -> list[Look]:

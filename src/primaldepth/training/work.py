@@ -26,7 +26,7 @@ from primaldepth.training.stage import (
     restore_optimiser,
     set_rate,
 )
-from primaldepth.training.validation import Validator, selection_score, summary
+from primaldepth.training.validation import Validator, summary
 
 TOGETHER = 4
 """Steps whose batches are drawn in one go: a GPU waits less for many small operations."""
@@ -201,9 +201,10 @@ class Work:
             shadow.pdn = None
         seen = list(run.validator.see(shadow))
         scores = summary(seen)
-        run.journal.validation(run.total_step, self.index, scores, shadow, seen)
-        run.tell("validation", **scores)
-        score = selection_score(scores)
+        score = run.validator.score(scores)
+        shown = scores if score is None else {**scores, "score": score}
+        run.journal.validation(run.total_step, self.index, shown, shadow, seen)
+        run.tell("validation", **shown)
         if score is None or (math.isfinite(score) and (position.best is None or score < position.best)):
             position.best, position.waited, position.scores = score, 0, scores
             self.best = {name: value.detach().clone() for name, value in weights.items()}

@@ -8,7 +8,7 @@ from typing import Any
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.evaluation.cache import code_version
 from primaldepth.evaluation.protocol import Protocol
-from primaldepth.evaluation.report import sections
+from primaldepth.evaluation.report import noise_free, sections
 from primaldepth.evaluation.report.blocks import Document, Paragraph, Section
 from primaldepth.evaluation.report.gather import Bench, PeakMemory, Rows
 from primaldepth.evaluation.report.pictures import Predicted, Sheet, unpacked
@@ -42,12 +42,14 @@ class Studies:
     Args:
         benchmark: of the tables; it must have the scale of the studies.
         tof: candidates for the ToF table, the real one first.
+        noise_free: the protocol of the sets without noise.
     """
 
     bench: Bench
     settings: ReportSettings
     benchmark: Protocol
     tof: Sequence[Protocol]
+    noise_free: Protocol
 
     def report(self, footer: str) -> Report:
         """Everything, in the order of the page."""
@@ -56,8 +58,10 @@ class Studies:
         networks = self._energies()
         windows = self._windows()
         tof, tof_rows = self._tof()
+        without_noise, noise_free_rows = self._noise_free()
         ordered = (
             sections.benchmark(self.benchmark, own, rows),
+            without_noise,
             sections.energies(self.benchmark, self.settings, {**rows, **networks}),
             sections.windows(windows, self.settings, self.benchmark.unit),
             tof,
@@ -73,9 +77,10 @@ class Studies:
             "version": __version__,
             "code": code_version(),
             "settings": self.settings.model_dump(mode="json"),
-            "protocols": {each.name: each.version for each in (self.benchmark, *self.tof)},
+            "protocols": {each.name: each.version for each in (self.benchmark, *self.tof, self.noise_free)},
         }
-        return Report(document, made_with, {self.benchmark.name: {**rows, **networks}, **tof_rows}, windows)
+        every = {self.benchmark.name: {**rows, **networks}, **tof_rows, **noise_free_rows}
+        return Report(document, made_with, every, windows)
 
     def _energies(self) -> Rows:
         scale = (self.settings.study_scale,)
@@ -116,6 +121,23 @@ class Studies:
         runs = [(create(name), (scale,)) for name in names if has_weights(name, scale)]
         rows = self.bench.rows(benchmark, runs)
         return sections.tof(benchmark, names, rows), {benchmark.name: rows}
+
+    def _noise_free(self) -> tuple[Section, dict[str, Rows]]:
+        """Every set that is in the data folder, or a part of its frames."""
+        q, protocol = self.settings, self.noise_free
+        if protocol.find(self.bench.data) is None:
+            return noise_free.section(protocol, [], q.noise_free_methods, {}), {}
+        parts = protocol.parts(self.bench.data)
+        sets = [noise_free.Sample.of(protocol, part, q.noise_free_frames) for part in parts]
+        scales = {
+            name: tuple(scale for scale in protocol.scales if has_weights(name, scale))
+            for name in q.noise_free_methods
+        }
+        runs = [(create(name), own) for name, own in scales.items() if own]
+        rows: Rows = {}
+        for each in sets:
+            rows |= self.bench.rows(each.part, runs, each.scenes)
+        return noise_free.section(protocol, sets, q.noise_free_methods, rows), {protocol.name: rows}
 
     def _pictures(self, own: Sequence[Line], rows: Rows) -> Section:
         q = self.settings

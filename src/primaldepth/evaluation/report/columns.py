@@ -39,9 +39,16 @@ def theirs(title: Column, values: Sequence[Value], field: Iterable[Value], digit
     return Filled(title, tuple(_cell(v, digits, m, True) for v, m in zip(values, found, strict=True)))
 
 
-def ours(title: Column, values: Sequence[Value], digits: int, *, marked: bool = True) -> Filled:
-    """Numbers computed here, marked among themselves."""
-    found = marks(values, values if marked else (), digits)
+def ours(
+    title: Column,
+    values: Sequence[Value],
+    digits: int,
+    *,
+    marked: bool = True,
+    field: Iterable[Value] | None = None,
+) -> Filled:
+    """Numbers computed here, marked among themselves or among those of the field."""
+    found = marks(values, (values if field is None else field) if marked else (), digits)
     return Filled(title, tuple(_cell(v, digits, m, False) for v, m in zip(values, found, strict=True)))
 
 

@@ -49,19 +49,38 @@ class Bench:
     cache: ResultCache | None
     watch: Watch
 
-    def rows(self, benchmark: Benchmark, runs: Sequence[tuple[Method, Sequence[int]]]) -> Rows:
-        """Score every method at its scales; methods with the same scales share the processes."""
+    def rows(
+        self,
+        benchmark: Benchmark,
+        runs: Sequence[tuple[Method, Sequence[int]]],
+        scenes: Sequence[str] | None = None,
+    ) -> Rows:
+        """Score every method at its scales; methods with the same scales share the processes.
+
+        Args:
+            runs: methods, each with its scales.
+            scenes: all of the benchmark's if None.
+        """
         found: Rows = {}
-        total = sum(len(scales) for _, scales in runs) * len(benchmark.scenes)
+        scenes = benchmark.scenes if scenes is None else scenes
+        total = sum(len(scales) for _, scales in runs) * len(scenes)
+        stage = " ".join(word for word in (benchmark.name, benchmark.variant) if word)
         if total:
-            self.watch(benchmark.name, "", 0, total)
+            self.watch(stage, "", 0, total)
         for scales in dict.fromkeys(tuple(scales) for _, scales in runs if scales):
             methods = [method for method, own in runs if tuple(own) == scales]
             for row in evaluate(
-                benchmark, methods, self.data, scales, self.device, jobs=self.jobs, cache=self.cache
+                benchmark,
+                methods,
+                self.data,
+                scales,
+                self.device,
+                scenes=scenes,
+                jobs=self.jobs,
+                cache=self.cache,
             ):
                 found[row.method, row.scene, row.scale] = row
-                self.watch(benchmark.name, f"{row.method} {row.scene} x{row.scale}", len(found), total)
+                self.watch(stage, f"{row.method} {row.scene} x{row.scale}", len(found), total)
         return found
 
     def results(self, what: str, works: Sequence[Work]) -> list[dict[str, Any]]:

@@ -26,6 +26,8 @@ class ReportSettings(Settings):
         windows: sides of the non-local window.
         iterations: on every grid, in the studies of energies and windows.
         tof_methods: rows of the ToF table.
+        noise_free_methods: rows of ours in the table without noise; the last one is compared in words.
+        noise_free_frames: at most so many frames of each set are run, spread evenly over those there are.
         shown_methods: columns of the pictures.
         error_limit: error that gets the full colour in the pictures, in the benchmark's unit.
         pixel: (scene, row, column) whose support weights are drawn.
@@ -45,6 +47,8 @@ class ReportSettings(Settings):
         "nlh-l2",
         "pdn-any",
     )
+    noise_free_methods: tuple[str, ...] = ("bicubic", "ferstl13", "nlh-l2", "pdn-any-small", "pdn-any")
+    noise_free_frames: Count = 25
     shown_methods: tuple[str, ...] = ("bilinear", "he10", "ferstl13", "fcn-pdn-s", "pdn-any")
     error_limit: Positive = 5.0
     pixel: tuple[str, int, int] = ("art", 913, 449)

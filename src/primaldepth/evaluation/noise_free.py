@@ -1,0 +1,223 @@
+"""The sets by which learned methods are compared: complete depth maps, reduced without noise.
+
+The public files are arrays, `SET/rgb/N.npy` and `SET/gt/N.npy`; Lu and a part of NYU may also be PNG files.
+Each frame is read in the first form of which a file exists. A frame without any file is left out. Depth is in
+8-bit levels or in centimetres, so every set is a part of the protocol with a unit of its own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Frame
+from primaldepth.data.noise import AUTO_FLOOR, local_mean
+from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
+from primaldepth.evaluation.scoring import Scoring
+from primaldepth.io import Unit, read_depth, read_guide
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Names of a frame's two files, with {} for its number, and the unit of the depth in them."""
+
+    image: str
+    truth: str
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSet:
+    """One of the public sets.
+
+    Args:
+        crop: sides are cut to multiples of it; None for multiples of the scale.
+        per_unit: the protocol's unit of depth in that of the files as they are read: 100 for cm from metres.
+        scoring: unit and thresholds.
+        forms: how a frame may be stored, the best first.
+    """
+
+    crop: int | None
+    per_unit: float
+    scoring: Scoring
+    forms: tuple[Form, ...]
+
+
+@dataclass(frozen=True)
+class NoiseFreeProtocol(Protocol):
+    """Frames by set and number; a scene is called SET/N.
+
+    Args:
+        border: pixels at the edges of the frame that are not scored.
+        frame_sets: by name; a part of the protocol has one.
+        files: SHA-256 of every public file, by its path below the protocol's folder.
+        names: scenes, set by set; those of a part are in the folder.
+    """
+
+    border: int
+    frame_sets: Mapping[str, FrameSet]
+    files: Mapping[str, str]
+    names: tuple[str, ...]
+
+    @property
+    def scenes(self) -> tuple[str, ...]:
+        """Names of the frames, set by set."""
+        return self.names
+
+    @property
+    def variant(self) -> str:
+        """The set, if there is one only."""
+        return next(iter(self.frame_sets)) if len(self.frame_sets) == 1 else ""
+
+    @property
+    def made_of(self) -> str:
+        """Its inputs in a few words."""
+        return ", ".join(f"{len(self._of_set(name))} frames of {name}" for name in self.frame_sets)
+
+    def parts(self, data: Path | None) -> tuple[Protocol, ...]:
+        """Return one protocol for each set of which a frame is in the folder, with the frames that are."""
+        root = self.root(data)
+        there = {name: self._present(root, name) for name in self.frame_sets}
+        return tuple(
+            replace(self, scoring=own.scoring, frame_sets={name: own}, names=there[name])
+            for name, own in self.frame_sets.items()
+            if there[name]
+        )
+
+    def left_out(self, data: Path | None) -> list[str]:
+        """Return a line for each set of which frames are missing."""
+        root, lines = self.root(data), []
+        for name in self.frame_sets:
+            there, every = len(self._present(root, name)), len(self._of_set(name))
+            if not there:
+                lines.append(f"{self.name}: {name} is left out, none of its frames is in {root / name}")
+            elif there < every:
+                lines.append(f"{self.name}: {there} of the {every} frames of {name} are there")
+        return lines
+
+    def holds(self, folder: Path) -> bool:
+        """Whether a file of a frame is there."""
+        sets = [name for name in self.frame_sets if (folder / name).is_dir()]
+        return any(self._form(folder, scene) for name in sets for scene in self._of_set(name))
+
+    def inputs(self, root: Path, scene: str) -> dict[str, str]:
+        """The frozen checksums of the frame's two files; `problems` says whether they hold."""
+        return {path: self.files[path] for path in self._paths(root, scene)}
+
+    def problems(self, root: Path, scene: str) -> list[str]:
+        """One line for each of the frame's two files that is missing or differs from the public one."""
+        found = []
+        for name in self._paths(root, scene):
+            path, digest = root / name, self.files.get(name)
+            if not path.is_file():
+                found.append(f"{path}: missing")
+            elif digest is None:
+                found.append(f"{path}: no checksum of it is known; put the public arrays in its place")
+            elif file_sha256(path) != digest:
+                found.append(f"{path}: differs from the file {self.name} v{self.version} was frozen with")
+        return found
+
+    def build(self, root: Path, scene: str, scale: int) -> Case:
+        """The case, from inputs that were checked."""
+        own = self.frame_sets[_set(scene)]
+        image, path = (root / name for name in self._paths(root, scene))
+        truth = _cropped(own.per_unit * _depth(path, self._stored(root, scene).unit), own.crop or scale)
+        guide = _cropped(torch.from_numpy(read_guide(image)).permute(2, 0, 1)[None], own.crop or scale)
+        if guide.shape[2:] != truth.shape[2:]:
+            raise InputError(f"{image}: its size differs from that of {path}")
+        depth = reduced(truth, scale)
+        valid = torch.ones_like(depth, dtype=torch.bool)
+        frame = Frame(depth, valid, guide.contiguous(), sigma=assumed_sigma(depth, valid))
+        return Case(scene, scale, frame, truth, inside(truth, self.border), own.scoring)
+
+    def _of_set(self, name: str) -> tuple[str, ...]:
+        return tuple(scene for scene in self.names if _set(scene) == name)
+
+    def _present(self, root: Path, name: str) -> tuple[str, ...]:
+        return tuple(scene for scene in self._of_set(name) if self._form(root, scene))
+
+    def _form(self, root: Path, scene: str) -> Form | None:
+        """The first form of which one of the two files is there."""
+        name, _, number = scene.partition("/")
+        for form in self.frame_sets[name].forms:
+            if any((root / name / part.format(number)).is_file() for part in (form.image, form.truth)):
+                return form
+        return None
+
+    def _stored(self, root: Path, scene: str) -> Form:
+        """The form that is there, or else the one of the public arrays."""
+        return self._form(root, scene) or self.frame_sets[_set(scene)].forms[0]
+
+    def _paths(self, root: Path, scene: str) -> tuple[str, str]:
+        """Image and truth, below the folder."""
+        form, (name, _, number) = self._stored(root, scene), scene.partition("/")
+        return f"{name}/{form.image.format(number)}", f"{name}/{form.truth.format(number)}"
+
+
+def _set(scene: str) -> str:
+    return scene.partition("/")[0]
+
+
+def _depth(path: Path, unit: Unit) -> Tensor:
+    """(1, 1, H, W): the values as they are stored; a 0 is a value here, not a hole."""
+    image = read_depth(path, unit=unit)
+    return torch.tensor(np.where(image.valid, image.values, 0.0), dtype=torch.float32)[None, None]
+
+
+def _cropped(image: Tensor, multiple: int) -> Tensor:
+    height, width = (int(side) // multiple * multiple for side in image.shape[2:])
+    return image[..., :height, :width]
+
+
+def reduced(truth: Tensor, scale: int) -> Tensor:
+    """Every `scale`-th sample of (1, 1, H, W), antialiased: Pillow's bicubic resize of 32-bit floats.
+
+    The published numbers were made with it. It differs from `operators.resampling` at the frame's edges only,
+    where it cuts the kernel off instead of mirroring the image.
+    """
+    height, width = truth.shape[2:]
+    image = Image.fromarray(np.ascontiguousarray(truth[0, 0].numpy(), dtype=np.float32))
+    small = image.resize((width // scale, height // scale), Image.Resampling.BICUBIC)
+    return torch.from_numpy(np.array(small))[None, None]
+
+
+def assumed_sigma(depth: Tensor, valid: Tensor) -> Tensor:
+    """What methods are told: 0.05 % of the local mean, the least that the noise `auto` assumes of any camera.
+
+    A level or centimetre at least is taken for the mean, so that no sample has a sigma of 0.
+    """
+    return AUTO_FLOOR * local_mean(depth, valid).clamp_min(1.0)
+
+
+def inside(truth: Tensor, border: int) -> Tensor:
+    """(1, 1, H, W): True but at the pixels next to the frame's edges."""
+    known = torch.zeros_like(truth, dtype=torch.bool)
+    known[..., border : truth.shape[2] - border, border : truth.shape[3] - border] = True
+    return known
+
+
+def noise_free_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> NoiseFreeProtocol:
+    """The protocol from its frozen description."""
+    sets = {
+        key: FrameSet(
+            crop=each["crop"],
+            per_unit=each["per_unit"],
+            scoring=Scoring.parse(each["scoring"], f"protocol '{name}', set '{key}'"),
+            forms=tuple(Form(**form) for form in each["forms"]),
+        )
+        for key, each in frozen["sets"].items()
+    }
+    names = tuple(
+        f"{key}/{number}"
+        for key, each in frozen["sets"].items()
+        for number in range(each["numbers"][0], each["numbers"][1] + 1)
+    )
+    return NoiseFreeProtocol(
+        **common, border=frozen["border"], frame_sets=sets, files=frozen["files"], names=names
+    )
