@@ -81,11 +81,11 @@ class Protocol(ABC):
 
     @property
     def variant(self) -> str:
-        """How the samples are made, where a protocol makes them in several ways; else empty."""
+        """Name of this part, where a protocol has several: its set of scenes, or how samples are made."""
         return ""
 
     def parts(self, data: Path | None) -> "tuple[Protocol, ...]":
-        """Return what has to be run: the protocol itself, or one protocol for each variant.
+        """Return what has to be run: the protocol itself, or one protocol for each variant or set of scenes.
 
         Args:
             data: folder of the protocols' folders, or the protocol's own. A protocol that scores whatever
