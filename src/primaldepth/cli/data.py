@@ -85,8 +85,9 @@ def _verify_shards(folder: Path) -> None:
 
 
 def _check(protocol: Protocol, root: Path) -> list[str]:
-    lines = [line for scene in protocol.scenes for line in protocol.problems(root, scene)]
+    part = protocol.parts(root)[0]  # variants have the same inputs
+    lines = [line for scene in part.scenes for line in part.problems(root, scene)]
     lines = list(dict.fromkeys(lines))  # a file that several scenes share is named once
     state = "all as frozen" if not lines else f"{len(lines)} missing or changed"
-    typer.echo(f"{protocol.name} v{protocol.version}: {protocol.made_of}, {state}")
+    typer.echo(f"{protocol.name} v{protocol.version}: {part.made_of}, {state}")
     return lines

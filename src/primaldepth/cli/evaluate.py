@@ -12,6 +12,7 @@ from primaldepth.api import pick_device
 from primaldepth.cli.options import ENSEMBLE_HELP, ITERATIONS_HELP, SET_HELP, method_options
 from primaldepth.cli.output import note, progress_bar, show_table
 from primaldepth.cli.places import check_place
+from primaldepth.cli.score_tables import print_means
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocols import Protocol, get_protocol, protocol_names
@@ -68,18 +69,29 @@ def evaluate(
         raise InputError(f"--jobs {jobs}: expected 0 or a number of processes")
     if json_file is not None:
         check_place("--json", json_file)
-    root, place = _inputs(chosen, folder), pick_device(device)
+    parts = [(part, of_part) for part in chosen.parts(folder) if (of_part := _common(scales, part.scales))]
+    roots, place = [_inputs(part, folder) for part, _ in parts], pick_device(device)
     rows: list[Row] = []
-    with progress_bar(chosen.name, len(runs) * len(scales) * len(chosen.scenes)) as update:
+    frames = sum(len(of_part) * len(part.scenes) for part, of_part in parts)
+    with progress_bar(chosen.name, len(runs) * frames) as update:
         workers = jobs or (1 if place.type == "cuda" else os.cpu_count() or 1)
         cache = None if no_cache else ResultCache()
-        for row in run_protocol(chosen, runs, root, scales, place, jobs=workers, cache=cache):
-            rows.append(row)
-            update(f"{row.method} {row.scene} x{row.scale} {row.rmse:.3f}", len(rows))
+        for (part, of_part), root in zip(parts, roots, strict=True):
+            for row in run_protocol(part, runs, root, of_part, place, jobs=workers, cache=cache):
+                rows.append(row)
+                update(f"{row.method} {row.scene} x{row.scale} {row.rmse:.3f}", len(rows))
     if json_file is not None:
         write_bytes(json_file, json.dumps(as_json(chosen, rows), indent=1, allow_nan=False).encode())
         note(f"wrote {json_file}")
-    _print(chosen, rows, scales)
+    if chosen.scoring.tables:
+        print_means(chosen, parts[0][0].made_of, rows)
+    else:
+        _print(chosen, rows, scales)
+
+
+def _common(scales: list[int], of_part: tuple[int, ...]) -> list[int]:
+    """Return the scales that are asked for and that the part has."""
+    return [scale for scale in scales if scale in of_part]
 
 
 def _inputs(protocol: Protocol, data: Path | None) -> Path:

@@ -10,8 +10,8 @@ from pathlib import Path
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
-from primaldepth.core.frame import Frame
-from primaldepth.evaluation.scoring import Scoring
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.evaluation.scoring import Scores, Scoring
 
 Watcher = Callable[[str, int, int], None]
 """Called with (what is made, how many are done, how many there will be)."""
@@ -27,6 +27,10 @@ class Case:
     truth: Tensor
     known: Tensor
     scoring: Scoring = field(default_factory=Scoring)
+
+    def scores(self, prediction: Prediction) -> Scores:
+        """Return every number of the prediction, see `Scoring.scores`."""
+        return self.scoring.scores(prediction.depth, self.frame, self.truth, self.known)
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,20 @@ class Protocol(ABC):
     def unit(self) -> str:
         """Of the errors."""
         return self.scoring.unit
+
+    @property
+    def variant(self) -> str:
+        """How the samples are made, where a protocol makes them in several ways; else empty."""
+        return ""
+
+    def parts(self, data: Path | None) -> "tuple[Protocol, ...]":
+        """Return what has to be run: the protocol itself, or one protocol for each variant.
+
+        Args:
+            data: folder of the protocols' folders, or the protocol's own. A protocol that scores whatever
+                frames lie there has their names in the `scenes` of its parts.
+        """
+        return (self,)
 
     def find(self, data: Path | None) -> Path | None:
         """The protocol's folder below `data`, `data` itself if it is that folder, or None."""

@@ -9,6 +9,7 @@ from typing import Any
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.middlebury import image_protocol
 from primaldepth.evaluation.protocol import Case, Protocol
+from primaldepth.evaluation.real_holdout import real_holdout_protocol
 from primaldepth.evaluation.rendered import rendered_protocol
 from primaldepth.evaluation.scoring import Scoring
 from primaldepth.evaluation.tofmark import tofmark_protocol
@@ -18,6 +19,7 @@ __all__ = ["Case", "Protocol", "get_protocol", "protocol_names"]
 _KINDS: dict[str, Callable[[str, Mapping[str, Any], Mapping[str, Any]], Protocol]] = {
     "noisy-middlebury": image_protocol,
     "middlebury-2006": image_protocol,
+    "real-holdout": real_holdout_protocol,
     "rendered": rendered_protocol,
     "tofmark": tofmark_protocol,
     "tofmark-sim": rendered_protocol,

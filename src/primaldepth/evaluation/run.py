@@ -8,15 +8,14 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from primaldepth.core.errors import PrimalDepthError
-from primaldepth.core.frame import Method
+from primaldepth.core.frame import Method, Prediction
 from primaldepth.evaluation.cache import Key, ResultCache, code_version, machine_identity, method_identity
 from primaldepth.evaluation.jobs import run_jobs
 from primaldepth.evaluation.protocol import Case, Protocol
@@ -32,6 +31,7 @@ class Row:
         seconds: of the method alone.
         more: the other numbers of `Scoring.scores`.
         prediction: SHA-256 of the predicted depth, bit for bit.
+        variant: of the protocol, see `Protocol.variant`.
     """
 
     method: str
@@ -42,18 +42,21 @@ class Row:
     seconds: float
     more: Scores
     prediction: str
+    variant: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Flat, in the documented order."""
         head = {name: getattr(self, name) for name in ("method", "scene", "scale", "rmse", "mae", "seconds")}
-        return {**head, **self.more, "prediction": self.prediction}
+        variant = {"variant": self.variant} if self.variant else {}
+        return {**head, **variant, **self.more, "prediction": self.prediction}
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> "Row":
         """From what `as_json` gave."""
         head = ("method", "scene", "scale", "rmse", "mae", "seconds", "prediction")
-        more = {name: value for name, value in values.items() if name not in head}
-        return cls(**{name: values[name] for name in head}, more=more)
+        more = {name: value for name, value in values.items() if name not in (*head, "variant")}
+        variant = values.get("variant", "")
+        return cls(**{name: values[name] for name in head}, more=more, variant=variant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ class Task:
         """Load the case and score the method on it."""
         with reproducible(self.device):  # samples are made by sums, too
             case = self.protocol.load(self.root, self.scene, self.scale)
-            return score(self.method, case, self.device)
+            return replace(score(self.method, case, self.device), variant=self.protocol.variant)
 
     def key(self) -> Key | None:
         """Everything the row depends on; None for a method whose parameters cannot be named."""
@@ -81,6 +84,7 @@ class Task:
         return {
             "method": identity,
             "protocol": [self.protocol.name, self.protocol.version, self.scene, self.scale],
+            "variant": self.protocol.variant,
             "scoring": self.protocol.scoring.model_dump(mode="json"),
             "inputs": self.protocol.inputs(self.root, self.scene),
             "code": code_version(),
@@ -101,30 +105,30 @@ def reproducible(device: torch.device | str) -> Iterator[None]:
         yield
 
 
-def predict(method: Method, case: Case, device: torch.device | str = "cpu") -> tuple[Tensor, float]:
-    """The predicted depth on the CPU, not rounded, and the seconds it took."""
+def predict(method: Method, case: Case, device: torch.device | str = "cpu") -> tuple[Prediction, float]:
+    """Return the prediction on the CPU, not rounded, and the seconds it took."""
     frame = case.frame.to(device)
     with reproducible(device):
         start = time.perf_counter()
-        depth = method(frame).depth
-        if depth.is_cuda:
+        prediction = method(frame)
+        if prediction.depth.is_cuda:
             torch.cuda.synchronize()
         seconds = time.perf_counter() - start
-    depth = depth.cpu()
-    if missing := int((~torch.isfinite(depth[case.known])).sum()):
+    prediction = prediction.to("cpu")
+    if missing := int((~torch.isfinite(prediction.depth[case.known])).sum()):
         raise PrimalDepthError(
             f"{method.name}: no finite depth at {missing} of the scored pixels of {case.scene} x{case.scale}"
         )
-    return depth, seconds
+    return prediction, seconds
 
 
 def score(method: Method, case: Case, device: torch.device | str = "cpu") -> Row:
     """Run the method on the case; every number is of the prediction as it is, not rounded."""
-    depth, seconds = predict(method, case, device)
+    prediction, seconds = predict(method, case, device)
     with reproducible("cpu"):
-        found = case.scoring.scores(depth, case.frame, case.truth, case.known)
+        found = case.scores(prediction)
     more = {name: value for name, value in found.items() if name not in ("rmse", "mae")}
-    digest = hashlib.sha256(depth.contiguous().numpy().tobytes()).hexdigest()
+    digest = hashlib.sha256(prediction.depth.contiguous().numpy().tobytes()).hexdigest()
     rmse, mae = float(found["rmse"] or 0.0), float(found["mae"] or 0.0)
     return Row(method.name, case.scene, case.scale, rmse, mae, seconds, more, digest)
 

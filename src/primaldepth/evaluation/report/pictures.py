@@ -44,8 +44,8 @@ class Predicted:
     def __call__(self) -> dict[str, Any]:
         """Run the method."""
         task = self.task
-        depth, _ = predict(task.method, task.protocol.load(task.root, task.scene, task.scale), task.device)
-        values = depth[0, 0].double().numpy()
+        found, _ = predict(task.method, task.protocol.load(task.root, task.scene, task.scale), task.device)
+        values = found.depth[0, 0].double().numpy()
         low, high = float(values.min()), float(values.max())
         steps = np.rint((values - low) / (high - low or 1.0) * _STEPS).astype("<u2")
         packed = base64.b64encode(zlib.compress(steps.tobytes())).decode()
