@@ -18,15 +18,16 @@ from primaldepth.methods import create
 @pytest.mark.parametrize("name", protocol_names())
 def test_frozen_descriptions_are_complete(name):
     protocol = get_protocol(name)
-    scales = {"tofmark": (5,), "tofmark-sim": (5,), "real-holdout": (1, 4, 8)}
+    scales = {"tofmark": (5,), "tofmark-sim": (5,), "real-holdout": (1, 4, 8), "aligned-holes": (4, 8)}
     assert protocol.version == 1
     assert protocol.scales == scales.get(name, (2, 4, 8, 16))
-    assert protocol.unit == ("mm" if name in scales else "disparity")
+    assert protocol.unit == ("mm" if name in ("tofmark", "tofmark-sim", "real-holdout") else "disparity")
     assert (
         len(protocol.scenes)
         == {
             "noisy-middlebury": 3,
             "middlebury-2006": 14,
+            "aligned-holes": 14,
             "real-holdout": 11,
             "rendered": 12,
             "tofmark": 3,

@@ -7,6 +7,7 @@ from importlib import resources
 from typing import Any
 
 from primaldepth.core.errors import InputError
+from primaldepth.evaluation.aligned_holes import aligned_holes_protocol
 from primaldepth.evaluation.middlebury import image_protocol
 from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.evaluation.real_holdout import real_holdout_protocol
@@ -19,6 +20,7 @@ __all__ = ["Case", "Protocol", "get_protocol", "protocol_names"]
 _KINDS: dict[str, Callable[[str, Mapping[str, Any], Mapping[str, Any]], Protocol]] = {
     "noisy-middlebury": image_protocol,
     "middlebury-2006": image_protocol,
+    "aligned-holes": aligned_holes_protocol,
     "real-holdout": real_holdout_protocol,
     "rendered": rendered_protocol,
     "tofmark": tofmark_protocol,

@@ -15,13 +15,13 @@ from primaldepth.core.seeds import generator
 from primaldepth.data.draws import normal
 from primaldepth.data.noise import noise_map
 from primaldepth.evaluation.cut_outs import cut_outs
+from primaldepth.evaluation.middlebury import guide_tensor
 from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
-from primaldepth.evaluation.safety import at_samples
+from primaldepth.evaluation.sampling import cropped, point_samples
 from primaldepth.evaluation.zone_scoring import ZoneCase, ZoneScoring
-from primaldepth.io import read_depth, read_guide
+from primaldepth.io import read_depth
 
 DEPTH, IMAGE = "_depth_mm.png", "_rgb.png"
-CROP = 8  # sides are cut to multiples of it, so that all scales have the same reference
 LEAST_SIDE = 64
 LEAST_MEASURED = 0.01  # of the pixels
 _MM = 1000.0
@@ -48,14 +48,13 @@ class RealHoldoutProtocol(Protocol):
     """Pairs NAME_depth_mm.png (16 bit, 0 for a hole) and NAME_rgb.png of one size.
 
     Args:
-        zone_scoring: the protocol's scoring, with its zones.
         variants: all ways to make samples.
         way: that of this protocol; `parts` has one protocol for each.
         files: SHA-256 of the frozen frames' files, by frame and file name.
         names: frames that are scored.
     """
 
-    zone_scoring: ZoneScoring
+    scoring: ZoneScoring
     variants: tuple[Variant, ...]
     way: Variant
     files: Mapping[str, Mapping[str, str]]
@@ -115,7 +114,7 @@ class RealHoldoutProtocol(Protocol):
             removed = cut_outs(known, random)
             depth, valid, scored = truth, known & ~removed, known & removed
         else:
-            depth, valid, scored = at_samples(truth, scale), at_samples(known, scale), known
+            (depth, valid), scored = point_samples(truth, known, scale), known
         frame = _frame(depth, valid, guide, self.way.noise, random)
         return ZoneCase(
             scene,
@@ -123,8 +122,7 @@ class RealHoldoutProtocol(Protocol):
             frame,
             truth,
             scored,
-            self.scoring,
-            zone_scoring=self.zone_scoring,
+            scoring=self.scoring,
             reference=known,
             holes=~known,
         )
@@ -140,8 +138,11 @@ def _paths(root: Path, scene: str) -> tuple[Path, Path]:
 
 
 def _size_problems(depth: Path, image: Path) -> list[str]:
-    with Image.open(depth) as first, Image.open(image) as second:
-        sizes = first.size, second.size
+    try:
+        with Image.open(depth) as first, Image.open(image) as second:
+            sizes = first.size, second.size
+    except OSError as error:
+        return [f"{depth} and {image.name}: one of them cannot be read ({error})"]
     if sizes[0] != sizes[1]:
         (w, h), (width, height) = sizes
         return [f"{image}: {width}x{height}, but {depth.name} has {w}x{h}; both must have one size"]
@@ -157,10 +158,7 @@ def _read(depth: Path, image: Path) -> tuple[Tensor, Tensor, Tensor]:
     if float(known.float().mean()) < LEAST_MEASURED:
         raise InputError(f"{depth}: less than {LEAST_MEASURED:.0%} of the pixels are measured")
     truth = torch.where(known, torch.tensor(_MM * found.values)[None, None].round().float(), 0.0)
-    guide = torch.from_numpy(read_guide(image)).permute(2, 0, 1)[None]
-    height, width = (int(side) // CROP * CROP for side in truth.shape[2:])
-    truth, known, guide = (each[..., :height, :width].contiguous() for each in (truth, known, guide))
-    return truth, known, guide
+    return cropped(truth, known, guide_tensor(image))
 
 
 def _frame(depth: Tensor, valid: Tensor, guide: Tensor, noise: float, random: torch.Generator) -> Frame:
@@ -176,14 +174,12 @@ def real_holdout_protocol(
     name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]
 ) -> RealHoldoutProtocol:
     """Return the protocol from its frozen description; on its own it is the variant with noise."""
-    scoring = ZoneScoring.parse({**common["scoring"].model_dump(), **frozen["zones"]}, f"protocol '{name}'")
     variants = tuple(
         Variant(key, tuple(each["scales"]), each["noise"], each["cut_outs"])
         for key, each in frozen["variants"].items()
     )
     return RealHoldoutProtocol(
-        **{**common, "scoring": scoring},
-        zone_scoring=scoring,
+        **{**common, "scoring": ZoneScoring.extending(common["scoring"], frozen["zones"])},
         variants=variants,
         way=variants[0],
         files=frozen["files"],

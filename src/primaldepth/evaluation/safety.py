@@ -1,18 +1,10 @@
-"""Whether measured surfaces stay where they were measured: samples that a result puts elsewhere.
-
-A sample's own pixel is the middle one of the scale x scale pixels that it stands for, `[s // 2 :: s]`.
-"""
+"""Whether measured surfaces stay where they were measured: samples that a result puts elsewhere."""
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 PER = 10_000  # rates are counts among so many samples
-
-
-def at_samples(image: Tensor, scale: int) -> Tensor:
-    """Return the values of (1, 1, h s, w s) at the own pixels of the samples, (1, 1, h, w)."""
-    return image[:, :, scale // 2 :: scale, scale // 2 :: scale]
 
 
 def neighbour_counts(values: Tensor, valid: Tensor, same: float) -> tuple[Tensor, Tensor]:
@@ -41,7 +33,7 @@ def neighbour_counts(values: Tensor, valid: Tensor, same: float) -> tuple[Tensor
 
 
 def surface_samples(values: Tensor, valid: Tensor, same: float, least: int = 3) -> Tensor:
-    """Return True for samples of a surface: `least` neighbours or more are equal, and the others are holes."""
+    """Return True for samples of a surface: `least` neighbours or more are equal, all others are holes."""
     equal, holes = neighbour_counts(values, valid, same)
     return valid & (equal >= least) & (equal + holes == 8)
 

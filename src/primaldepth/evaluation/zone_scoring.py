@@ -1,7 +1,8 @@
 """Scores for maps with holes: by zone, with a tolerance in place, of measured surfaces, and of sigma."""
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Self
 
 import torch
 from pydantic import Field
@@ -11,6 +12,7 @@ from primaldepth.core.frame import Prediction
 from primaldepth.core.settings import Count, Positive
 from primaldepth.evaluation import metrics, safety
 from primaldepth.evaluation.protocol import Case
+from primaldepth.evaluation.sampling import at_samples
 from primaldepth.evaluation.scoring import Column, Scores, Scoring
 from primaldepth.evaluation.zones import ZONES, zone_masks
 
@@ -39,6 +41,7 @@ class ZoneScoring(Scoring):
                 Column("interior", "rmse_interior", 2),
                 Column("near jumps", "rmse_near_jumps", 2),
                 Column("near holes", "rmse_near_holes", 2),
+                Column("in holes", "rmse_in_holes", 2),
                 Column("tol. 4 px", "rmse_tol4", 2),
                 Column("tol. 8 px", "rmse_tol8", 2),
             ),
@@ -62,6 +65,11 @@ class ZoneScoring(Scoring):
     tolerances: tuple[Annotated[int, Field(ge=1)], ...] = (4, 8)
     same: Positive = 0.03
     misplaced: Annotated[float, Field(gt=0, lt=1)] = 0.1
+
+    @classmethod
+    def extending(cls, scoring: Scoring, zones: Mapping[str, Any]) -> Self:
+        """Return the scoring with what a frozen description says of zones."""
+        return cls.parse({**scoring.model_dump(), **zones}, "zones")
 
     def case_scores(self, prediction: Prediction, case: "ZoneCase") -> Scores:
         """Return every number of one image, in the order of `units`; None where it is not defined."""
@@ -96,9 +104,7 @@ class ZoneScoring(Scoring):
 
     def _safety(self, depth: Tensor, case: "ZoneCase") -> Scores:
         scale, frame = case.scale, case.frame
-        result, truth, known = (
-            safety.at_samples(image, scale) for image in (depth, case.truth, case.reference)
-        )
+        result, truth, known = (at_samples(image, scale) for image in (depth, case.truth, case.reference))
         trusted = frame.trusted & known
         values = torch.where(trusted, truth, 0.0)
         far, near = safety.misplaced(result, values, self.misplaced, disparities=self.unit == "disparity")
@@ -119,18 +125,17 @@ class ZoneCase(Case):
     """A case whose sensor has holes.
 
     Args:
-        zone_scoring: how a prediction is scored.
         reference: (1, 1, H, W) where the truth is known; `known` is the part of it that is scored.
         holes: (1, 1, H, W) where the sensor measures nothing, on the guide's grid.
     """
 
-    zone_scoring: ZoneScoring
+    scoring: ZoneScoring = field(default_factory=ZoneScoring)
     reference: Tensor
     holes: Tensor
 
     def scores(self, prediction: Prediction) -> Scores:
         """Return every number of the prediction."""
-        return self.zone_scoring.case_scores(prediction, self)
+        return self.scoring.case_scores(prediction, self)
 
 
 def _statistics(errors: Tensor, place: Tensor) -> tuple[float | None, float | None, float | None]:

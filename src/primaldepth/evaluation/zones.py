@@ -1,4 +1,4 @@
-"""Where in a frame an error lies: away from everything, near a jump of the depth, or near a hole.
+"""Where in a frame an error lies: away from everything, near a jump of the depth, near a hole, or in it.
 
 All maps are (1, 1, H, W); distances are Euclidean, in pixels.
 """
@@ -11,7 +11,7 @@ from torch.nn.functional import max_pool2d, pad
 
 from primaldepth.evaluation.metrics import edge_pixels
 
-ZONES = ("interior", "near_jumps", "near_holes")
+ZONES = ("interior", "near_jumps", "near_holes", "in_holes")
 
 
 def within(pixels: Tensor, radius: int) -> Tensor:
@@ -45,13 +45,20 @@ def wide_holes(holes: Tensor) -> Tensor:
 def zone_masks(truth: Tensor, known: Tensor, holes: Tensor, jump: float, radius: int) -> dict[str, Tensor]:
     """Return the mask of each of `ZONES`; a pixel near a jump and a hole lies in both zones.
 
+    The interior is farther than `radius` from jumps and holes. What lies in a hole is not near it.
+
     Args:
         truth: depth or disparity.
         known: where the truth is known; jumps to unknown pixels do not count.
-        holes: where the sensor measured nothing; those of a width of 3 pixels or more count.
+        holes: where the sensor measured nothing. Only holes that are 3 pixels wide or more have surroundings.
         jump: relative difference of neighbours that makes a jump.
         radius: of the zones around jumps and holes.
     """
     jumps = within(jump_pixels(truth, known, jump), radius)
-    beside_holes = within(wide_holes(holes), radius)
-    return {"interior": ~jumps & ~beside_holes, "near_jumps": jumps, "near_holes": beside_holes}
+    around = within(wide_holes(holes), radius)
+    return {
+        "interior": ~jumps & ~around & ~holes,
+        "near_jumps": jumps,
+        "near_holes": around & ~holes,
+        "in_holes": holes,
+    }
