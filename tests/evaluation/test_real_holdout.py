@@ -134,7 +134,7 @@ def test_a_map_of_few_pixels_is_refused(tmp_path):
     depth[0] = 2000
     Image.fromarray(depth).save(folder / "few_depth_mm.png")
     part = get_protocol("real-holdout").parts(tmp_path)[0]
-    with pytest.raises(InputError, match="few_depth_mm.png: less than 1% of the pixels are measured"):
+    with pytest.raises(InputError, match=r"few_depth_mm.png: less than 1% of the pixels are measured"):
         part.load(tmp_path, "few", 4)
 
 

@@ -88,6 +88,7 @@ def _check(protocol: Protocol, root: Path) -> list[str]:
     part = protocol.parts(root)[0]  # variants have the same inputs
     lines = [line for scene in part.scenes for line in part.problems(root, scene)]
     lines = list(dict.fromkeys(lines))  # a file that several scenes share is named once
-    state = "all as frozen" if not lines else f"{len(lines)} missing or changed"
+    good = "all as frozen" if part.is_frozen else "all of the right form"
+    state = good if not lines else f"{len(lines)} missing or changed"
     typer.echo(f"{protocol.name} v{protocol.version}: {part.made_of}, {state}")
     return lines

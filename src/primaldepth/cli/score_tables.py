@@ -1,7 +1,9 @@
-"""Tables of protocols with many numbers: means over the scenes, one line per method, scale and variant."""
+"""Tables of protocols with many numbers: means over the scenes, one line per variant, scale and method."""
 
 from collections.abc import Sequence
 from statistics import fmean
+
+import typer
 
 from primaldepth.cli.output import show_table
 from primaldepth.evaluation.protocols import Protocol
@@ -17,18 +19,21 @@ def print_means(protocol: Protocol, made_of: str, rows: Sequence[Row]) -> None:
         made_of: the scenes in a few words.
         rows: of all scenes.
     """
-    groups: dict[tuple[int, str, str], list[Row]] = {}
+    groups: dict[tuple[str, int, str], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row.scale, row.variant, row.method), []).append(row)
-    heads = ["scale", "variant", "method"]
-    for number, (title, columns) in enumerate(protocol.scoring.tables):
+        groups.setdefault((row.variant, row.scale, row.method), []).append(row)
+    variants, methods = (
+        list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("variant", "method")
+    )
+    order = sorted(groups, key=lambda key: (variants.index(key[0]), key[1], methods.index(key[2])))
+    typer.echo(f"{protocol.name} v{protocol.version}: means over {made_of}, errors in {protocol.unit}")
+    for title, columns in protocol.scoring.tables:
         lines = [
-            [f"x{scale}", variant, method, *(_mean(found, column) for column in columns)]
-            for (scale, variant, method), found in groups.items()
+            [variant, f"x{scale}", method, *(_mean(groups[variant, scale, method], each) for each in columns)]
+            for variant, scale, method in order
         ]
-        start = f"{protocol.name} v{protocol.version}, means of {made_of}: " if number == 0 else "\n"
-        unit = f" [{protocol.unit}]" if number == 0 else ""
-        show_table(f"{start}{title}{unit}", [*heads, *(each.heading for each in columns)], lines, left=3)
+        heads = ["variant", "scale", "method", *(each.heading for each in columns)]
+        show_table(f"\n{title}", heads, lines, left=3)
 
 
 def _mean(rows: Sequence[Row], column: Column) -> str:

@@ -68,6 +68,14 @@ class AlignedMiddlebury(FilesProtocol):
         """How the samples are made."""
         return self.way.name
 
+    @property
+    def made_of(self) -> str:
+        """Its inputs in a few words."""
+        rendered = {
+            scene for other in self.others if isinstance(other, AlignedRendered) for scene in other.scenes
+        }
+        return f"{len(self.scenes)} scenes of Middlebury 2006 and {len(rendered)} rendered ones"
+
     def parts(self, data: Path | None) -> tuple[Protocol, ...]:
         """Return one protocol for each source and variant."""
         return (self, *self.others)
@@ -88,10 +96,12 @@ class AlignedRendered(RenderedScenes):
 
     Args:
         way: the variant.
+        model: which pixels the sensor cannot measure.
     """
 
     scoring: ZoneScoring
     way: Variant
+    model: BlindSpots
 
     @property
     def variant(self) -> str:
@@ -103,7 +113,8 @@ class AlignedRendered(RenderedScenes):
         frozen, arrays = self.frozen_scenes[scene], self.arrays(root, scene)
         known, guide = tensor_of(arrays["valid"]), image_of(arrays)
         truth = tensor_of(frozen["gain"] * inverse_depth(arrays["depth"], arrays["valid"])).float()
-        holes = blind_spots(arrays, truth, BlindSpots(to_right=frozen["shadows_to_right"]))
+        model = self.model.model_copy(update={"to_right": frozen["shadows_to_right"]})
+        holes = blind_spots(arrays, truth, model)
         frame = self.way.frame(truth, known & ~holes, guide, scale, self.name, self.version, scene)
         return ZoneCase(scene, scale, frame, truth, known, scoring=self.scoring, reference=known, holes=holes)
 
@@ -133,7 +144,10 @@ def aligned_holes_protocol(
     ways = [Variant(key, each["mean"], each["noise"]) for key, each in frozen["variants"].items()]
     files = AlignedMiddlebury(**shared, files=frozen["files"], way=ways[0])
     scenes = frozen["rendered"]
-    rendered = AlignedRendered(**{**shared, "folder": scenes["folder"]}, **job_of(scenes), way=ways[0])
+    model = BlindSpots.parse(scenes["blind_spots"], f"protocol '{name}', blind_spots")
+    rendered = AlignedRendered(
+        **{**shared, "folder": scenes["folder"]}, **job_of(scenes), way=ways[0], model=model
+    )
     first, *others = [replace(files, way=replace(way, name=f"middlebury {way.name}")) for way in ways]
     scenes_too = [replace(rendered, way=replace(way, name=f"rendered {way.name}")) for way in ways]
     return replace(first, others=(*others, *scenes_too))

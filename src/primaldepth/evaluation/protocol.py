@@ -80,6 +80,11 @@ class Protocol(ABC):
         return self.scoring.unit
 
     @property
+    def is_frozen(self) -> bool:
+        """Whether the inputs are known beforehand; False for frames of one's own."""
+        return True
+
+    @property
     def variant(self) -> str:
         """How the samples are made, where a protocol makes them in several ways; else empty."""
         return ""

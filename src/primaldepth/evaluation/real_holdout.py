@@ -73,10 +73,10 @@ class RealHoldoutProtocol(Protocol):
     @property
     def made_of(self) -> str:
         """Its inputs in a few words."""
-        return f"{len(self.names)} frames" if self._frozen else f"{len(self.names)} frames of one's own"
+        return f"{len(self.names)} frames" if self.is_frozen else f"{len(self.names)} frames of one's own"
 
     @property
-    def _frozen(self) -> bool:
+    def is_frozen(self) -> bool:
         """Whether the frames are those that were frozen, so that their checksums have to hold."""
         return set(self.names) == set(self.files)
 
@@ -98,7 +98,7 @@ class RealHoldoutProtocol(Protocol):
         """Return one line for each file that is missing, has another size, or differs from the frozen one."""
         paths = _paths(root, scene)
         missing = [f"{path}: missing" for path in paths if not path.is_file()]
-        if missing or not self._frozen:
+        if missing or not self.is_frozen:
             return missing or _size_problems(*paths)
         return [
             f"{path}: differs from the file {self.name} v{self.version} was frozen with"

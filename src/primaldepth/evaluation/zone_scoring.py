@@ -33,7 +33,7 @@ class ZoneScoring(Scoring):
 
     tables: ClassVar[tuple[tuple[str, tuple[Column, ...]], ...]] = (
         (
-            "errors",
+            "errors, RMSE where nothing else is said",
             (
                 Column("RMSE", "rmse", 2),
                 Column("MAE", "mae", 2),
@@ -47,7 +47,7 @@ class ZoneScoring(Scoring):
             ),
         ),
         (
-            "of 10,000 samples, those put more than 10 % farther or nearer; coverage of sigma",
+            "samples of 10,000 that are put more than 10 % farther or nearer, and coverage of sigma",
             (
                 Column("surface far", "far_surface", 2),
                 Column("near", "near_surface", 2),
@@ -56,6 +56,7 @@ class ZoneScoring(Scoring):
                 Column("all far", "far_samples", 2),
                 Column("near", "near_samples", 2),
                 Column("coverage", "coverage", 3),
+                Column("s/frame", "seconds", 2),
             ),
         ),
     )

@@ -18,8 +18,8 @@ class BlindSpots(Settings):
     Three kinds of pixels are lost. In a shadow, another surface covers the same column of the second device.
     The shift between the two views is proportional to the disparity, so a shadow lies beside the surface that
     casts it, and is wider the farther the background is behind. On a grazing surface, the cosine between ray
-    and normal is below `grazing`. On a dark surface, the returned light, which is the mean of brightness times
-    cosine over a window, is below `dark` times its median.
+    and normal is below `grazing`. On a dark surface, the returned light is below `dark` times its median.
+    Returned light is the mean of brightness times cosine over a window.
 
     Args:
         widest: shadow of the nearest surface on the farthest one, in pixels.
