@@ -58,7 +58,7 @@ def evaluate(
         None, "--json", metavar="FILE", help="Write every number to this file."
     ),
 ) -> None:
-    """Score methods on a benchmark; prints RMSE per scene and scale."""
+    """Score methods on a benchmark; prints RMSE per scene and scale, or means of many numbers."""
     chosen, folder = get_protocol(protocol), data_folder(data)
     options = method_options(option, iterations=iterations, ensemble=ensemble or None)
     runs = [create(name, options) for name in dict.fromkeys(method)]
@@ -84,7 +84,7 @@ def evaluate(
         write_bytes(json_file, json.dumps(as_json(chosen, rows), indent=1, allow_nan=False).encode())
         note(f"wrote {json_file}")
     if chosen.scoring.tables:
-        print_means(chosen, parts[0][0].made_of, rows)
+        print_means(parts[0][0], rows)
     else:
         _print(chosen, rows, scales)
 

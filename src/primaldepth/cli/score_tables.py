@@ -11,13 +11,12 @@ from primaldepth.evaluation.run import Row
 from primaldepth.evaluation.scoring import Column
 
 
-def print_means(protocol: Protocol, made_of: str, rows: Sequence[Row]) -> None:
+def print_means(protocol: Protocol, rows: Sequence[Row]) -> None:
     """Print the tables of the protocol's scoring.
 
     Args:
-        protocol: with at least one table in its scoring.
-        made_of: the scenes in a few words.
-        rows: of all scenes.
+        protocol: with at least one table in its scoring; one of the `parts` that were run.
+        rows: of all parts and scenes.
     """
     groups: dict[tuple[str, int, str], list[Row]] = {}
     for row in rows:
@@ -26,7 +25,9 @@ def print_means(protocol: Protocol, made_of: str, rows: Sequence[Row]) -> None:
         list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("variant", "method")
     )
     order = sorted(groups, key=lambda key: (variants.index(key[0]), key[1], methods.index(key[2])))
-    typer.echo(f"{protocol.name} v{protocol.version}: means over {made_of}, errors in {protocol.unit}")
+    count = len({row.scene for row in rows})
+    scenes = f"{count} scenes" if protocol.is_frozen else f"{count} frames of one's own"
+    typer.echo(f"{protocol.name} v{protocol.version}: means over {scenes}, errors in {protocol.unit}")
     for title, columns in protocol.scoring.tables:
         lines = [
             [variant, f"x{scale}", method, *(_mean(groups[variant, scale, method], each) for each in columns)]

@@ -68,14 +68,6 @@ class AlignedMiddlebury(FilesProtocol):
         """How the samples are made."""
         return self.way.name
 
-    @property
-    def made_of(self) -> str:
-        """Its inputs in a few words."""
-        rendered = {
-            scene for other in self.others if isinstance(other, AlignedRendered) for scene in other.scenes
-        }
-        return f"{len(self.scenes)} scenes of Middlebury 2006 and {len(rendered)} rendered ones"
-
     def parts(self, data: Path | None) -> tuple[Protocol, ...]:
         """Return one protocol for each source and variant."""
         return (self, *self.others)
