@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy.io import savemat
 from small_files import Cli
 
@@ -64,6 +65,8 @@ def test_data_verify_of_an_incomplete_folder(cli: Cli, tmp_path: Path) -> None:
         "noisy-middlebury v1: 18 files, 18 missing or changed",
         "middlebury-2006 v1: no folder middlebury_2006_half, not checked",
         "noise-free v1: no folder noise_free, not checked",
+        "aligned-holes v1: no folder middlebury_2006_half, not checked",
+        "real-holdout v1: no folder real_holdout, not checked",
         "rendered v1: no folder rendered-v1, not checked",
         "tofmark v1: no folder tofmark, not checked",
         "tofmark-sim v1: no folder tofmark-sim-v1, not checked",
@@ -227,3 +230,54 @@ def test_settings_go_to_the_methods(cli: Cli, tofmark: Path, monkeypatch: pytest
     refused = cli("evaluate", "tofmark", "--method", "nearest", "--ensemble", "--data", tofmark)
     assert refused.code == 2
     assert "ensemble" in refused.err
+
+
+def _frame(folder: Path, name: str) -> None:
+    """A wall in 2 m with a box before it and a hole beside the box, and its image."""
+    depth = np.full((72, 96), 2000, np.uint16)
+    depth[20:50, 40:70] = 1000
+    depth[20:50, 32:40] = 0
+    folder.mkdir(exist_ok=True)
+    Image.fromarray(depth).save(folder / f"{name}_depth_mm.png")
+    Image.fromarray(np.repeat(depth[..., None] // 16, 3, axis=2).astype(np.uint8)).save(
+        folder / f"{name}_rgb.png"
+    )
+
+
+def test_frames_of_ones_own_are_scored_by_zone(cli: Cli, tmp_path: Path) -> None:
+    folder, target = tmp_path / "frames", tmp_path / "rows.json"
+    for name in ("first", "second"):
+        _frame(folder, name)
+    methods = ("--method", "nearest", "--method", "bicubic")
+    outcome = cli("evaluate", "real-holdout", *methods, "--data", folder, "--jobs", 1, "--json", target)
+    assert outcome.code == 0, outcome.err
+    lines = outcome.out.splitlines()
+    assert lines[0] == "real-holdout v1: means over 2 frames of one's own, errors in mm"
+    assert [line.split()[:3] for line in lines[4:14:2]] == [
+        ["noisy", "x4", "nearest"],
+        ["noisy", "x8", "nearest"],
+        ["clean", "x4", "nearest"],
+        ["clean", "x8", "nearest"],
+        ["cut-outs", "x1", "nearest"],
+    ]
+    rows = json.loads(target.read_text())["rows"]
+    assert len(rows) == 2 * 5 * 2
+    mean = sum(row["rmse"] for row in rows if (row["variant"], row["scale"]) == ("noisy", 4)) / 4
+    shown = [float(line.split()[3]) for line in lines[4:6]]
+    assert sum(shown) / 2 == pytest.approx(mean, abs=0.01)
+
+
+def test_one_scale_leaves_the_other_variants_out(cli: Cli, tmp_path: Path) -> None:
+    _frame(tmp_path / "real_holdout", "desk")
+    outcome = cli(
+        "evaluate", "real-holdout", "--method", "nearest", "--scale", 1, "--data", tmp_path, "--jobs", 1
+    )
+    assert outcome.code == 0, outcome.err
+    assert [line.split()[0] for line in outcome.out.splitlines() if " nearest " in line] == ["cut-outs"] * 2
+
+
+def test_verify_knows_frames_of_ones_own(cli: Cli, tmp_path: Path) -> None:
+    _frame(tmp_path / "real_holdout", "desk")
+    outcome = cli("data", "verify", tmp_path)
+    assert outcome.code == 0, outcome.err
+    assert "real-holdout v1: 1 frames of one's own, all of the right form" in outcome.out

@@ -19,16 +19,24 @@ from primaldepth.methods import create
 @pytest.mark.parametrize("name", protocol_names())
 def test_frozen_descriptions_are_complete(name):
     protocol = get_protocol(name)
-    of_tof = name.startswith("tofmark")
+    scales = {"tofmark": (5,), "tofmark-sim": (5,), "real-holdout": (1, 4, 8), "aligned-holes": (4, 8)}
     assert protocol.version == 1
-    assert protocol.scales == ((5,) if of_tof else (2, 4, 8, 16))
-    assert protocol.unit == {"noise-free": "8-bit levels; nyu: cm"}.get(name, "mm" if of_tof else "disparity")
+    units = {
+        "noise-free": "8-bit levels; nyu: cm",
+        "tofmark": "mm",
+        "tofmark-sim": "mm",
+        "real-holdout": "mm",
+    }
+    assert protocol.scales == scales.get(name, (2, 4, 8, 16))
+    assert protocol.unit == units.get(name, "disparity")
     assert (
         len(protocol.scenes)
         == {
             "noisy-middlebury": 3,
             "middlebury-2006": 14,
             "noise-free": 485,
+            "aligned-holes": 14,
+            "real-holdout": 11,
             "rendered": 12,
             "tofmark": 3,
             "tofmark-sim": 6,

@@ -85,10 +85,11 @@ def _verify_shards(folder: Path) -> None:
 
 
 def _check(protocol: Protocol, root: Path) -> list[str]:
-    parts = protocol.parts(root)
+    parts = [part for part in protocol.parts(root) if part.holds(root)]  # others are rendered elsewhere
     lines = [line for part in parts for scene in part.scenes for line in part.problems(root, scene)]
-    lines = list(dict.fromkeys(lines))  # a file that several scenes share is named once
-    state = "all as frozen" if not lines else f"{len(lines)} missing or changed"
+    lines = list(dict.fromkeys(lines))  # a file that several scenes or variants share is named once
+    good = "all as frozen" if all(part.is_frozen for part in parts) else "all of the right form"
+    state = good if not lines else f"{len(lines)} missing or changed"
     made_of = ", ".join(dict.fromkeys(part.made_of for part in parts))
     typer.echo(f"{protocol.name} v{protocol.version}: {made_of}, {state}")
     return lines

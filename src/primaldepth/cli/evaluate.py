@@ -14,6 +14,7 @@ from primaldepth.api import pick_device
 from primaldepth.cli.options import ENSEMBLE_HELP, ITERATIONS_HELP, SET_HELP, method_options
 from primaldepth.cli.output import note, progress_bar, show_table
 from primaldepth.cli.places import check_place
+from primaldepth.cli.score_tables import print_means
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocol import chosen_scenes
@@ -99,7 +100,9 @@ def evaluate(
     if json_file is not None:
         write_bytes(json_file, json.dumps(as_json(chosen, rows), indent=1, allow_nan=False).encode())
         note(f"wrote {json_file}")
-    if any(part.protocol.variant for part in parts):
+    if chosen.scoring.tables:
+        print_means(parts[0].protocol, rows)
+    elif any(part.protocol.variant for part in parts):
         _print_sets(chosen, [part.protocol for part in parts], rows)
     else:
         _print(chosen, rows, parts[0].scenes)

@@ -5,7 +5,7 @@
 
 import torch
 from torch import Tensor
-from torch.nn.functional import max_pool2d
+from torch.nn.functional import max_pool2d, pad
 
 from primaldepth.core.frame import Frame
 from primaldepth.operators.resampling import resample
@@ -119,6 +119,27 @@ def sensor_residual(depth: Tensor, frame: Frame) -> float:
         raise ValueError("the residual needs a standard deviation > 0 for every valid sample")
     residual = sensor_errors(depth, frame) / _at(frame.sigma, frame.valid)
     return float(residual.square().mean().sqrt())
+
+
+def tolerant_errors(depth: Tensor, truth: Tensor, known: Tensor, tolerance: int) -> Tensor:
+    """(1, 1, H, W): the least |d(x) - t(y)| over known pixels y within `tolerance` rows and columns of x.
+
+    Forgives a result whose edges lie elsewhere than those of the truth by up to `tolerance` pixels. Infinite
+    where no pixel that near is known.
+    """
+    height, width = depth.shape[2:]
+    around = pad(torch.where(known, truth, torch.inf), (tolerance,) * 4, value=torch.inf)
+    least = torch.full_like(depth, torch.inf)
+    for dy in range(2 * tolerance + 1):
+        for dx in range(2 * tolerance + 1):
+            other = around[:, :, dy : dy + height, dx : dx + width]
+            torch.minimum(least, (depth - other).abs(), out=least)
+    return least
+
+
+def coverage(depth: Tensor, sigma: Tensor, truth: Tensor, known: Tensor) -> float:
+    """Share of pixels with |d - t| <= sigma, in [0, 1]; 0.68 where sigma is what it says."""
+    return float((_errors(depth, truth, known).abs() <= _at(sigma, known)).double().mean())
 
 
 def geometric_mean(values: list[float]) -> float:

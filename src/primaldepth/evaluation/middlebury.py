@@ -18,16 +18,14 @@ from primaldepth.io import read_depth, read_guide
 
 
 @dataclass(frozen=True)
-class ImageProtocol(Protocol):
-    """A folder of images per scene.
+class FilesProtocol(Protocol):
+    """A folder of files per scene; a subclass says how a case is built from them.
 
     Args:
         files: per scene, file name -> SHA-256.
-        load_images: (folder of the scene, scene, scale, scoring) -> case.
     """
 
     files: Mapping[str, Mapping[str, str]]
-    load_images: Callable[[Path, str, int, Scoring], Case]
 
     @property
     def scenes(self) -> tuple[str, ...]:
@@ -58,33 +56,46 @@ class ImageProtocol(Protocol):
                 found.append(f"{path}: differs from the file {self.name} v{self.version} was frozen with")
         return found
 
+
+@dataclass(frozen=True)
+class ImageProtocol(FilesProtocol):
+    """A folder of images per scene.
+
+    Args:
+        load_images: (folder of the scene, scene, scale, scoring) -> case.
+    """
+
+    load_images: Callable[[Path, str, int, Scoring], Case]
+
     def build(self, root: Path, scene: str, scale: int) -> Case:
         """The case, from inputs that were checked."""
         return self.load_images(root / scene, scene, scale, self.scoring)
 
 
-def _depth(path: Path) -> tuple[Tensor, Tensor]:
+def read_disparity(path: Path) -> tuple[Tensor, Tensor]:
+    """Return disparities and where they are known, both (1, 1, H, W)."""
     image = read_depth(path, unit="disparity")
     return torch.tensor(image.values, dtype=torch.float32)[None, None], torch.tensor(image.valid)[None, None]
 
 
-def _guide(path: Path) -> Tensor:
+def guide_tensor(path: Path) -> Tensor:
+    """Return an image as (1, C, H, W) in [0, 1]."""
     return torch.from_numpy(read_guide(path)).permute(2, 0, 1)[None].contiguous()
 
 
 def noisy_middlebury(folder: Path, scene: str, scale: int, scoring: Scoring) -> Case:
     """The published samples, scored on the whole frame."""
-    truth, known = _depth(folder / "disparity_gt.png")
-    depth, valid = _depth(folder / f"disparity_x{scale}_noisy.png")
-    guide = _guide(folder / "color.png")
+    truth, known = read_disparity(folder / "disparity_gt.png")
+    depth, valid = read_disparity(folder / f"disparity_x{scale}_noisy.png")
+    guide = guide_tensor(folder / "color.png")
     frame = Frame(depth, valid, guide, sigma=middlebury_sigma(depth, valid))
     return Case(scene, scale, frame, truth, known, scoring)
 
 
 def middlebury_2006(folder: Path, scene: str, scale: int, scoring: Scoring) -> Case:
     """Cropped to multiples of 16, degraded with stored seeds, scored where the truth is known."""
-    truth, known = _depth(folder / "disparity_gt.png")
-    guide = _guide(folder / "color.png")
+    truth, known = read_disparity(folder / "disparity_gt.png")
+    guide = guide_tensor(folder / "color.png")
     height, width = (side // 16 * 16 for side in truth.shape[2:])
     truth, known, guide = (image[..., :height, :width] for image in (truth, known, guide))
     random = generator("middlebury-2006", 1, scene, scale)

@@ -80,6 +80,11 @@ class Protocol(ABC):
         return self.scoring.unit
 
     @property
+    def is_frozen(self) -> bool:
+        """Whether the inputs are known beforehand; False for frames of one's own."""
+        return True
+
+    @property
     def variant(self) -> str:
         """Name of this part, where a protocol has several: its set of scenes, or how samples are made."""
         return ""

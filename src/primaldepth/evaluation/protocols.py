@@ -7,9 +7,11 @@ from importlib import resources
 from typing import Any
 
 from primaldepth.core.errors import InputError
+from primaldepth.evaluation.aligned_holes import aligned_holes_protocol
 from primaldepth.evaluation.middlebury import image_protocol
 from primaldepth.evaluation.noise_free import noise_free_protocol
 from primaldepth.evaluation.protocol import Case, Protocol
+from primaldepth.evaluation.real_holdout import real_holdout_protocol
 from primaldepth.evaluation.rendered import rendered_protocol
 from primaldepth.evaluation.scoring import Scoring
 from primaldepth.evaluation.tofmark import tofmark_protocol
@@ -20,6 +22,8 @@ _KINDS: dict[str, Callable[[str, Mapping[str, Any], Mapping[str, Any]], Protocol
     "noisy-middlebury": image_protocol,
     "middlebury-2006": image_protocol,
     "noise-free": noise_free_protocol,
+    "aligned-holes": aligned_holes_protocol,
+    "real-holdout": real_holdout_protocol,
     "rendered": rendered_protocol,
     "tofmark": tofmark_protocol,
     "tofmark-sim": rendered_protocol,

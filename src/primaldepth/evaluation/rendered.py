@@ -36,8 +36,8 @@ _MM = 1000.0
 
 
 @dataclass(frozen=True)
-class RenderedProtocol(Protocol):
-    """Scenes by seed.
+class RenderedScenes(Protocol):
+    """Scenes by seed; a subclass says how a case is built from them.
 
     Args:
         preset: of the scene factory.
@@ -46,7 +46,6 @@ class RenderedProtocol(Protocol):
         seed: of the job; no other job should use it.
         count: scenes of the job; not all of them need be used.
         frozen_scenes: per scene its number in the job, its means of blocks, and what its case needs.
-        make_case: (protocol, arrays, scene, scale) -> case.
     """
 
     preset: str
@@ -55,7 +54,6 @@ class RenderedProtocol(Protocol):
     seed: int
     count: int
     frozen_scenes: Mapping[str, Mapping[str, Any]]
-    make_case: Callable[["RenderedProtocol", Arrays, str, int], Case]
 
     @property
     def scenes(self) -> tuple[str, ...]:
@@ -118,21 +116,33 @@ class RenderedProtocol(Protocol):
             return [f"{path}: missing"]
         if file_sha256(path) != entry.sha256:
             return [f"{path}: differs from its checksum; remove {root} and it is rendered again"]
-        found = differences(block_means(self._arrays(root, scene)), self.frozen_scenes[scene])
+        found = differences(block_means(self.arrays(root, scene)), self.frozen_scenes[scene])
         if not found:
             return []
         return [f"{path}: scene {scene} is not the one {self.name} v{self.version} was frozen with ({found})"]
 
-    def build(self, root: Path, scene: str, scale: int) -> Case:
-        """The case, from inputs that were checked."""
-        return self.make_case(self, self._arrays(root, scene), scene, scale)
-
-    def _arrays(self, root: Path, scene: str) -> Arrays:
+    def arrays(self, root: Path, scene: str) -> Arrays:
+        """Return what was rendered of the scene."""
         return Shards(root)[self.frozen_scenes[scene]["number"]]
 
     def _entry(self, root: Path, scene: str) -> ShardEntry:
         number = self.frozen_scenes[scene]["number"]
         return next(each for each in Manifest.read(root).shards if each.first <= number < each.stop)
+
+
+@dataclass(frozen=True)
+class RenderedProtocol(RenderedScenes):
+    """Scenes by seed, each of them a case.
+
+    Args:
+        make_case: (protocol, arrays, scene, scale) -> case.
+    """
+
+    make_case: Callable[["RenderedProtocol", Arrays, str, int], Case]
+
+    def build(self, root: Path, scene: str, scale: int) -> Case:
+        """The case, from inputs that were checked."""
+        return self.make_case(self, self.arrays(root, scene), scene, scale)
 
 
 def block_means(arrays: Arrays) -> dict[str, list[float]]:
@@ -141,15 +151,16 @@ def block_means(arrays: Arrays) -> dict[str, list[float]]:
     "depth" and "tof" are in 1/m, "image" in levels of 0 to 255.
     """
     means = {
-        "depth": _means(_inverse(arrays["depth"], arrays["valid"])),
+        "depth": _means(inverse_depth(arrays["depth"], arrays["valid"])),
         "image": _means(arrays["image"].astype(np.float64).mean(axis=-1)),
     }
     if "tof_distance" in arrays:
-        means["tof"] = _means(_inverse(arrays["tof_distance"], arrays["tof_valid"]))
+        means["tof"] = _means(inverse_depth(arrays["tof_distance"], arrays["tof_valid"]))
     return means
 
 
-def _inverse(depth: NDArray[Any], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
+def inverse_depth(depth: NDArray[Any], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return 1 / z, 0 where nothing is met."""
     return np.where(valid, 1.0 / np.where(valid, depth, 1.0).astype(np.float64), 0.0)
 
 
@@ -173,28 +184,28 @@ def differences(found: Mapping[str, list[float]], frozen: Mapping[str, Any]) -> 
 def disparity_case(protocol: RenderedProtocol, arrays: Arrays, scene: str, scale: int) -> Case:
     """Disparity d = gain / z + offset, degraded like the noisy Middlebury benchmark with stored seeds."""
     frozen = protocol.frozen_scenes[scene]
-    known = _tensor(arrays["valid"])
-    inverse = torch.from_numpy(_inverse(arrays["depth"], arrays["valid"]))[None, None]
+    known = tensor_of(arrays["valid"])
+    inverse = torch.from_numpy(inverse_depth(arrays["depth"], arrays["valid"]))[None, None]
     truth = torch.where(known, frozen["gain"] * inverse + frozen["offset"], 0.0).float()
     random = generator(protocol.name, protocol.version, scene, scale)
     samples = sensor("middlebury-noisy-v1", scale=scale)(truth, known, generator=random)
-    frame = Frame(samples.depth, samples.valid, _image(arrays), sigma=samples.sigma)
+    frame = Frame(samples.depth, samples.valid, image_of(arrays), sigma=samples.sigma)
     return Case(scene, scale, frame, truth, known, protocol.scoring)
 
 
 def tof_case(protocol: RenderedProtocol, arrays: Arrays, scene: str, scale: int) -> Case:
     """The samples of `tof-v1` with stored seeds, in the guide's view; scored where the ToF camera looks."""
     random = generator(protocol.name, protocol.version, scene)
-    distance, amplitude = (_tensor(arrays[f"tof_{name}"]) for name in ("distance", "amplitude"))
-    samples = TimeOfFlight()(distance, _tensor(arrays["tof_valid"]), generator=random, amplitude=amplitude)
+    distance, amplitude = (tensor_of(arrays[f"tof_{name}"]) for name in ("distance", "amplitude"))
+    samples = TimeOfFlight()(distance, tensor_of(arrays["tof_valid"]), generator=random, amplitude=amplitude)
     K, P = camera_matrices(arrays)
     depth, sigma, valid = (
         image[0, 0].double().numpy() for image in (_MM * samples.depth, _MM * samples.sigma, samples.valid)
     )
-    frame = cell_frame(depth, sigma, valid > 0, P, K, _image(arrays)[:, :1], scale)
+    frame = cell_frame(depth, sigma, valid > 0, P, K, image_of(arrays)[:, :1], scale)
     z = _MM * arrays["depth"].astype(np.float64)
     known = arrays["valid"] & seen_by(z, K, P, arrays["tof_distance"].shape)
-    return Case(scene, scale, frame, _tensor(z).float(), _tensor(known), protocol.scoring)
+    return Case(scene, scale, frame, tensor_of(z).float(), tensor_of(known), protocol.scoring)
 
 
 def camera_matrices(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -210,12 +221,13 @@ def _matrix(camera: NDArray[Any]) -> NDArray[np.float64]:
     return np.array([[fx, 0.0, cx - 0.5], [0.0, fy, cy - 0.5], [0.0, 0.0, 1.0]])
 
 
-def _tensor(values: NDArray[Any]) -> Tensor:
-    """(H, W) -> (1, 1, H, W), a copy."""
+def tensor_of(values: NDArray[Any]) -> Tensor:
+    """Return a copy of (H, W) as (1, 1, H, W)."""
     return torch.from_numpy(np.array(values))[None, None]
 
 
-def _image(arrays: Arrays) -> Tensor:
+def image_of(arrays: Arrays) -> Tensor:
+    """(H, W, 3) of 8 bit -> (1, 3, H, W) in [0, 1]."""
     return torch.from_numpy(arrays["image"].astype(np.float32) / 255.0).permute(2, 0, 1)[None].contiguous()
 
 
@@ -225,7 +237,12 @@ _CASES: dict[str, Callable[[RenderedProtocol, Arrays, str, int], Case]] = {
 }
 
 
+def job_of(frozen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `RenderedScenes` that a frozen description has."""
+    job = {key: frozen[key] for key in ("preset", "size", "samples", "seed", "count")}
+    return {**job, "frozen_scenes": frozen["scenes"]}
+
+
 def rendered_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> RenderedProtocol:
     """The protocol from its frozen description."""
-    job = {key: frozen[key] for key in ("preset", "size", "samples", "seed", "count")}
-    return RenderedProtocol(**common, **job, frozen_scenes=frozen["scenes"], make_case=_CASES[name])
+    return RenderedProtocol(**common, **job_of(frozen), make_case=_CASES[name])

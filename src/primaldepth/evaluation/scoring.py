@@ -1,6 +1,7 @@
 """Which numbers a protocol asks for, and their units: thresholds are part of what is frozen."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 from torch import Tensor
@@ -13,8 +14,20 @@ Scores = dict[str, float | None]
 _Positive = Annotated[float, Field(gt=0)]
 
 
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a printed table: its heading, the number it shows, and how many digits after the point."""
+
+    heading: str
+    key: str
+    digits: int
+
+
 class Scoring(Settings):
     """How predictions are scored.
+
+    `tables`, titles and columns, are printed as means over the scenes. Without any, RMSE is printed scene by
+    scene.
 
     Args:
         unit: of the depth and its errors.
@@ -23,6 +36,8 @@ class Scoring(Settings):
         edge_radius: half the width of the band around edges, in pixels.
         boundary_tolerance: how far a predicted edge may lie from the true one, in pixels.
     """
+
+    tables: ClassVar[tuple[tuple[str, tuple[Column, ...]], ...]] = ()
 
     unit: str = "disparity"
     bad: tuple[_Positive, ...] = (1.0, 3.0)

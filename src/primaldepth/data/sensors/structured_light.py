@@ -10,6 +10,7 @@ from primaldepth.core.settings import NotNegative, Positive, Share
 from primaldepth.data.draws import normal, uniform
 from primaldepth.data.noise import STRUCTURED_LIGHT_BASELINE_FOCAL, local_mean
 from primaldepth.data.sensors.base import Samples, Sensor, known, reduce_surface
+from primaldepth.data.sensors.shadow import shadow
 from primaldepth.io import Kind
 
 
@@ -68,7 +69,8 @@ class StructuredLight(Sensor):
         stepped = (noisy / self.step).round() * self.step
         z = self.baseline_focal / stepped.clamp_min(self.step)
         lost = uniform(disparity, generator) < self.loss + self.edge_loss * self._edges(disparity, seen)
-        measured = seen & ~lost & ~self._shadow(disparity, seen) & (z >= self.near) & (z <= self.far)
+        hidden = shadow(disparity, seen, reach=int(self.baseline_focal / self.near) + 1)
+        measured = seen & ~lost & ~hidden & (z >= self.near) & (z <= self.far)
         return Samples(torch.where(measured, z, 0.0), measured, self._sigma(z, measured, gain))
 
     def _sigma(self, z: Tensor, measured: Tensor, gain: Tensor | None) -> Tensor:
@@ -82,15 +84,3 @@ class StructuredLight(Sensor):
         high = max_pool2d(torch.where(seen, disparity, -torch.inf), 3, 1, 1)
         low = -max_pool2d(torch.where(seen, -disparity, -torch.inf), 3, 1, 1)
         return (high - low > self.edge).to(disparity.dtype)
-
-    def _shadow(self, disparity: Tensor, seen: Tensor) -> Tensor:
-        """True where a surface more than 1 px nearer covers the same column x - d of the projector."""
-        width = disparity.shape[3]
-        reach = int(self.baseline_focal / self.near) + 1
-        x = torch.arange(width, device=disparity.device, dtype=disparity.dtype) + 0.5
-        column = (x - disparity).floor().long().clamp(-reach, width - 1) + reach
-        nearest = disparity.new_zeros((*disparity.shape[:3], width + reach))
-        nearest = nearest.scatter_reduce(3, column, torch.where(seen, disparity, 0.0), "amax")
-        # Closing: a surface stretched on the projector's side leaves empty columns between its pixels.
-        nearest = -max_pool2d(-max_pool2d(nearest, (1, 3), 1, (0, 1)), (1, 3), 1, (0, 1))
-        return nearest.gather(3, column) > disparity + 1.0

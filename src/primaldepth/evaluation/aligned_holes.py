@@ -1,0 +1,145 @@
+"""The protocol aligned-holes: sensors with holes, scored against truth that is aligned with the image.
+
+Two sources of scenes: Middlebury 2006, whose unknown disparities are the sensor's holes, and scenes of the
+project's own factory, whose holes lie in shadows and on grazing or dark surfaces.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from primaldepth.core.frame import Frame
+from primaldepth.core.seeds import generator
+from primaldepth.data.draws import normal
+from primaldepth.data.noise import noise_map
+from primaldepth.data.sensors.blind_spots import BlindSpots
+from primaldepth.evaluation.middlebury import FilesProtocol, guide_tensor, read_disparity
+from primaldepth.evaluation.protocol import Case, Protocol
+from primaldepth.evaluation.rendered import Arrays, RenderedScenes, image_of, inverse_depth, job_of, tensor_of
+from primaldepth.evaluation.sampling import cropped, mean_samples, point_samples
+from primaldepth.evaluation.zone_scoring import ZoneCase, ZoneScoring
+
+LEAST = 0.5  # disparity of a sample, whatever the noise
+GAMMA = 2.2  # of the images: linear brightness is their power
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to make samples.
+
+    Args:
+        mean: whether samples are means of blocks rather than single pixels.
+        noise: standard deviation of the noise, in pixels of disparity.
+    """
+
+    name: str
+    mean: bool
+    noise: float
+
+    def frame(self, truth: Tensor, measured: Tensor, guide: Tensor, scale: int, *seed: str | int) -> Frame:
+        """Return the samples of a scene; noise is told to the method, or else it is estimated."""
+        depth, valid = (mean_samples if self.mean else point_samples)(truth, measured, scale)
+        if not self.noise:
+            return Frame(depth, valid, guide, sigma=noise_map("auto", depth, valid))
+        noisy = (depth + self.noise * normal(depth, generator(*seed, scale))).clamp_min(LEAST)
+        return Frame(torch.where(valid, noisy, 0.0), valid, guide, sigma=torch.full_like(depth, self.noise))
+
+
+@dataclass(frozen=True)
+class AlignedMiddlebury(FilesProtocol):
+    """Scenes of Middlebury 2006 in one variant; `parts` has all variants of both sources.
+
+    Args:
+        way: the variant.
+        others: the other protocols that make up aligned-holes.
+    """
+
+    scoring: ZoneScoring
+    way: Variant
+    others: tuple[Protocol, ...] = ()
+
+    @property
+    def variant(self) -> str:
+        """How the samples are made."""
+        return self.way.name
+
+    def parts(self, data: Path | None) -> tuple[Protocol, ...]:
+        """Return one protocol for each source and variant."""
+        return (self, *self.others)
+
+    def build(self, root: Path, scene: str, scale: int) -> Case:
+        """Return the case; unknown disparities are holes of the sensor, and are not scored."""
+        truth, known = read_disparity(root / scene / "disparity_gt.png")
+        truth, known, guide = cropped(truth, known, guide_tensor(root / scene / "color.png"))
+        frame = self.way.frame(truth, known, guide, scale, self.name, self.version, scene)
+        return ZoneCase(
+            scene, scale, frame, truth, known, scoring=self.scoring, reference=known, holes=~known
+        )
+
+
+@dataclass(frozen=True)
+class AlignedRendered(RenderedScenes):
+    """Rendered scenes in one variant.
+
+    Args:
+        way: the variant.
+        model: which pixels the sensor cannot measure.
+    """
+
+    scoring: ZoneScoring
+    way: Variant
+    model: BlindSpots
+
+    @property
+    def variant(self) -> str:
+        """How the samples are made."""
+        return self.way.name
+
+    def build(self, root: Path, scene: str, scale: int) -> Case:
+        """Return the case, scored in the holes as well, for the truth is known there."""
+        frozen, arrays = self.frozen_scenes[scene], self.arrays(root, scene)
+        known, guide = tensor_of(arrays["valid"]), image_of(arrays)
+        truth = tensor_of(frozen["gain"] * inverse_depth(arrays["depth"], arrays["valid"])).float()
+        model = self.model.model_copy(update={"to_right": frozen["shadows_to_right"]})
+        holes = blind_spots(arrays, truth, model)
+        frame = self.way.frame(truth, known & ~holes, guide, scale, self.name, self.version, scene)
+        return ZoneCase(scene, scale, frame, truth, known, scoring=self.scoring, reference=known, holes=holes)
+
+
+def blind_spots(arrays: Arrays, disparity: Tensor, model: BlindSpots) -> Tensor:
+    """Return where the model measures nothing in a rendered scene, (1, 1, H, W)."""
+    light = image_of(arrays).mean(dim=1, keepdim=True) ** GAMMA
+    return model(disparity, tensor_of(arrays["valid"]), cosines(arrays), light)
+
+
+def cosines(arrays: Arrays) -> Tensor:
+    """Return the cosine between ray and normal at each pixel, (1, 1, H, W); 0 where nothing is met."""
+    fx, fy, cx, cy = arrays["guide_camera"].tolist()
+    height, width = arrays["depth"].shape
+    y, x = np.mgrid[:height, :width] + 0.5
+    rays = np.stack([(x - cx) / fx, (y - cy) / fy, np.ones_like(x)], axis=-1)
+    rays /= np.linalg.norm(rays, axis=-1, keepdims=True)
+    found = np.abs((arrays["normals"].astype(np.float64) * rays).sum(axis=-1))
+    return tensor_of(found.clip(0.0, 1.0)).float()
+
+
+def aligned_holes_protocol(
+    name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]
+) -> AlignedMiddlebury:
+    """Return the protocol from its frozen description; on its own it is the first variant of Middlebury."""
+    shared = {**common, "scoring": ZoneScoring.extending(common["scoring"], frozen["zones"])}
+    ways = [Variant(key, each["mean"], each["noise"]) for key, each in frozen["variants"].items()]
+    files = AlignedMiddlebury(**shared, files=frozen["files"], way=ways[0])
+    scenes = frozen["rendered"]
+    model = BlindSpots.parse(scenes["blind_spots"], f"protocol '{name}', blind_spots")
+    rendered = AlignedRendered(
+        **{**shared, "folder": scenes["folder"]}, **job_of(scenes), way=ways[0], model=model
+    )
+    first, *others = [replace(files, way=replace(way, name=f"middlebury {way.name}")) for way in ways]
+    scenes_too = [replace(rendered, way=replace(way, name=f"rendered {way.name}")) for way in ways]
+    return replace(first, others=(*others, *scenes_too))
