@@ -30,8 +30,8 @@ class Budget:
     pixels: int = MAX_PIXELS
     side: int = MAX_PIXELS
     pixel_bytes: int = 64
-    decoded_bytes: int = 2**30
-    expansion: int = 16
+    decoded_bytes: int = 2**29
+    expansion: int = 8
     parts: int = 2**18
     members: int = 1000
     scans: int = 100

@@ -80,7 +80,10 @@ def _read_apart(source: Source, header: Header, wanted: list[Channel]) -> list[P
     planes = read_array(source, "exr", header.nbytes, *(channel.name for channel in wanted))
     if planes.shape != (len(wanted), header.height, header.width):
         damaged(source, f"pixels have the shape {planes.shape}, which its header does not say")
-    return [planes[index].astype(channel.dtype.newbyteorder("=")) for index, channel in enumerate(wanted)]
+    return [
+        planes[index].astype(channel.dtype.newbyteorder("="), copy=False)
+        for index, channel in enumerate(wanted)
+    ]
 
 
 def _read_lines(source: Source, header: Header, wanted: list[Channel]) -> list[Pixels]:

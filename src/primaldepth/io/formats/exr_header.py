@@ -16,6 +16,7 @@ _TILED, _DEEP, _MULTIPART = 0x200, 0x800, 0x1000
 _FLAGS = _TILED | 0x400 | _DEEP | _MULTIPART  # 0x400: long names
 _REQUIRED = ("channels", "compression", "dataWindow", "displayWindow")
 _MAX_ATTRIBUTES = 1000
+_MAX_BYTES = 2**24  # of all headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,8 @@ def _headers(source: Source, several: bool) -> list[_Attributes]:
         if not following.values:
             break
         found.append(following)
+    if found[-1].end > _MAX_BYTES:
+        raise source.error(f"EXR has a header of more than {_MAX_BYTES} bytes; export it without metadata")
     if any(each.values.get("type", b"").startswith(b"deep") for each in found):
         _refuse_deep(source)
     return found

@@ -42,11 +42,11 @@ def read_array(source: Source, decoder: str, decoded: int, *names: str) -> Pixel
         names: of the channels or variables.
     """
     answer = _run(source, decoder, decoded, "read", *names)
-    line, _, body = answer.partition(b"\n")
-    head = json.loads(line)
+    end = answer.index(b"\n") + 1
+    head = json.loads(answer[:end])
     if not _REAL_TYPE.fullmatch(head["dtype"]):
         raise source.error(f"decoded to numbers of type {head['dtype'][:20]!r}; export it as float32")
-    pixels: Pixels = np.frombuffer(body, head["dtype"]).reshape(head["shape"])
+    pixels: Pixels = np.frombuffer(answer, head["dtype"], offset=end).reshape(head["shape"])
     return pixels
 
 

@@ -85,10 +85,11 @@ def _exr(package: Any, data: bytes, names: list[str]) -> NDArray[Any]:
     window, kinds = header["dataWindow"], header["channels"]
     shape = (window.max.y - window.min.y + 1, window.max.x - window.min.x + 1)
     planes = [np.frombuffer(file.channel(n), _EXR_TYPES[kinds[n].type.v]).reshape(shape) for n in names]
-    return np.stack(planes)
+    return planes[0][np.newaxis] if len(planes) == 1 else np.stack(planes)
 
 
 def _tiff(package: Any, data: bytes) -> NDArray[Any]:
+    package.Image.MAX_IMAGE_PIXELS = None  # the size was checked before
     image = package.TiffImageFile(io.BytesIO(data))
     mode = _TIFF_MODES.get(image.mode)
     if mode is None and image.mode not in _TIFF_WIDE:

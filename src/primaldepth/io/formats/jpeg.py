@@ -118,9 +118,8 @@ def _size(source: Source, frame: memoryview) -> tuple[int, int]:
     """(H, W) of a frame header."""
     if len(frame) < 8:
         raise source.error("JPEG has a frame header that is cut off; the file is damaged, copy it again")
-    height, width, channels = struct.unpack_from(">HHB", frame, 3)
+    height, width = struct.unpack_from(">HH", frame, 3)
     source.check_size(height, width, stored_bytes=height * width, ratio=_PIXELS_PER_BYTE)
-    source.check_size(height, width, stored_bytes=height * width * channels)
     return height, width
 
 
@@ -141,7 +140,7 @@ def _read(source: Source) -> Raster:
     with library_errors(source, "JPEG"):
         screened = screen(source)
         image = load(source, screened)
-        pixels = np.array(image if image.mode == "L" else image.convert("RGB"))
+        pixels = np.asarray(image if image.mode in ("L", "RGB") else image.convert("RGB"))
     return Raster(upright(pixels, screened.orientation))
 
 

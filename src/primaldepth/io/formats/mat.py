@@ -120,7 +120,7 @@ def _variables(source: Source) -> Iterator[_Variable]:
 
 def _variable(source: Source, body: bytes, deflated: bool, order: str) -> _Variable:
     """Parse flags, dimensions and name; `start` is where the numbers' tag lies."""
-    head, at = (zlib.decompressobj().decompress(body, _HEAD), 8) if deflated else (body[:_HEAD], 0)
+    head, at = (_inflated_head(body, _HEAD), 8) if deflated else (body[:_HEAD], 0)
     _, flags, at = _element(source, head, at, order)
     _, dims, at = _element(source, head, at, order)
     _, name, start = _element(source, head, at, order)
@@ -134,31 +134,46 @@ def _variable(source: Source, body: bytes, deflated: bool, order: str) -> _Varia
 
 def _element(source: Source, data: bytes, at: int, order: str) -> tuple[int, bytes, int]:
     """Type and bytes of the element at `at`, and where the next one starts."""
+    kind, start, size = _tag(source, data, at, order)
+    if start + size > len(data):
+        _damaged(source, "ends inside a variable")
+    return kind, data[start : start + size], at + 8 if start < at + 8 else start + -(-size // 8) * 8
+
+
+def _tag(source: Source, data: bytes, at: int, order: str) -> tuple[int, int, int]:
+    """Type, start and length of the element at `at`."""
     if at + 8 > len(data):
         _damaged(source, "ends inside a variable")
     kind, size = struct.unpack_from(order + "II", data, at)
     if kind >> 16:  # up to four bytes packed into the tag itself
-        return kind & 0xFFFF, data[at + 4 : at + 4 + min(kind >> 16, 4)], at + 8
-    if at + 8 + size > len(data):
-        _damaged(source, "ends inside a variable")
-    return kind, data[at + 8 : at + 8 + size], at + 8 + -(-size // 8) * 8
+        return kind & 0xFFFF, at + 4, min(kind >> 16, 4)
+    return kind, at + 8, size
 
 
 def _values(source: Source, variable: _Variable) -> Pixels:
     """The numbers, which may be stored in a smaller type than the array's class."""
     height, width = variable.shape[:2]
     count = math.prod(variable.shape)
-    ratio = DEFLATE_RATIO if variable.deflated else 1
     source.check_size(height, width)
-    source.check_size(height, width, stored_bytes=8 * count, ratio=8 * ratio)
-    most = variable.start + 8 * count + 16
-    body = inflated(variable.body, most) if variable.deflated else variable.body
-    kind, raw, _ = _element(source, body, variable.start, variable.order)
+    body = _inflated_head(variable.body, variable.start + 8) if variable.deflated else variable.body
+    kind, start, size = _tag(source, body, variable.start, variable.order)
     stored = _STORED.get(kind)
-    if stored is None or len(raw) != count * int(stored[1]):
-        _damaged(source, f"has {len(raw)} bytes for {'x'.join(map(str, variable.shape))} numbers")
-    numbers = np.frombuffer(raw, variable.order + stored).reshape(variable.shape, order="F")
+    if stored is None or size != count * int(stored[1]):
+        _damaged(source, f"has {size} bytes for {'x'.join(map(str, variable.shape))} numbers")
+    ratio = DEFLATE_RATIO if variable.deflated else 1
+    source.check_size(height, width, stored_bytes=size, ratio=ratio)
+    source.check_size(height, width, stored_bytes=count * np.dtype(variable.dtype).itemsize, ratio=8 * ratio)
+    if variable.deflated:
+        body = inflated(variable.body, start + size + 8)
+    if start + size > len(body):
+        _damaged(source, "ends inside a variable")
+    numbers = np.frombuffer(body, variable.order + stored, count, start).reshape(variable.shape, order="F")
     return native(numbers).astype(variable.dtype)
+
+
+def _inflated_head(packed: bytes, length: int) -> bytes:
+    """The first bytes of a stream; whether the rest is sound is not looked at."""
+    return zlib.decompressobj().decompress(packed, length)
 
 
 def _is_hdf5(head: bytes) -> bool:

@@ -46,9 +46,9 @@ def _decode(source: Source, screened: Screened) -> Pixels:
     image = load(source, screened)
     if image.mode == "1":
         image = image.convert("L")
-    elif image.mode not in ("L", "I;16"):
+    elif image.mode not in ("L", "RGB", "I;16"):
         image = image.convert("L" if image.mode == "LA" else "RGB")
-    return np.array(image)
+    return np.asarray(image)
 
 
 def _decode_wide(source: Source, screened: Screened) -> Pixels:
@@ -58,12 +58,12 @@ def _decode_wide(source: Source, screened: Screened) -> Pixels:
     """
     colour = screened.header.colour
     if colour == 4:
-        both = np.array(load(source, screened, "RGBA")).astype(np.uint16)
+        both = np.asarray(load(source, screened, "RGBA")).astype(np.uint16)
         return (both[..., 0] << 8) | both[..., 1]
     name = "RGB" if colour == 2 else "RGBA"
-    pixels = np.array(load(source, screened, f"{name};16B")).astype(np.uint16)
+    pixels = np.asarray(load(source, screened, f"{name};16B")).astype(np.uint16)
     pixels <<= 8
-    pixels |= np.array(load(source, screened, f"{name};16L"))
+    pixels |= np.asarray(load(source, screened, f"{name};16L"))
     return pixels[..., :3]
 
 

@@ -39,6 +39,11 @@ class Header:
                 total += rows * (1 + (columns * self.bits * _SAMPLES[self.colour] + 7) // 8)
         return total
 
+    def cost(self) -> int:
+        """Bytes that are decoded; 16 bits in colour are decoded twice, for Pillow keeps one byte of each."""
+        twice = self.bits == 16 and self.colour in (2, 6)
+        return (1 + twice) * self.height * (self.width * self.bits * _SAMPLES[self.colour] // 8)
+
     @property
     def mode(self) -> str:
         """The mode in which Pillow holds such an image."""
@@ -74,7 +79,7 @@ def read_header(source: Source) -> Header:
         raise source.error("PNG header holds values no PNG has; export it again")
     header = Header(width, height, bits, colour, interlace == 1)
     source.check_size(height, width)
-    source.check_size(height, width, stored_bytes=header.raw_bytes())
+    source.check_size(height, width, stored_bytes=header.cost())
     return header
 
 

@@ -107,8 +107,7 @@ def _read_apart(source: Source, page: Directory, layout: Layout) -> Pixels:
     if layout.dtype.itemsize > 1 and layout.samples > 1:
         raise source.error("TIFF in 16-bit colour with LZW, JPEG or CMYK; export it as RGB with deflate")
     apart = replace(source, data=screened(page, _STORAGE_TAGS))
-    decoded = layout.height * layout.width * layout.samples * layout.dtype.itemsize
-    pixels: Pixels = read_array(apart, "tiff", decoded)[0]
+    pixels: Pixels = read_array(apart, "tiff", layout.height * layout.width * layout.pixel_bytes)[0]
     if pixels.shape[:2] != (layout.height, layout.width):
         raise source.error("TIFF has two sizes that disagree; export it again")
     return pixels

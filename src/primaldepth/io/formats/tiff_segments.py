@@ -55,6 +55,11 @@ class Layout:
         return 1 if self.separate else self.samples
 
     @property
+    def pixel_bytes(self) -> int:
+        """Bytes of one pixel, all samples."""
+        return self.samples * self.dtype.itemsize
+
+    @property
     def segment_bytes(self) -> int:
         """Bytes of a whole strip or tile, unpacked."""
         return self.rows * self.columns * self.inner * self.dtype.itemsize
@@ -130,7 +135,7 @@ def _check(source: Source, layout: Layout) -> None:
     if layout.tiled and layout.rows * layout.columns > 4 * max(layout.height * layout.width, 2**16):
         raise source.error("TIFF with tiles far larger than the image; the file is damaged, export it again")
     count = math.prod(layout.grid)
-    stored = layout.height * layout.width * layout.samples * layout.dtype.itemsize
+    stored = layout.height * layout.width * (1 if layout.compression == JPEG else layout.pixel_bytes)
     ratio = _RATIO.get(layout.compression, _LOOSE_RATIO)
     source.check_parts(count, "strips or tiles")
     source.check_size(layout.height, layout.width, stored_bytes=stored, ratio=ratio)
