@@ -27,6 +27,7 @@ from primaldepth.io.formats.base import (
 from primaldepth.io.formats.exr_header import MAGIC, Channel, Header, damaged, parse_header
 
 _LINES = {"NONE": 1, "ZIPS": 1, "ZIP": 16}
+_RATIO = {"NONE": 1, "ZIPS": DEFLATE_RATIO, "ZIP": DEFLATE_RATIO}
 _LOOSE_RATIO = 2**16  # the other compressions have no bound as firm as deflate's
 
 
@@ -59,7 +60,7 @@ def _read(source: Source) -> Raster:
     wanted = _pick(source, header)
     _check_one_part(source, header, wanted)
     here = header.simple and header.compression in _LINES
-    ratio = DEFLATE_RATIO if here else _LOOSE_RATIO
+    ratio = _RATIO.get(header.compression, _LOOSE_RATIO)
     source.check_size(header.height, header.width, stored_bytes=header.nbytes, ratio=ratio)
     with library_errors(source, "EXR"):
         planes = (_read_lines if here else _read_apart)(source, header, wanted)
