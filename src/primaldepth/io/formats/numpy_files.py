@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.io.formats.base import (
+    DEFLATE_RATIO,
     Codec,
     Pixels,
     Raster,
@@ -24,11 +25,13 @@ from primaldepth.io.formats.base import (
     listing,
     native,
 )
+from primaldepth.io.formats.budget import current_budget
 
 _MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 10_000
 _MAX_CHANNELS = 4
-_MAX_MEMBERS = 1000
+_PIECE = 1 << 20  # bytes that are inflated at a time
+_RATIO = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: DEFLATE_RATIO}
 _REAL_TYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248])")
 
 
@@ -82,11 +85,13 @@ def _shape(source: Source, shape: object) -> tuple[int, ...]:
         raise source.error(
             f"array of shape {str(shape)[:60]}; a {source.role} has at most {_MAX_CHANNELS} channels"
         )
+    if len(shape) == 3 and shape[2] > 1 and source.role != "guide":
+        raise source.error(f"array of {shape[2]} channels; a {source.role} map has one: save it alone")
     source.check_size(shape[0], shape[1])
     return shape
 
 
-def _array(source: Source, header: _Header, body: bytes) -> Pixels:
+def _array(source: Source, header: _Header, body: bytearray | memoryview) -> Pixels:
     if len(body) != header.nbytes:
         raise source.error(
             f"array of shape {header.shape} needs {header.nbytes} bytes, found {len(body)}; "
@@ -98,43 +103,61 @@ def _array(source: Source, header: _Header, body: bytes) -> Pixels:
 
 def _read_npy(source: Source) -> Raster:
     header = _header(source, source.data)
-    return Raster(_array(source, header, source.data[header.offset :]))
+    return Raster(_array(source, header, memoryview(source.data)[header.offset :]))
 
 
 def _read_npz(source: Source) -> Raster:
-    if source.data.count(b"PK\x01\x02") > _MAX_MEMBERS:  # each costs far more memory than its bytes
-        raise source.error(f"npz of more than {_MAX_MEMBERS} arrays; save the map alone")
+    most = current_budget().members
+    if source.data.count(b"PK\x01\x02") > most:  # each costs far more memory than its bytes
+        raise source.error(f"npz of more than {most} arrays; save the map alone")
     with library_errors(source, "npz"), zipfile.ZipFile(io.BytesIO(source.data)) as archive:
-        names = [name.removesuffix(".npy") for name in archive.namelist()]
-        arrays = [name for name in names if name != "valid"]
-        wanted = source.role if source.role in names else arrays[0] if len(arrays) == 1 else None
+        members = _members(source, archive)
+        arrays = [name for name in members if name != "valid"]
+        wanted = source.role if source.role in members else arrays[0] if len(arrays) == 1 else None
         if wanted is None:
-            raise source.error(f"holds {listing(names)} but no '{source.role}'; save the map under that name")
-        pixels = _member(source, archive, wanted)
-        if "valid" not in names or source.role != "depth":
+            found = listing(list(members))
+            raise source.error(f"holds {found} but no '{source.role}'; save the map under that name")
+        pixels = _read_member(source, archive, members[wanted])
+        if "valid" not in members or source.role != "depth":
             return Raster(pixels)
-        return Raster(pixels, valid=_mask(source, _member(source, archive, "valid"), pixels.shape))
+        return Raster(pixels, _read_member(source, archive, members["valid"], pixels).astype(bool))
 
 
-def _member(source: Source, archive: zipfile.ZipFile, name: str) -> Pixels:
-    """One array of the archive; the stream is never read further than its header claims."""
-    listed = archive.namelist()
-    info = archive.getinfo(f"{name}.npy" if f"{name}.npy" in listed else name)
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+def _members(source: Source, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The arrays of an archive by name, each of which is there once."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if name in found:
+            raise source.error(f"npz holds {name[:40]!r} twice; save it again with numpy.savez_compressed")
+        found[name] = info
+    return found
+
+
+def _read_member(
+    source: Source, archive: zipfile.ZipFile, info: zipfile.ZipInfo, beside: Pixels | None = None
+) -> Pixels:
+    """One array, of the shape of the one it lies beside; its header is checked before it is inflated."""
+    if info.compress_type not in _RATIO:
         raise source.error(
             "compressed in a way numpy does not use; save it again with numpy.savez_compressed"
         )
     with archive.open(info) as stream:
         head = stream.read(12 + _MAX_HEADER)
         header = _header(source, head)
-        needed = header.nbytes - (len(head) - header.offset)
-        return _array(source, header, head[header.offset :] + stream.read(max(needed, 0) + 1))
-
-
-def _mask(source: Source, mask: Pixels, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    if mask.shape != shape:
-        raise source.error(f"'valid' has shape {mask.shape}, but the map has {shape}; save both in one size")
-    return mask.astype(bool)
+        if beside is not None and header.shape != beside.shape:
+            raise source.error(
+                f"'valid' has shape {header.shape}, but the map has {beside.shape}; save both in one size"
+            )
+        height, width = header.shape[:2]
+        source.check_size(height, width, stored_bytes=header.nbytes, ratio=_RATIO[info.compress_type])
+        source.check_size(
+            height, width, stored_bytes=header.nbytes + (0 if beside is None else beside.nbytes)
+        )
+        body = bytearray(head[header.offset :])
+        while len(body) <= header.nbytes and (part := stream.read(_PIECE)):
+            body += part
+        return _array(source, header, body)
 
 
 def _encode_npy(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
