@@ -8,7 +8,8 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from io import BufferedReader
+from typing import Any
 
 from primaldepth.core.documents import DEFAULT, Limits, parse_json, parse_toml
 from primaldepth.core.errors import FileFormatError, InputError, MissingFileError, PrimalDepthError
@@ -19,7 +20,7 @@ _MAX_LINE = 2**20
 _WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 
 
-def open_file(path: PathLike, limit: int | None = None) -> BinaryIO:
+def open_file(path: PathLike, limit: int | None = None) -> BufferedReader:
     """Open a regular file for reading.
 
     Args:
