@@ -57,7 +57,7 @@ def _seeds_png():
     return [*_ours(".png", ("mm", "disparity")), _saved(grey.save, ".png")]
 
 
-def _seeds_exr(names=("NO", "RLE", "ZIPS", "ZIP")):
+def _seeds_exr(names=("NO", "ZIPS", "ZIP")):
     import OpenEXR
 
     planes = {"Z": np.ones((5, 7), "f4"), "A": np.ones((5, 7), "f2"), "id": np.ones((5, 7), "u4")}
@@ -166,7 +166,7 @@ SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "npz": _seeds_npz,
     "tiff": _seeds_tiff,
     "mat": _seeds_mat,
-    "exr-apart": lambda: _seeds_exr(("PIZ", "DWAA", "B44", "PXR24")),
+    "exr-apart": lambda: _seeds_exr(("RLE", "PIZ", "DWAA", "B44", "PXR24")),
     "mat73": _seeds_mat73,
     "tiff-apart": _seeds_tiff_apart,
     "guide-png": _seeds_guide_png,

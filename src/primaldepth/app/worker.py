@@ -20,7 +20,7 @@ from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import Computed, Task
 from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.io.formats.base import size_limit
+from primaldepth.io.formats.budget import size_limit
 from primaldepth.methods import create
 
 

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.io.formats import read_file
+from primaldepth.io.pictures import PictureFormat, open_picture
 from primaldepth.scenes.description import Colour, Texture
 from primaldepth.scenes.patterns import PATTERNS
 
@@ -20,6 +22,7 @@ TILE = 256
 VARIANTS = 64
 """How many pictures of each pattern exist; colour, turn and repetition make many more of them."""
 
+IMAGE_FORMATS: tuple[PictureFormat, ...] = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 _RAMP = np.linspace(0, 1, 256)[:, None]
 _KEPT = 1500  # decoded pictures a process keeps: 200 kB each
@@ -117,13 +120,10 @@ def _drawn(name: str, index: int) -> RGB:
 def _decoded(file: Path) -> RGB:
     """The middle square of an image."""
     try:
-        with Image.open(file) as image:
-            image.draft("RGB", (TILE, TILE))
-            picture = image.convert("RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise FileFormatError(
-            f"{file}: not a readable image ({error}); remove it from the texture folder"
-        ) from error
+        image = open_picture(read_file(file), file, formats=IMAGE_FORMATS, at_least=(TILE, TILE))
+        picture = image.convert("RGB")
+    except InputError as error:
+        raise FileFormatError(f"{error}, or remove it from the texture folder") from error
     side = min(picture.size)
     left, top = (picture.width - side) // 2, (picture.height - side) // 2
     square = (left, top, left + side, top + side)

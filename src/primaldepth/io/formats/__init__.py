@@ -4,7 +4,8 @@ from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.io.formats import exr, jpeg, mat, numpy_files, pfm, png, tiff
-from primaldepth.io.formats.base import MAX_FILE_BYTES, Codec, Raster, Role, Source
+from primaldepth.io.formats.base import Codec, Raster, Role, Source
+from primaldepth.io.formats.budget import MAX_FILE_BYTES
 
 CODECS: tuple[Codec, ...] = (
     png.CODEC,
@@ -21,7 +22,7 @@ _HEAD = 520
 
 def read_raster(path: Path, role: Role) -> Raster:
     """Read a file by what it contains; its extension is not trusted."""
-    source = Source(path, _load(path), role)
+    source = Source(path, read_file(path), role)
     for codec in CODECS:
         if codec.recognises(source.data[:_HEAD]):
             return codec.read(source)
@@ -41,8 +42,12 @@ def writer_for(path: Path) -> Codec:
     raise InputError(f"{path}: cannot write depth as '{path.suffix}'; use one of {names}")
 
 
-def _load(path: Path) -> bytes:
-    """The whole file, or an error that says why not."""
+def read_file(path: Path) -> bytes:
+    """Return the whole content of a regular file.
+
+    Raises:
+        InputError: if there is none, it cannot be read, is empty, or is larger than the limit.
+    """
     try:
         if path.is_dir():
             raise InputError(f"{path}: is a directory; give the name of a file")

@@ -1,9 +1,10 @@
-"""What every format shares: the bytes that come in, the pixels that come out, and the limits between."""
+"""What every format shares: the bytes that come in, the pixels that come out, and the checks between."""
 
+import itertools
 import warnings
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,38 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError, PrimalDepthError, TooLargeError
+from primaldepth.io.formats.budget import current_budget
 
 Role = Literal["depth", "guide", "confidence"]
 Pixels = NDArray[Any]
 
-MAX_PIXELS = 2**28
-MAX_FILE_BYTES = 2**32
-MAX_PIXEL_BYTES = 64  # of one pixel, all channels; many more are a way to fill the memory
 DEFLATE_RATIO = 1032  # no deflate stream can expand further
 LEVEL = 2  # of deflate: for 5 % more bytes than at zlib's own choice a fifth of the time or less
 DEPTH_FIRST = ", and give the depth before the image"
-
-
-@dataclass(frozen=True, slots=True)
-class SizeLimit:
-    """The largest image that is decoded: so many pixels in all, so many in a row or column."""
-
-    pixels: int = MAX_PIXELS
-    side: int = MAX_PIXELS
-
-
-_UNLIMITED = SizeLimit()
-_size_limit: ContextVar[SizeLimit] = ContextVar("size_limit", default=_UNLIMITED)
-
-
-@contextmanager
-def size_limit(pixels: int, side: int) -> Iterator[None]:
-    """Within the block no file is decoded that claims more; its header alone decides."""
-    token = _size_limit.set(SizeLimit(min(pixels, MAX_PIXELS), side))
-    try:
-        yield
-    finally:
-        _size_limit.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +51,38 @@ class Source:
             raise self.error(
                 f"claims a size of {width}x{height} pixels; the file is damaged, export it again"
             )
-        limit = _size_limit.get()
-        if height * width > limit.pixels or max(height, width) > limit.side:
-            side = f", or of {limit.side} in a row or column" if limit.side < limit.pixels else ""
+        budget = current_budget()
+        if height * width > budget.pixels or max(height, width) > budget.side:
+            side = f", or of {budget.side} in a row or column" if budget.side < budget.pixels else ""
             raise TooLargeError(
-                f"{self.path}: claims {width}x{height} pixels, more than the limit of {limit.pixels}{side}; "
+                f"{self.path}: claims {width}x{height} pixels, more than the limit of {budget.pixels}{side}; "
                 "split the image, or export the file again if it is damaged"
             )
-        if stored_bytes > MAX_PIXEL_BYTES * limit.pixels:
+        most = budget.most_decoded(len(self.data))
+        if stored_bytes > most:
             raise TooLargeError(
-                f"{self.path}: claims {stored_bytes} bytes of pixels, more than the limit of "
-                f"{MAX_PIXEL_BYTES * limit.pixels}; export it with fewer channels"
+                f"{self.path}: claims {stored_bytes} bytes of pixels in {len(self.data)} of the file, more "
+                f"than the limit of {most}; export it with fewer channels"
             )
         if stored_bytes > ratio * len(self.data):
             raise self.error(
                 f"claims {width}x{height} pixels, which {len(self.data)} bytes cannot hold; "
                 "the file is truncated or damaged, copy or export it again"
             )
+
+    def check_parts(self, count: int, what: str) -> None:
+        """Refuse a file cut into more parts than the budget allows, each of which costs time of its own."""
+        most = current_budget().parts
+        if count > most:
+            raise TooLargeError(
+                f"{self.path}: has {count} {what}, more than the limit of {most}; export it in larger ones"
+            )
+
+    def check_apart(self, spans: Iterable[tuple[int, int]], what: str) -> None:
+        """Refuse parts of the file, each (start, end), that share bytes and so are decoded more than once."""
+        ordered = sorted(spans)
+        if any(after[0] < before[1] for before, after in itertools.pairwise(ordered)):
+            raise self.error(f"has {what} that overlap; the file is damaged, export it again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +129,20 @@ def library_errors(source: Source, name: str) -> Iterator[None]:
     except Exception as error:  # decoders raise almost anything on damaged input
         detail = " ".join(str(error).split())[:120] or type(error).__name__
         raise source.error(f"not a readable {name} file ({detail}); copy or export it again") from error
+
+
+def inflated(packed: bytes, most: int) -> bytes:
+    """Inflate a zlib stream to its end, which must come within `most` bytes; its checksum is compared.
+
+    Raises:
+        ValueError: if the stream is longer or has no end.
+        zlib.error: if it is damaged.
+    """
+    stream = zlib.decompressobj()
+    found = stream.decompress(packed, most + 1)
+    if len(found) > most or not stream.eof:
+        raise ValueError(f"a deflate stream does not end within {most} bytes")
+    return found
 
 
 def native(pixels: Pixels) -> Pixels:

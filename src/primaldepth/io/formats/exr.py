@@ -1,6 +1,6 @@
 """OpenEXR: 32-bit floats, halves or integers; 0 marks an invalid pixel, as renderers leave a miss.
 
-Scan lines with the compressions NONE, RLE, ZIPS and ZIP are read here. The others (PIZ, DWA, tiles, ...) go
+Scan lines with the compressions NONE, ZIPS and ZIP are read here. The others (RLE, PIZ, DWA, tiles, ...) go
 to the OpenEXR package in a process of its own: on damaged files its decoders can take any amount of memory.
 Depth is the channel Z, else one called depth (or in a layer of that name), else Y, else the only one.
 """
@@ -12,10 +12,21 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.io.formats.base import LEVEL, Codec, Pixels, Raster, Source, library_errors, listing, native
+from primaldepth.io.formats.base import (
+    DEFLATE_RATIO,
+    LEVEL,
+    Codec,
+    Pixels,
+    Raster,
+    Source,
+    inflated,
+    library_errors,
+    listing,
+    native,
+)
 from primaldepth.io.formats.exr_header import MAGIC, Channel, Header, damaged, parse_header
 
-_LINES = {"NONE": 1, "RLE": 1, "ZIPS": 1, "ZIP": 16}
+_LINES = {"NONE": 1, "ZIPS": 1, "ZIP": 16}
 _LOOSE_RATIO = 2**16  # the other compressions have no bound as firm as deflate's
 
 
@@ -46,22 +57,27 @@ def _pick_name(role: str, names: list[str]) -> str | None:
 def _read(source: Source) -> Raster:
     header = parse_header(source)
     wanted = _pick(source, header)
+    _check_one_part(source, header, wanted)
+    here = header.simple and header.compression in _LINES
+    ratio = DEFLATE_RATIO if here else _LOOSE_RATIO
+    source.check_size(header.height, header.width, stored_bytes=header.nbytes, ratio=ratio)
     with library_errors(source, "EXR"):
-        if header.simple and header.compression in _LINES:
-            raw = header.height * header.row_bytes
-            source.check_size(header.height, header.width, stored_bytes=raw)
-            planes = _read_lines(source, header, wanted)
-        else:
-            raw = header.height * header.row_bytes
-            source.check_size(header.height, header.width, stored_bytes=raw, ratio=_LOOSE_RATIO)
-            planes = _read_apart(source, header, wanted)
+        planes = (_read_lines if here else _read_apart)(source, header, wanted)
     return Raster(planes[0] if len(planes) == 1 else np.stack(planes, axis=-1))
+
+
+def _check_one_part(source: Source, header: Header, wanted: list[Channel]) -> None:
+    """Refuse a file with the wanted channel in several parts: nothing says which of them is meant."""
+    for channel in wanted:
+        count = 1 + sum(channel.name in names for names in header.other_parts)
+        if count > 1:
+            raise source.error(f"EXR holds {channel.name!r} in {count} parts; save the one part alone")
 
 
 def _read_apart(source: Source, header: Header, wanted: list[Channel]) -> list[Pixels]:
     from primaldepth.io.formats.isolated import read_array
 
-    planes = read_array(source, "exr", *(channel.name for channel in wanted))
+    planes = read_array(source, "exr", header.nbytes, *(channel.name for channel in wanted))
     if planes.shape != (len(wanted), header.height, header.width):
         damaged(source, f"pixels have the shape {planes.shape}, which its header does not say")
     return [planes[index].astype(channel.dtype.newbyteorder("=")) for index, channel in enumerate(wanted)]
@@ -69,26 +85,39 @@ def _read_apart(source: Source, header: Header, wanted: list[Channel]) -> list[P
 
 def _read_lines(source: Source, header: Header, wanted: list[Channel]) -> list[Pixels]:
     """Decode every chunk of rows and cut the wanted channels out of it."""
-    lines = _LINES[header.compression]
-    chunks = -(-header.height // lines)
-    if header.end + 8 * chunks > len(source.data):
-        damaged(source, "ends in its table of chunks")
-    offsets = struct.unpack_from(f"<{chunks}Q", source.data, header.end)
-    spans = _spans(header)
+    columns = _columns(header)
     planes = [np.empty((header.height, header.width), channel.dtype) for channel in wanted]
-    seen: set[int] = set()
-    for offset in offsets:
-        first, rows = _chunk(source, header, offset, lines)
-        if first in seen:
-            damaged(source, "has the same rows twice")
-        seen.add(first)
+    for first, start, end in _chunks(source, header):
+        rows = _rows(source, header, first, source.data[start:end])
         for plane, channel in zip(planes, wanted, strict=True):
-            part = np.ascontiguousarray(rows[:, spans[channel.name]]).view(channel.dtype)
+            part = np.ascontiguousarray(rows[:, columns[channel.name]]).view(channel.dtype)
             plane[first : first + len(rows)] = part
     return [native(plane) for plane in planes]
 
 
-def _spans(header: Header) -> dict[str, slice]:
+def _chunks(source: Source, header: Header) -> list[tuple[int, int, int]]:
+    """First row, start and end of every chunk: each row is there once, and no two chunks share bytes."""
+    lines = _LINES[header.compression]
+    count = -(-header.height // lines)
+    source.check_parts(count, "chunks of rows")
+    if header.end + 8 * count > len(source.data):
+        damaged(source, "ends in its table of chunks")
+    found = []
+    for offset in struct.unpack_from(f"<{count}Q", source.data, header.end):
+        if offset + 8 > len(source.data):
+            damaged(source, "has a chunk past its end")
+        y, size = struct.unpack_from("<ii", source.data, offset)
+        first, end = y - header.top, offset + 8 + size
+        if first % lines or not 0 <= first < header.height or size < 0 or end > len(source.data):
+            damaged(source, "has a chunk in a wrong place")
+        found.append((first, offset + 8, end))
+    if len({first for first, _, _ in found}) < count:
+        damaged(source, "has the same rows twice")
+    source.check_apart(((start, end) for _, start, end in found), "chunks of rows")
+    return found
+
+
+def _columns(header: Header) -> dict[str, slice]:
     """Where each channel's samples lie in a row."""
     found, at = {}, 0
     for channel in header.channels:
@@ -98,51 +127,25 @@ def _spans(header: Header) -> dict[str, slice]:
     return found
 
 
-def _chunk(source: Source, header: Header, offset: int, lines: int) -> tuple[int, NDArray[np.uint8]]:
-    """The first row's number and the decoded rows (n, row_bytes)."""
-    data = source.data
-    if offset + 8 > len(data):
-        damaged(source, "has a chunk past its end")
-    y, size = struct.unpack_from("<ii", data, offset)
-    first = y - header.top
-    if first % lines or not 0 <= first < header.height or size < 0 or offset + 8 + size > len(data):
-        damaged(source, "has a chunk in a wrong place")
-    count = min(lines, header.height - first)
+def _rows(source: Source, header: Header, first: int, packed: bytes) -> NDArray[np.uint8]:
+    """The decoded rows of the chunk that begins with row `first`, (n, row_bytes)."""
+    count = min(_LINES[header.compression], header.height - first)
     expected = count * header.row_bytes
-    packed = data[offset + 8 : offset + 8 + size]
-    raw = packed if size == expected else _unpack(packed, header.compression, expected)
+    stored = header.compression == "NONE" or len(packed) == expected  # rows that do not shrink
+    raw = packed if stored else _unpack(packed, expected)
     if len(raw) != expected:
         damaged(source, f"has {len(raw)} bytes in a chunk of {expected}")
-    return first, np.frombuffer(raw, np.uint8).reshape(count, header.row_bytes)
+    return np.frombuffer(raw, np.uint8).reshape(count, header.row_bytes)
 
 
-def _unpack(packed: bytes, compression: str, expected: int) -> bytes:
-    """Expand, undo the differences, and interleave the two halves."""
-    if compression == "NONE":
-        return packed
-    if compression == "RLE":
-        body = _unpack_runs(packed, expected)
-    else:
-        body = zlib.decompressobj().decompress(packed, expected + 1)
-    steps = np.frombuffer(body, np.uint8).copy()
+def _unpack(packed: bytes, expected: int) -> bytes:
+    """Inflate, undo the differences, and interleave the two halves."""
+    steps = np.frombuffer(inflated(packed, expected), np.uint8).copy()
     steps[1:] -= 128
     halves = np.cumsum(steps, dtype=np.uint8)
     rows = np.empty_like(halves)
     rows[0::2], rows[1::2] = halves[: (len(halves) + 1) // 2], halves[(len(halves) + 1) // 2 :]
     return rows.tobytes()
-
-
-def _unpack_runs(packed: bytes, expected: int) -> bytes:
-    out, at = bytearray(), 0
-    while at < len(packed) and len(out) <= expected:
-        count = packed[at]
-        if count > 127:  # that many bytes as they are
-            out += packed[at + 1 : at + 257 - count]
-            at += 257 - count
-        else:  # one byte, repeated
-            out += packed[at + 1 : at + 2] * (count + 1)
-            at += 2
-    return bytes(out)
 
 
 def _pack(rows: bytes) -> bytes:

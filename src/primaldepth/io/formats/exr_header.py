@@ -2,11 +2,12 @@
 
 import struct
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from primaldepth.io.formats.base import Source
+from primaldepth.io.formats.budget import current_budget
 
 MAGIC = b"\x76\x2f\x31\x01"
 COMPRESSIONS = ("NONE", "RLE", "ZIPS", "ZIP", "PIZ", "PXR24", "B44", "B44A", "DWAA", "DWAB")
@@ -33,6 +34,7 @@ class Header:
         top: y of the first row, from which the chunks count.
         end: where the header ends and the table of chunks begins.
         simple: one part, scan lines.
+        other_parts: names of the channels of each further part.
     """
 
     height: int
@@ -42,11 +44,24 @@ class Header:
     compression: str
     end: int
     simple: bool
+    other_parts: tuple[frozenset[str], ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole image, all channels."""
+        return self.height * self.row_bytes
 
     @property
     def row_bytes(self) -> int:
         """Bytes of one row, all channels."""
         return self.width * sum(channel.dtype.itemsize for channel in self.channels)
+
+
+class _Attributes(NamedTuple):
+    """The attributes of one part by name, and where its header ends."""
+
+    values: dict[str, bytes]
+    end: int
 
 
 def damaged(source: Source, what: str) -> NoReturn:
@@ -55,27 +70,30 @@ def damaged(source: Source, what: str) -> NoReturn:
 
 
 def parse_header(source: Source) -> Header:
-    """Read the (first) header; sizes are checked against the limit and against the file."""
+    """Read the header of the first part; sizes are checked against the limit and against the file."""
     flags = _flags(source)
-    attributes, end = _attributes(source)
-    missing = [name for name in _REQUIRED if name not in attributes]
+    attributes, *others = _headers(source, bool(flags & _MULTIPART))
+    missing = [name for name in _REQUIRED if name not in attributes.values]
     if missing:
         damaged(source, f"header lacks '{missing[0]}'")
-    x0, y0, x1, y1 = _box(source, attributes["dataWindow"])
-    if (x0, y0, x1, y1) != _box(source, attributes["displayWindow"]):
+    x0, y0, x1, y1 = _box(source, attributes.values["dataWindow"])
+    if (x0, y0, x1, y1) != _box(source, attributes.values["displayWindow"]):
         raise source.error(
             "EXR is cropped or has overscan; export it with the data window equal to the display"
         )
-    source.check_size(y1 - y0 + 1, x1 - x0 + 1)
-    code = (attributes["compression"] or b"\xff")[0]
+    height, width = y1 - y0 + 1, x1 - x0 + 1
+    source.check_size(height, width)
+    _check_tiles(source, attributes.values.get("tiles"), height, width)
+    code = (attributes.values["compression"] or b"\xff")[0]
     return Header(
-        height=y1 - y0 + 1,
-        width=x1 - x0 + 1,
+        height=height,
+        width=width,
         top=y0,
-        channels=_channels(source, attributes["channels"]),
+        channels=_channels(source, attributes.values["channels"]),
         compression=COMPRESSIONS[code] if code < len(COMPRESSIONS) else f"method {code}",
-        end=end,
+        end=attributes.end,
         simple=not flags & (_TILED | _MULTIPART),
+        other_parts=tuple(_names(source, other.values.get("channels", b"")) for other in others),
     )
 
 
@@ -86,8 +104,12 @@ def _flags(source: Source) -> int:
     if version & 0xFF != 2 or version & ~0xFF & ~_FLAGS:
         damaged(source, f"has the unknown version {version & 0xFF}")
     if version & _DEEP:
-        raise source.error("EXR with deep pixels, which hold many depths each; flatten it first")
+        _refuse_deep(source)
     return int(version)
+
+
+def _refuse_deep(source: Source) -> NoReturn:
+    raise source.error("EXR with deep pixels, which hold many depths each; flatten it first")
 
 
 def _name(source: Source, at: int, end: int) -> tuple[str, int]:
@@ -98,13 +120,27 @@ def _name(source: Source, at: int, end: int) -> tuple[str, int]:
     return source.data[at:stop].decode("utf-8", "replace"), stop + 1
 
 
-def _attributes(source: Source) -> tuple[dict[str, bytes], int]:
-    data, at = source.data, 8
-    found: dict[str, bytes] = {}
-    for _ in range(_MAX_ATTRIBUTES):
+def _headers(source: Source, several: bool) -> list[_Attributes]:
+    """The header of every part; an empty one ends those of a file of several parts."""
+    found = [_attributes(source, 8, _MAX_ATTRIBUTES)]
+    while several:
+        left = _MAX_ATTRIBUTES - sum(len(each.values) for each in found)
+        following = _attributes(source, found[-1].end, left)
+        if not following.values:
+            break
+        found.append(following)
+    if any(each.values.get("type", b"").startswith(b"deep") for each in found):
+        _refuse_deep(source)
+    return found
+
+
+def _attributes(source: Source, at: int, most: int) -> _Attributes:
+    """The attributes of the header that begins at `at`."""
+    data, found = source.data, dict[str, bytes]()
+    for _ in range(most + 1):
         name, at = _name(source, at, len(data))
         if not name:
-            return found, at
+            return _Attributes(found, at)
         _, at = _name(source, at, len(data))
         if at + 4 > len(data):
             break
@@ -122,9 +158,29 @@ def _box(source: Source, body: bytes) -> tuple[int, int, int, int]:
     return x0, y0, x1, y1
 
 
+def _check_tiles(source: Source, body: bytes | None, height: int, width: int) -> None:
+    """Refuse tiles that are too many, or far larger than the image."""
+    if body is None:
+        return
+    if len(body) != 9:
+        damaged(source, "has tiles without a size")
+    across, down = struct.unpack_from("<II", body)
+    if not across or not down or across * down > 4 * max(height * width, 2**16):
+        damaged(source, f"has tiles of {across}x{down} pixels")
+    source.check_parts(-(-height // down) * -(-width // across), "tiles")
+
+
+def _names(source: Source, body: bytes) -> frozenset[str]:
+    return frozenset(channel.name for channel in _channels(source, body))
+
+
 def _channels(source: Source, body: bytes) -> tuple[Channel, ...]:
-    at, found, inner = 0, [], Source(source.path, body, source.role)
+    at, inner = 0, Source(source.path, body, source.role)
+    found: list[Channel] = []
+    most = current_budget().members
     while at < len(body) and body[at]:
+        if len(found) == most:
+            raise source.error(f"EXR has more than {most} channels; export the wanted one alone")
         name, at = _name(inner, at, len(body))
         if at + 16 > len(body):
             damaged(source, "list of channels is cut off")

@@ -1,12 +1,13 @@
-"""Decoders that can crash or eat memory on damaged files, run in a process of their own.
+"""Decoders that can crash or take any amount of memory on damaged files, run in a process of their own.
 
-The process has a limit on memory and time, and ends with the one that asked; whatever happens there is an
-error here, not the caller's end.
+The process is given the bytes of the file, never its name. Before it looks at them it gives up the right to
+open any file, and takes a limit on memory and time in proportion to the image. It ends with the one that
+asked. Whatever happens there is an error here, not the caller's end.
 """
 
-import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,35 +16,59 @@ from typing import Any
 import numpy as np
 
 from primaldepth.core.errors import MissingDependencyError
-from primaldepth.io.formats.base import MAX_PIXELS, Pixels, Source
+from primaldepth.io.formats.base import Pixels, Source
+from primaldepth.io.formats.budget import current_budget
 
-_SECONDS = 120
-_SPARE_SECONDS = 10  # the process ends itself where no one is left to end it
+_SECONDS = 120  # on the clock, should the limits of the process itself not end it
 _PROGRAM = Path(__file__).with_name("isolated_program.py")
 _MISSING = 3  # exit code: the package is not installed
 _PACKAGES = {"exr": "OpenEXR", "hdf5": "h5py", "tiff": "pillow"}
+_REAL_TYPE = re.compile(r"[<>|][iuf][1248]")
+_SETTINGS = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "1",  # each arena takes 64 MiB of the limit on memory
+    "HDF5_PLUGIN_PRELOAD": "::",  # HDF5 loads no filters from shared libraries
+}
 
 
-def read_array(source: Source, decoder: str, *names: str) -> Pixels:
-    """The named channels or variables of a file, stacked along the first axis."""
-    pixels: Pixels = np.load(io.BytesIO(_run(source, decoder, "read", *names)), allow_pickle=False)
+def read_array(source: Source, decoder: str, decoded: int, *names: str) -> Pixels:
+    """Return the named channels or variables of a file, stacked along the first axis.
+
+    Args:
+        source: the file.
+        decoder: one of "exr", "hdf5" and "tiff".
+        decoded: bytes that the image takes once it is decoded, as checked by the caller.
+        names: of the channels or variables.
+    """
+    answer = _run(source, decoder, decoded, "read", *names)
+    line, _, body = answer.partition(b"\n")
+    head = json.loads(line)
+    if not _REAL_TYPE.fullmatch(head["dtype"]):
+        raise source.error(f"decoded to numbers of type {head['dtype'][:20]!r}; export it as float32")
+    pixels: Pixels = np.frombuffer(body, head["dtype"]).reshape(head["shape"])
     return pixels
 
 
 def read_listing(source: Source, decoder: str) -> list[dict[str, Any]]:
-    """Name, shape and type of what the file holds."""
-    found = json.loads(_run(source, decoder, "list"))
+    """Return the name, shape and kind of whatever the file holds."""
+    found = json.loads(_run(source, decoder, 0, "list"))
     return list(found)
 
 
-def _run(source: Source, decoder: str, *arguments: str) -> bytes:
-    memory = min(2**30 + 1100 * len(source.data), 2**30 + 24 * MAX_PIXELS)
-    limits = (str(memory), str(_SECONDS + _SPARE_SECONDS), str(os.getpid()))
-    command = [sys.executable, "-P", str(_PROGRAM), *limits, decoder, str(source.path), *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+def _run(source: Source, decoder: str, decoded: int, *arguments: str) -> bytes:
+    budget = current_budget()
+    limits = {
+        "memory": budget.memory(decoded, len(source.data)),
+        "seconds": budget.seconds(decoded),
+        "decoded": decoded,
+        "members": budget.members,
+        "parts": budget.parts,
+    }
+    command = [sys.executable, "-P", str(_PROGRAM), str(os.getpid()), json.dumps(limits), decoder, *arguments]
     try:
         done = subprocess.run(  # noqa: S603 - our own program, arguments as a list
-            command, capture_output=True, timeout=_SECONDS, env=environment, check=False
+            command, input=source.data, capture_output=True, timeout=_SECONDS, env=_environment(), check=False
         )
     except subprocess.TimeoutExpired as error:
         raise source.error(f"not decoded within {_SECONDS} seconds; copy or export it again") from error
@@ -56,3 +81,9 @@ def _run(source: Source, decoder: str, *arguments: str) -> bytes:
             f"not readable ({detail[0][:120]}); copy it again, or export it without compression"
         )
     return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    """The caller's, without any word on where HDF5 finds other files or code."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("HDF5_")}
+    return own | _SETTINGS

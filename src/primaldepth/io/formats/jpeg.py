@@ -1,54 +1,148 @@
-"""JPEG: 8-bit guides only; lossy compression would smear depth across its edges."""
+"""JPEG: 8-bit guides only; lossy compression would smear depth across its edges.
+
+The segments are walked and checked here, and only those that the pixels need reach Pillow: it would follow
+every offset of an EXIF block, and decode any number of scans.
+"""
 
 import io
+import re
 import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primaldepth.io.formats.base import Codec, Pixels, Raster, Source, library_errors
+from primaldepth.core.errors import TooLargeError
+from primaldepth.io.formats.base import Codec, Raster, Source, library_errors
+from primaldepth.io.formats.budget import current_budget
+from primaldepth.io.formats.orientation import UPRIGHT, exif_orientation, upright, xmp_orientation
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 _PIXELS_PER_BYTE = 1024  # one bit for each 8x8 block is the least a scan can spend: 512, and a margin
+_MARKER = re.compile(rb"\xff+([^\x00\xff])")
+_SCAN_END = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")  # no stuffed byte, no filling, no restart
+_END, _SCAN, _APP1 = 0xD9, 0xDA, 0xE1
 _BARE = (0x01, *range(0xD0, 0xD9))  # markers without a body
+_FRAMES = tuple(code for code in range(0xC0, 0xD0) if code not in (0xC4, 0xC8, 0xCC))
+_TABLES = (0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xE0, 0xEE)  # the last two: what JFIF and Adobe say of colours
+_KEPT = frozenset((*_FRAMES, *_TABLES, _SCAN, _END))
+_EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
 
 
-def _frame_size(source: Source) -> tuple[int, int]:
-    """(H, W) from the frame header, found by walking the segments before the first scan."""
-    data, at = source.data, 2
-    while at + 9 <= len(data) and data[at] == 0xFF:
-        marker = data[at + 1]
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            height, width = struct.unpack_from(">HH", data, at + 5)
-            return height, width
-        if marker == 0xFF:
-            at += 1
-        elif marker in _BARE:
-            at += 2
-        else:
-            at += 2 + int(struct.unpack_from(">H", data, at + 2)[0])
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """A JPEG whose every claim was checked.
+
+    Args:
+        height: of the stored image, before it is turned.
+        width: likewise.
+        data: the same image without whatever its pixels do not need.
+        orientation: what its EXIF block, or else its XMP text, says.
+    """
+
+    height: int
+    width: int
+    data: bytes
+    orientation: int
+
+
+def read_size(source: Source) -> tuple[int, int]:
+    """Return (height, width) as the first frame header says; the size is checked."""
+    for marker, body in _segments(source):
+        if marker in _FRAMES:
+            return _size(source, body)
     raise source.error("JPEG has no frame header; the file is truncated or damaged, copy it again")
+
+
+def screen(source: Source) -> Screened:
+    """Check the size and the number of scans, and keep the segments that the pixels need."""
+    height, width = read_size(source)
+    kept = [b"\xff\xd8"]
+    blocks: dict[bytes, bytes] = {}
+    counts = dict.fromkeys(("frames", "scans"), 0)
+    for marker, body in _segments(source):
+        counts["frames"] += marker in _FRAMES
+        counts["scans"] += marker == _SCAN
+        if marker in _KEPT:
+            kept.append(b"\xff%c" % marker + body)
+        elif marker == _APP1:
+            head = next((head for head in (_EXIF, _XMP) if body[2 : 2 + len(head)] == head), b"")
+            blocks.setdefault(head, bytes(body[2 + len(head) :]))
+    if counts["frames"] > 1:
+        raise source.error("JPEG has two frame headers; the file is damaged, export it again")
+    _check_scans(source, height * width, counts["scans"])
+    orientation = exif_orientation(blocks.get(_EXIF, b"")) or xmp_orientation(blocks.get(_XMP, b""))
+    return Screened(height, width, b"".join(kept), orientation or UPRIGHT)
+
+
+def load(source: Source, screened: Screened, at_least: tuple[int, int] | None = None) -> "Image.Image":
+    """Decode with Pillow, as far as `at_least` (width, height) needs if that is given."""
+    from PIL import JpegImagePlugin
+
+    image = JpegImagePlugin.JpegImageFile(io.BytesIO(screened.data))
+    if image.size != (screened.width, screened.height):
+        raise source.error("JPEG is decoded to another size than its header says; export it again")
+    if at_least is not None:
+        image.draft("RGB", at_least)
+    image.load()
+    return image
+
+
+def _segments(source: Source) -> Iterator[tuple[int, memoryview]]:
+    """Every segment's marker and body, from its length on; that of a scan includes its coded data."""
+    data, view, at, count = source.data, memoryview(source.data), 2, 0
+    while (found := _MARKER.match(data, at)) is not None:
+        marker, at = found[1][0], found.end()
+        count += 1
+        source.check_parts(count, "JPEG segments")
+        if marker == _END:
+            yield marker, view[at:at]
+            return
+        if marker in _BARE:
+            continue
+        length = int(struct.unpack_from(">H", data, at)[0]) if at + 2 <= len(data) else 0
+        end = at + length
+        if length < 2 or end > len(data):
+            break
+        if marker == _SCAN:
+            following = _SCAN_END.search(data, end)
+            end = following.start() if following else len(data)
+        yield marker, view[at:end]
+        at = end
+
+
+def _size(source: Source, frame: memoryview) -> tuple[int, int]:
+    """(H, W) of a frame header."""
+    if len(frame) < 8:
+        raise source.error("JPEG has a frame header that is cut off; the file is damaged, copy it again")
+    height, width, channels = struct.unpack_from(">HHB", frame, 3)
+    source.check_size(height, width, stored_bytes=height * width, ratio=_PIXELS_PER_BYTE)
+    source.check_size(height, width, stored_bytes=height * width * channels)
+    return height, width
+
+
+def _check_scans(source: Source, pixels: int, scans: int) -> None:
+    """Refuse more passes over the image than the budget allows, each of which costs time for every pixel."""
+    budget = current_budget()
+    if scans > budget.scans or scans * pixels > budget.scanned_pixels:
+        most = min(budget.scans, budget.scanned_pixels // pixels)
+        raise TooLargeError(
+            f"{source.path}: JPEG has {scans} scans, more than the limit of {most}; save it as baseline JPEG"
+        )
 
 
 def _read(source: Source) -> Raster:
     if source.role != "guide":
         use = f"use PNG, EXR, PFM, TIFF or npy{source.order_hint}"
         raise source.error(f"is a JPEG, whose losses spoil a {source.role} map; {use}")
-    height, width = _frame_size(source)
-    source.check_size(height, width, stored_bytes=height * width, ratio=_PIXELS_PER_BYTE)
     with library_errors(source, "JPEG"):
-        return Raster(_decode(source, height, width))
-
-
-def _decode(source: Source, height: int, width: int) -> Pixels:
-    from PIL import JpegImagePlugin
-
-    from primaldepth.io.formats.orientation import exif_orientation, upright
-
-    image = JpegImagePlugin.JpegImageFile(io.BytesIO(source.data))
-    if image.size != (width, height):
-        raise source.error("JPEG has two frame headers that disagree; export it again")
-    orientation = exif_orientation(image)
-    image.load()
-    return upright(np.array(image if image.mode == "L" else image.convert("RGB")), orientation)
+        screened = screen(source)
+        image = load(source, screened)
+        pixels = np.array(image if image.mode == "L" else image.convert("RGB"))
+    return Raster(upright(pixels, screened.orientation))
 
 
 CODEC = Codec(

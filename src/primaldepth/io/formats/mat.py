@@ -21,20 +21,22 @@ from primaldepth.io.formats.base import (
     Pixels,
     Raster,
     Source,
+    inflated,
     library_errors,
     listing,
     native,
 )
+from primaldepth.io.formats.budget import current_budget
 from primaldepth.io.row_blocks import row_blocks
 
 _HEADER = 128
+_HEAD = 1024  # bytes of a variable that hold its flags, dimensions and name
 _COMPRESSED, _MATRIX, _INT8, _INT32, _UINT32 = 15, 14, 1, 5, 6
 _COMPLEX, _LOGICAL = 0x0800, 0x0200
 _CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
 _STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _WORDS = {"depth": ("depth", "disp"), "guide": ("guide", "image", "rgb"), "confidence": ("conf",)}
-_MAX_VARIABLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,7 @@ def list_variables(source: Source) -> list[tuple[str, tuple[int, ...], bool]]:
     with library_errors(source, "MATLAB"):
         if not _is_hdf5(source.data):
             return [(each.name, each.shape, each.numeric) for each in _variables(source)]
-        from primaldepth.io.formats.isolated import read_listing
-
-        found = [_described(each) for each in read_listing(source, "hdf5")]
-        return [each for each in found if not each[0].startswith("#")]
+        return [(each["name"], each["shape"], each["numeric"]) for each in _list_hdf5(source)]
 
 
 def read_variable(source: Source, name: str) -> Pixels:
@@ -104,7 +103,7 @@ def _variables(source: Source) -> Iterator[_Variable]:
     """Every top-level array's head; none is expanded further than that."""
     data, at = source.data, _HEADER
     order = "<" if data[126:128] == b"IM" else ">"
-    for _ in range(_MAX_VARIABLES):
+    for _ in range(current_budget().members):
         if at == len(data):
             return
         if at + 8 > len(data):
@@ -121,7 +120,7 @@ def _variables(source: Source) -> Iterator[_Variable]:
 
 def _variable(source: Source, body: bytes, deflated: bool, order: str) -> _Variable:
     """Parse flags, dimensions and name; `start` is where the numbers' tag lies."""
-    head, at = (_inflate(body, 1024), 8) if deflated else (body[:1024], 0)
+    head, at = (zlib.decompressobj().decompress(body, _HEAD), 8) if deflated else (body[:_HEAD], 0)
     _, flags, at = _element(source, head, at, order)
     _, dims, at = _element(source, head, at, order)
     _, name, start = _element(source, head, at, order)
@@ -145,10 +144,6 @@ def _element(source: Source, data: bytes, at: int, order: str) -> tuple[int, byt
     return kind, data[at + 8 : at + 8 + size], at + 8 + -(-size // 8) * 8
 
 
-def _inflate(body: bytes, limit: int) -> bytes:
-    return zlib.decompressobj().decompress(body, limit)
-
-
 def _values(source: Source, variable: _Variable) -> Pixels:
     """The numbers, which may be stored in a smaller type than the array's class."""
     height, width = variable.shape[:2]
@@ -156,7 +151,8 @@ def _values(source: Source, variable: _Variable) -> Pixels:
     ratio = DEFLATE_RATIO if variable.deflated else 1
     source.check_size(height, width)
     source.check_size(height, width, stored_bytes=8 * count, ratio=8 * ratio)
-    body = _inflate(variable.body, variable.start + 8 * count + 16) if variable.deflated else variable.body
+    most = variable.start + 8 * count + 16
+    body = inflated(variable.body, most) if variable.deflated else variable.body
     kind, raw, _ = _element(source, body, variable.start, variable.order)
     stored = _STORED.get(kind)
     if stored is None or len(raw) != count * int(stored[1]):
@@ -169,19 +165,22 @@ def _is_hdf5(head: bytes) -> bool:
     return head[:8] == _HDF5 or head[512:520] == _HDF5
 
 
+def _list_hdf5(source: Source) -> list[dict[str, Any]]:
+    """Name, shape, bytes and kind of every variable; names that begin with # are MATLAB's own."""
+    from primaldepth.io.formats.isolated import read_listing
+
+    found = [each for each in read_listing(source, "hdf5") if not str(each["name"]).startswith("#")]
+    return [{**each, "shape": tuple(each["shape"])} for each in found]
+
+
 def _read_hdf5(source: Source, name: str) -> Pixels:
     from primaldepth.io.formats.isolated import read_array
 
-    shape = next(shape for found, shape, _ in list_variables(source) if found == name)
-    source.check_size(shape[0], shape[1])
-    pixels: Pixels = read_array(source, "hdf5", name)[0]
-    if pixels.shape != shape:
-        _damaged(source, "changed while it was read")
+    listed = next(each for each in _list_hdf5(source) if each["name"] == name)
+    height, width = listed["shape"][:2]
+    source.check_size(height, width, stored_bytes=listed["nbytes"])
+    pixels: Pixels = read_array(source, "hdf5", listed["nbytes"], name)[0]
     return native(pixels)
-
-
-def _described(each: dict[str, Any]) -> tuple[str, tuple[int, ...], bool]:
-    return str(each["name"]), tuple(int(n) for n in each["shape"]), bool(each["numeric"])
 
 
 def _tagged(kind: int, body: bytes) -> bytes:

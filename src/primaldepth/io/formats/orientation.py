@@ -1,27 +1,37 @@
 """EXIF orientation: turning pixels the way the camera was held."""
 
-from typing import TYPE_CHECKING
+import re
+import struct
 
 import numpy as np
 
 from primaldepth.io.formats.base import Pixels
+from primaldepth.io.formats.tiff_directory import first_directory
 
-if TYPE_CHECKING:
-    from PIL import Image
+UPRIGHT = 1
+TAG = 0x0112
+_XMP = re.compile(rb'tiff:Orientation(?:="|>)([1-8])')
 
-_TAG = 0x0112
 
+def exif_orientation(block: bytes) -> int | None:
+    """Return the orientation that an EXIF block asks for, 1 to 8; None if it says none or is damaged.
 
-def exif_orientation(image: "Image.Image") -> int:
-    """The orientation an image's EXIF block asks for, 1 (as it is) if it has none or is damaged."""
+    Only the first directory is read: Pillow would follow every offset in the block.
+    """
     try:
-        value = image.getexif().get(_TAG, 1)
-    except Exception:  # a damaged EXIF block says nothing about the pixels
-        return 1
-    return value if isinstance(value, int) and 1 <= value <= 8 else 1
+        value = first_directory(block).number(TAG, 0) if block else 0
+    except (ValueError, struct.error):
+        return None
+    return value if value in range(1, 9) else None
 
 
-def upright(pixels: Pixels, orientation: int) -> Pixels:
+def xmp_orientation(text: bytes) -> int | None:
+    """Return the orientation that an XMP text states, 1 to 8; None if it states none."""
+    found = _XMP.search(text)
+    return None if found is None else int(found[1])
+
+
+def upright(pixels: Pixels, orientation: int | None) -> Pixels:
     """Undo orientation 1 to 8: the even flips, turns and transposes of the EXIF standard."""
     if orientation in (5, 6, 7, 8):
         pixels = np.swapaxes(pixels, 0, 1)

@@ -1,161 +1,115 @@
 """TIFF: integers or floats; invalid pixels are 0 in integers and NaN in floats (as in GIS tools and ImageJ).
 
-tifffile decodes what it can by itself. LZW and JPEG go to Pillow in a process of its own: the library below
-it reports damage straight to standard error.
+What is not compressed, or with deflate or packbits, is read here. LZW, JPEG and the colours of print and
+video go to Pillow in a process of its own, in a file of nothing but the tags that say how pixels are stored.
 """
 
 import io
-import logging
 import math
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.io.formats.base import Codec, Pixels, Raster, Source, library_errors, native
+from primaldepth.io.formats.orientation import TAG as ORIENTATION
+from primaldepth.io.formats.orientation import upright
+from primaldepth.io.formats.tiff_directory import (
+    FORMS,
+    MAX_DIRECTORIES,
+    Directory,
+    directories,
+    screened,
+)
+from primaldepth.io.formats.tiff_segments import (
+    JPEG,
+    LZW,
+    UNPACKED_HERE,
+    Layout,
+    read_layout,
+    read_pixels,
+)
 
-_HEADS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-_UNCOMPRESSED, _LZW, _JPEG = 1, 5, 7
-_DEFLATE = (8, 32946)
-_BY_TIFFFILE = (_UNCOMPRESSED, *_DEFLATE, 32773)  # and packbits
-_PAGES = 64  # that are looked at
-_RATIO = {_UNCOMPRESSED: 1}
-_ALPHA_SAMPLES = (2, 4)
-_PLAIN = (0, 1, 2, 3)  # kinds of colour: grey, RGB, palette
+_PALETTE = 3
+_PLAIN = (0, 1, 2, _PALETTE)  # kinds of colour: grey (white or black is 0), RGB, palette
 _BY_PILLOW = (5, 6)  # CMYK, YCbCr
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence the logger that hears of damaged tags; what matters comes back as an exception."""
-    logger = logging.getLogger("tifffile")
-    before, logger.disabled = logger.disabled, True
-    try:
-        yield
-    finally:
-        logger.disabled = before
+# size, samples, compression, strips, predictor, palette, tiles, and what CMYK, JPEG and YCbCr need
+_STRIPS = (*range(256, 260), 262, 266, 273, *range(277, 280), 284)
+_STORAGE_TAGS = frozenset((*_STRIPS, 317, 320, *range(322, 326), 332, 334, 338, 339, 347, *range(529, 533)))
+_REDUCED, _MASK = 1, 4  # bits of the tag that says what an image is for
 
 
 def _read(source: Source) -> Raster:
-    import tifffile
-
-    with library_errors(source, "TIFF"), _quiet(), tifffile.TiffFile(io.BytesIO(source.data)) as file:
-        page: Any = file.pages[0]
-        _check(source, page)
-        _check_alone(source, file.pages)
-        photometric = int(page.photometric)
-        if source.role == "guide" and photometric not in (*_PLAIN, *_BY_PILLOW):
-            raise source.error(f"TIFF of colour space {photometric}; export it as RGB")
-        if page.compression in _BY_TIFFFILE and (source.role != "guide" or photometric in _PLAIN):
-            pixels = _arranged(source, page, _segments(source, page))
-        elif page.compression in (*_BY_TIFFFILE, _LZW, _JPEG):
-            pixels = _read_apart(source, page)
+    with library_errors(source, "TIFF"):
+        pages = list(directories(source.data))
+        layout = read_layout(source, pages[0])
+        _check_alone(source, pages)
+        photometric = pages[0].number(262, 0)
+        _check_colours(source, layout, photometric)
+        plain = source.role != "guide" or photometric in _PLAIN
+        if plain and layout.compression in UNPACKED_HERE:
+            pixels = _as_seen(source, pages[0], read_pixels(source, layout))
+        elif layout.compression in (*UNPACKED_HERE, LZW, JPEG):
+            pixels = _read_apart(source, pages[0], layout)
         else:
-            raise source.error(
-                f"TIFF with compression {int(page.compression)}; export it with deflate or none"
-            )
-    if pixels.dtype.kind not in "uif" or pixels.dtype.itemsize > 8:
-        raise source.error(f"TIFF with samples of type {pixels.dtype}; export it as uint16 or float32")
-    return Raster(native(pixels))
+            raise source.error(f"TIFF with compression {layout.compression}; export it with deflate or none")
+        return Raster(native(upright(pixels, pages[0].number(ORIENTATION, 1))))
 
 
-def _check(source: Source, page: Any) -> None:
-    """Refuse sizes the file cannot hold, before anything is allocated."""
-    height, width, samples = int(page.imagelength), int(page.imagewidth), int(page.samplesperpixel)
-    if page.dtype is None or page.imagedepth != 1 or not 1 <= samples <= 4:
-        raise source.error(
-            f"TIFF with {samples} samples of {page.bitspersample} bits; export it as uint16 or float32"
-        )
-    stored = height * width * samples * page.dtype.itemsize
-    source.check_size(height, width)
-    source.check_size(height, width, stored_bytes=stored, ratio=_RATIO.get(int(page.compression), 4096))
-    if page.is_tiled and page.tilelength * page.tilewidth > 4 * max(height * width, 2**16):
-        raise source.error("TIFF with tiles far larger than the image; the file is damaged, export it again")
-
-
-def _check_alone(source: Source, pages: Any) -> None:
+def _check_alone(source: Source, pages: list[Directory]) -> None:
     """Refuse further images as large as the first; smaller ones, previews and masks may follow."""
-    looked = list(_first_pages(pages))
-    height, width = looked[0].imagelength, looked[0].imagewidth
-    others = [page for page in looked[1:] if not (page.is_reduced or page.is_mask)]
-    count = 1 + sum(page.imagelength >= height and page.imagewidth >= width for page in others)
+    height, width = _size(pages[0])
+    others = [_size(page) for page in pages[1:] if not _is_extra(page)]
+    count = 1 + sum(h >= height and w >= width for h, w in others)
     if count > 1:
-        more = " or more" if len(looked) == _PAGES else ""
+        more = " or more" if len(pages) == MAX_DIRECTORIES else ""
         what = "image" if source.role == "guide" else "map"
         raise source.error(f"TIFF holds {count}{more} pages; save the one {what} alone")
 
 
-def _first_pages(pages: Any) -> Iterator[Any]:
-    """Headers, as many as are looked at; a damaged chain that leads back ends where it does."""
-    seen: set[int] = set()
-    for index in range(_PAGES):
-        try:
-            page = pages[index]
-        except IndexError:
-            return
-        if page.offset in seen:
-            return
-        seen.add(page.offset)
-        yield page
+def _size(page: Directory) -> tuple[int, int]:
+    return page.number(257, 0), page.number(256, 0)
 
 
-def _segments(source: Source, page: Any) -> Pixels:
-    """Every strip or tile must lie in the file: tifffile would leave holes for the others."""
-    for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
-        if offset < 8 or size < 1 or offset + size > len(source.data):
-            raise source.error(
-                "TIFF has pixels outside of the file; it is truncated, copy or export it again"
-            )
-    expected = math.prod(page.chunked)
-    if len(page.dataoffsets) != expected:
-        raise source.error(f"TIFF has {len(page.dataoffsets)} strips, expected {expected}; export it again")
-    if int(page.compression) in _DEFLATE:
-        _check_streams(source, page)
-    return np.asarray(page.asarray())
+def _is_extra(page: Directory) -> bool:
+    """Whether it is a preview or a mask of another image, as the new or the old tag for that says."""
+    return bool(page.number(254, 0) & (_REDUCED | _MASK)) or page.number(255, 0) == 2
 
 
-def _check_streams(source: Source, page: Any) -> None:
-    """No strip or tile may inflate to more than it claims: tifffile would follow it to any length."""
-    most = math.prod(page.chunks) * page.dtype.itemsize
-    for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
-        inflate, part, found = zlib.decompressobj(), source.data[offset : offset + size], 0
-        while part and not inflate.eof and found <= most:
-            found += len(inflate.decompress(part, 1 << 20))
-            part = inflate.unconsumed_tail
-        if found > most:
-            raise source.error(f"TIFF has a strip of more than the {most} bytes it claims; export it again")
+def _check_colours(source: Source, layout: Layout, photometric: int) -> None:
+    if source.role == "guide":
+        if photometric not in (*_PLAIN, *_BY_PILLOW):
+            raise source.error(f"TIFF of colour space {photometric}; export it as RGB")
+    elif layout.samples != 1 or photometric == _PALETTE:
+        found = "a palette" if layout.samples == 1 else f"{layout.samples} channels"
+        wanted = f"a {source.role} map has one grey channel, export it as such{source.order_hint}"
+        raise source.error(f"TIFF with {found}; {wanted}")
 
 
-def _arranged(source: Source, page: Any, pixels: Pixels) -> Pixels:
-    """Channels last, upright; for a guide also colours and alpha as they are meant to be seen."""
-    from primaldepth.io.formats.orientation import upright
-
-    samples = int(page.samplesperpixel)
-    if samples > 1 and int(page.planarconfig) == 2:
-        pixels = np.moveaxis(pixels, 0, -1)
-    tag = page.tags.get(274)
-    pixels = upright(pixels, tag.value if tag is not None and isinstance(tag.value, int) else 1)
+def _as_seen(source: Source, page: Directory, pixels: Pixels) -> Pixels:
+    """For a guide: colours as they are meant to be seen, without alpha."""
     if source.role != "guide":
         return pixels
-    if page.colormap is not None and pixels.ndim == 2:
-        pixels = np.moveaxis(page.colormap[:, pixels], 0, -1)
-    elif int(page.photometric) == 0 and pixels.dtype.kind == "u":  # white is zero
+    colours = page.numbers(320)
+    if colours and pixels.ndim == 2:
+        table = np.array(colours, np.uint16).reshape(3, -1)
+        return np.stack([channel[pixels] for channel in table], axis=-1)
+    if page.number(262, 0) == 0 and pixels.dtype.kind == "u":  # white is zero
         pixels = np.iinfo(pixels.dtype).max - pixels
-    if samples in _ALPHA_SAMPLES:
-        pixels = pixels[..., 0] if samples == 2 else pixels[..., :3]
+    if pixels.ndim == 3 and pixels.shape[2] in (2, 4):
+        pixels = pixels[..., 0] if pixels.shape[2] == 2 else pixels[..., :3]
     return pixels
 
 
-def _read_apart(source: Source, page: Any) -> Pixels:
+def _read_apart(source: Source, page: Directory, layout: Layout) -> Pixels:
     from primaldepth.io.formats.isolated import read_array
 
-    if page.dtype.itemsize > 1 and page.samplesperpixel > 1:
+    if layout.dtype.itemsize > 1 and layout.samples > 1:
         raise source.error("TIFF in 16-bit colour with LZW, JPEG or CMYK; export it as RGB with deflate")
-    pixels: Pixels = read_array(source, "tiff", source.role)[0]
-    if sorted(pixels.shape[:2]) != sorted((int(page.imagelength), int(page.imagewidth))):
+    apart = replace(source, data=screened(page, _STORAGE_TAGS))
+    decoded = layout.height * layout.width * layout.samples * layout.dtype.itemsize
+    pixels: Pixels = read_array(apart, "tiff", decoded)[0]
+    if pixels.shape[:2] != (layout.height, layout.width):
         raise source.error("TIFF has two sizes that disagree; export it again")
     return pixels
 
@@ -173,7 +127,7 @@ def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
 CODEC = Codec(
     name="TIFF",
     extensions=(".tif", ".tiff"),
-    recognises=lambda head: head[:4] in _HEADS,
+    recognises=lambda head: head[:4] in FORMS,
     read=_read,
     dtypes=("uint16", "uint32", "float32", "float64"),
     missing=math.nan,

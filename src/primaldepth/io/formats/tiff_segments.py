@@ -1,0 +1,192 @@
+"""The strips and tiles of a TIFF: where they lie, how they are packed, and the pixels in them."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primaldepth.io.formats.base import DEFLATE_RATIO, Pixels, Source, inflated
+from primaldepth.io.formats.tiff_directory import Directory
+
+UNCOMPRESSED, LZW, JPEG, PACKBITS = 1, 5, 7, 32773
+DEFLATE = (8, 32946)
+UNPACKED_HERE = (UNCOMPRESSED, *DEFLATE, PACKBITS)
+_LOOSE_RATIO = 4096  # of compressions that have no bound as firm as deflate's
+_RATIO = {UNCOMPRESSED: 1, PACKBITS: 64, 8: DEFLATE_RATIO, 32946: DEFLATE_RATIO}
+_KINDS = {1: "u", 2: "i", 3: "f"}
+_SIZES = {"u": (8, 16, 32, 64), "i": (8, 16, 32, 64), "f": (16, 32, 64)}
+_MAX_SAMPLES = 4
+_REVERSED_BITS = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the pixels of one directory are stored.
+
+    Args:
+        dtype: of the samples, in the byte order of the file.
+        separate: each channel has strips or tiles of its own.
+        tiled: tiles, which all have one size; the last strip has only the rows that are left.
+        rows: of a strip or tile.
+        columns: of a strip or tile.
+        predictor: 1 none, 2 differences of neighbours, 3 differences of the bytes of floats.
+        reversed_bits: the first pixel is in the lowest bit of a byte.
+        spans: (start, end) of each strip or tile in the file.
+    """
+
+    height: int
+    width: int
+    samples: int
+    dtype: np.dtype[Any]
+    compression: int
+    separate: bool
+    tiled: bool
+    rows: int
+    columns: int
+    predictor: int
+    reversed_bits: bool
+    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def inner(self) -> int:
+        """Samples of a pixel that lie side by side."""
+        return 1 if self.separate else self.samples
+
+    @property
+    def segment_bytes(self) -> int:
+        """Bytes of a whole strip or tile, unpacked."""
+        return self.rows * self.columns * self.inner * self.dtype.itemsize
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """How many planes, rows and columns of strips or tiles there are."""
+        planes = self.samples if self.separate else 1
+        return planes, -(-self.height // self.rows), -(-self.width // self.columns)
+
+
+def read_layout(source: Source, directory: Directory) -> Layout:
+    """Read the tags that say how pixels are stored, and refuse sizes that the file cannot hold."""
+    height, width = directory.number(257, 0), directory.number(256, 0)
+    source.check_size(height, width)
+    tiled = 322 in directory.entries
+    rows = directory.number(323, 0) if tiled else min(directory.number(278, height), height)
+    layout = Layout(
+        height=height,
+        width=width,
+        samples=directory.number(277, 1),
+        dtype=_dtype(source, directory),
+        compression=directory.number(259, UNCOMPRESSED),
+        separate=directory.number(284, 1) == 2,
+        tiled=tiled,
+        rows=rows,
+        columns=directory.number(322, 0) if tiled else width,
+        predictor=directory.number(317, 1),
+        reversed_bits=directory.number(266, 1) == 2,
+        spans=_spans(directory, *((324, 325) if tiled else (273, 279))),
+    )
+    _check(source, layout)
+    return layout
+
+
+def read_pixels(source: Source, layout: Layout) -> Pixels:
+    """Unpack every strip or tile; (H, W) or (H, W, samples), in the byte order of the machine."""
+    planes = layout.samples if layout.separate else 1
+    native = layout.dtype.newbyteorder("=")
+    pixels = np.empty((planes, layout.height, layout.width, layout.inner), native)
+    for (plane, top, left), span in zip(_corners(layout), layout.spans, strict=True):
+        bottom, right = min(top + layout.rows, layout.height), min(left + layout.columns, layout.width)
+        rows = layout.rows if layout.tiled else bottom - top
+        block = _unpredicted(_unpacked(source, layout, span, rows), layout, rows)
+        pixels[plane, top:bottom, left:right] = block[: bottom - top, : right - left]
+    if layout.samples == 1:
+        return pixels[0, ..., 0]
+    return np.moveaxis(pixels[..., 0], 0, -1) if layout.separate else pixels[0]
+
+
+def _dtype(source: Source, directory: Directory) -> np.dtype[Any]:
+    """The one number type of all samples."""
+    bits, kinds = directory.numbers(258, (1,)), directory.numbers(339, (1,))
+    samples = directory.number(277, 1)
+    kind = _KINDS.get(kinds[0]) if len(set(kinds)) == 1 else None
+    plain = kind is not None and len(set(bits)) == 1 and bits[0] in _SIZES[kind]
+    if kind is None or not plain or not 1 <= samples <= _MAX_SAMPLES or directory.number(32997, 1) != 1:
+        raise source.error(
+            f"TIFF with {samples} samples of {bits[0] if bits else 0} bits; export it as uint16 or float32"
+        )
+    return np.dtype(f"{directory.form.order}{kind}{bits[0] // 8}")
+
+
+def _spans(directory: Directory, offsets: int, sizes: int) -> tuple[tuple[int, int], ...]:
+    starts, counts = directory.numbers(offsets), directory.numbers(sizes)
+    return tuple((start, start + count) for start, count in zip(starts, counts, strict=True))
+
+
+def _check(source: Source, layout: Layout) -> None:
+    """Refuse sizes and places the file cannot hold, before anything is allocated."""
+    if layout.rows < 1 or layout.columns < 1 or layout.predictor not in (1, 2, 3):
+        raise source.error("TIFF holds values no TIFF has; the file is damaged, export it again")
+    if layout.tiled and layout.rows * layout.columns > 4 * max(layout.height * layout.width, 2**16):
+        raise source.error("TIFF with tiles far larger than the image; the file is damaged, export it again")
+    count = math.prod(layout.grid)
+    stored = layout.height * layout.width * layout.samples * layout.dtype.itemsize
+    ratio = _RATIO.get(layout.compression, _LOOSE_RATIO)
+    source.check_parts(count, "strips or tiles")
+    source.check_size(layout.height, layout.width, stored_bytes=stored, ratio=ratio)
+    if layout.tiled:
+        padded = count * layout.segment_bytes
+        source.check_size(layout.height, layout.width, stored_bytes=padded, ratio=ratio)
+    if len(layout.spans) != count:
+        raise source.error(f"TIFF has {len(layout.spans)} strips, expected {count}; export it again")
+    if any(start < 8 or end <= start or end > len(source.data) for start, end in layout.spans):
+        raise source.error("TIFF has pixels outside of the file; it is truncated, copy or export it again")
+    source.check_apart(layout.spans, "strips or tiles")
+
+
+def _corners(layout: Layout) -> Iterator[tuple[int, int, int]]:
+    """(plane, top row, left column) of each strip or tile, in the order they are listed."""
+    planes, down, across = layout.grid
+    for plane in range(planes):
+        for row in range(down):
+            for column in range(across):
+                yield plane, row * layout.rows, column * layout.columns
+
+
+def _unpacked(source: Source, layout: Layout, span: tuple[int, int], rows: int) -> bytes:
+    """The bytes of `rows` rows; none may be missing, and no stream may hold more than a whole segment."""
+    packed = source.data[slice(*span)]
+    if layout.reversed_bits:
+        packed = packed.translate(_REVERSED_BITS)
+    needed = rows * layout.columns * layout.inner * layout.dtype.itemsize
+    if layout.compression == PACKBITS:
+        packed = _unpack_bits(packed, needed)
+    elif layout.compression in DEFLATE:
+        packed = inflated(packed, layout.segment_bytes)
+    if len(packed) < needed:
+        raise source.error(
+            f"TIFF has a strip of {len(packed)} bytes, expected {needed}; copy or export it again"
+        )
+    return packed[:needed]
+
+
+def _unpack_bits(packed: bytes, needed: int) -> bytes:
+    """Expand run-lengths with the decoder that Pillow has for rows, of which this is one."""
+    from PIL import Image
+
+    return Image.frombytes("L", (needed, 1), packed, "packbits", "L").tobytes()
+
+
+def _unpredicted(raw: bytes, layout: Layout, rows: int) -> Pixels:
+    """(rows, columns, inner) samples; differences along each row are summed up, modulo their width."""
+    shape, itemsize = (rows, layout.columns, layout.inner), layout.dtype.itemsize
+    if layout.predictor == 3:
+        steps = np.frombuffer(raw, np.uint8).reshape(rows, -1, layout.inner)
+        planes = np.cumsum(steps, axis=1, dtype=np.uint8).reshape(rows, itemsize, -1)
+        return np.ascontiguousarray(np.swapaxes(planes, 1, 2)).view(f">f{itemsize}").reshape(shape)
+    samples = np.frombuffer(raw, layout.dtype).reshape(shape)
+    if layout.predictor == 1:
+        return samples
+    native = samples.astype(layout.dtype.newbyteorder("="))
+    whole = native.view(f"u{itemsize}")
+    return np.cumsum(whole, axis=1, dtype=whole.dtype).view(native.dtype)
