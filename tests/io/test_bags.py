@@ -84,10 +84,16 @@ def test_names_are_files_whatever_they_look_like(tmp_path):
     check_content(read_recording(odd))
 
 
+def png_chunk(name, content):
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+
 @pytest.mark.parametrize("kind", ["ros1", "sqlite3", "mcap"])
 def test_one_bad_frame_leaves_the_others(tmp_path, kind):
     """A compressed image of any content is an error of ours that names the bag, for its shot alone."""
+    head = b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0))
     bombs = [
+        head + png_chunk(b"IDAT", zlib.compress(bytes(100))) + png_chunk(b"IEND", b""),
         b"\x89PNG\r\n\x1a\n" + b"x" * 50,
         b"GIF89a" + bytes(20),
         b"%!PS-Adobe\n",
