@@ -1,5 +1,6 @@
 """Tiny recordings in the layouts people have: 3 shots of 8x6 depth and a 32x24 image."""
 
+import io
 import json
 from pathlib import Path
 
@@ -97,14 +98,37 @@ BAG_DEPTHS = {ALIGNED: "16UC1", RAW: "16UC1"}
 COLOR = "/camera/color/image_raw"
 
 
+def _compressed_message(types, header, pixels: np.ndarray, encoding: str):
+    """As the transports of ROS pack them: JPEG, or a PNG after 12 bytes."""
+    stream, is_depth = io.BytesIO(), encoding == "16UC1"
+    Image.fromarray(pixels.astype("<u2") if is_depth else pixels).save(stream, "PNG" if is_depth else "JPEG")
+    kind = "16UC1; compressedDepth" if is_depth else "bgr8; jpeg compressed bgr8"
+    data = np.frombuffer(bytes(12 * is_depth) + stream.getvalue(), np.uint8)
+    return types.types["sensor_msgs/msg/CompressedImage"](header, kind, data)
+
+
 def write_bag(
-    root: Path, *, ros: int = 2, depths=BAG_DEPTHS, color: str = COLOR, lens=("plumb_bob", ()), **camera
+    root: Path,
+    *,
+    ros: int = 2,
+    depths=BAG_DEPTHS,
+    color: str = COLOR,
+    lens=("plumb_bob", ()),
+    compressed: bool = False,
+    options=None,
+    prepare=lambda writer: None,
+    change=lambda name, shot, data: data,
+    **camera,
 ) -> None:
     """Needs rosbags: colour as bgr8 10 ms after the depth, its camera, and depth in mm.
 
     Args:
         depths: topic -> encoding; the first has the depth, the others numbers that are 500 larger.
         lens: distortion_model and D of the camera.
+        compressed: the images are CompressedImages.
+        options: of the writer of ROS 2.
+        prepare: called with the writer before it is opened.
+        change: (topic, number, bytes of a message) -> the bytes to write.
         camera: the rest of it, as `_camera_message` takes it.
     """
     from rosbags.rosbag1 import Writer as Writer1
@@ -113,17 +137,20 @@ def write_bag(
 
     types = get_typestore(Stores.ROS1_NOETIC if ros == 1 else Stores.ROS2_HUMBLE)
     Time, Header = types.types["builtin_interfaces/msg/Time"], types.types["std_msgs/msg/Header"]
-    writer = Writer1(root) if ros == 1 else Writer2(root, version=9)
+    writer = Writer1(root) if ros == 1 else Writer2(root, version=9, **options or {})
+    prepare(writer)
+    kind_of, image = ("CompressedImage", _compressed_message) if compressed else ("Image", _image_message)
     pack = types.serialize_ros1 if ros == 1 else types.serialize_cdr
     info = f"{color.rpartition('/')[0]}/camera_info"
     with writer:
         topics = {
             name: writer.add_connection(name, f"sensor_msgs/msg/{kind}", typestore=types)
-            for name, kind in (*((name, "Image") for name in depths), (color, "Image"), (info, "CameraInfo"))
+            for name, kind in (*((name, kind_of) for name in (*depths, color)), (info, "CameraInfo"))
         }
 
         def write(name: str, time: int, message) -> None:
-            writer.write(topics[name], time, pack(message, message.__msgtype__))
+            shot = (time - 1_000_000_000) // 100_000_000
+            writer.write(topics[name], time, change(name, shot, bytes(pack(message, message.__msgtype__))))
 
         for shot in range(COUNT):
             time = 1_000_000_000 + shot * 100_000_000
@@ -131,9 +158,10 @@ def write_bag(
             header = Header(*seq, Time(1, 0), "camera")
             stored = np.rint(depth_of(shot) * 1000).astype("<u2")
             for index, (name, encoding) in enumerate(depths.items()):
-                write(name, time, _image_message(types, header, stored + 500 * (index > 0), encoding))
+                write(name, time, image(types, header, stored + 500 * (index > 0), encoding))
             later = time + 10_000_000
-            write(color, later, _image_message(types, header, image_of(shot)[..., ::-1], "bgr8"))
+            pixels = image_of(shot) if compressed else image_of(shot)[..., ::-1]
+            write(color, later, image(types, header, pixels, "bgr8"))
             write(info, later, _camera_message(types, header, *lens, **camera))
 
 

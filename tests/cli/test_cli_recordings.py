@@ -1,5 +1,7 @@
 """`upsample` on recordings: one argument, every shot, its own unit, camera and confidence."""
 
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +46,24 @@ def test_a_recording_is_a_sequence(cli: Cli, files: Path) -> None:
     assert outcome.code == 0, outcome.err
     assert [report["unit"] for report in outcome.json] == ["5000"] * layouts.COUNT
     assert all("carried" in report["info"] for report in outcome.json)
+
+
+def test_a_bad_frame_of_a_bag_does_not_end_the_batch(cli: Cli, files: Path) -> None:
+    """The image of the second shot claims 3.6 thousand million pixels."""
+    pytest.importorskip("rosbags")
+
+    def change(name: str, shot: int, data: bytes) -> bytes:
+        size = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+        check = zlib.crc32(b"IHDR" + size)
+        bad = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + size + struct.pack(">I", check)
+        place = data.find(b"\xff\xd8")
+        return data[: place - 4] + struct.pack("<I", len(bad)) + bad if place > 0 and shot == 1 else data
+
+    layouts.write_bag(files / "a.bag", ros=1, compressed=True, change=change)
+    outcome = cli("upsample", "a.bag", "-o", "out", *FAST, "--json")
+    assert outcome.code == 1
+    assert ["error" in report for report in outcome.json] == [False, True, False]
+    assert "a.bag" in outcome.json[1]["error"]
 
 
 @pytest.mark.parametrize("ros", [1, 2])

@@ -151,6 +151,39 @@ def test_leftovers_of_dead_processes_are_removed(cli: Cli, many: Path) -> None:
     assert [path.exists() for path in (stale, other, running)] == [False, True, True]
 
 
+def test_leftovers_of_a_single_run_are_removed(cli: Cli, files: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    stale, other = Path(f".fine.{dead.pid}-0123abcd.png"), Path(f".other.{dead.pid}-0123abcd.png")
+    for path in (stale, other):
+        path.touch()
+    assert cli("upsample", "depth.png", "guide.png", "-o", "fine.png", *FAST).code == 0
+    assert [path.exists() for path in (stale, other)] == [False, True]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_single_run_that_is_told_to_end_leaves_nothing(
+    cli: Cli, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGTERM arrives between the writing of the file and its renaming."""
+    before, seen = set(os.listdir()), set()
+
+    def end(path: Path) -> None:
+        seen.update(set(os.listdir()) - before)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("primaldepth.io.atomic._sync", end)
+    handler = signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, lambda number, frame: pytest.fail("nothing heeds SIGTERM"))
+    try:
+        outcome = cli("upsample", "depth.png", "guide.png", "-o", "fine.png", *FAST)
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    assert outcome.code == 128 + signal.SIGTERM
+    assert len(seen) == 1  # the temporary file was there
+    assert set(os.listdir()) == before
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_a_batch_killed_at_several_moments_ends_like_one_that_was_not(cli: Cli, many: Path) -> None:
     """Each run is killed a little later after its first result than the one before; none does all."""

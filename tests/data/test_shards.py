@@ -188,11 +188,32 @@ class TestKilledBetweenSteps:
         assert tree(fill(whole)) == before
 
 
+def entry(**changes):
+    usual = {"file": "a.safetensors", "first": 0, "count": 4, "bytes": 9, "sha256": "0" * 64}
+    return {**usual, **changes}
+
+
+def manifest_text(**changes):
+    return json.dumps({**wanted().model_dump(), **changes})
+
+
 MANIFESTS = {
     "text": ("hello", "not a readable manifest"),
     "other": ('{"a": 1}', "not a manifest of rendered scenes"),
     "newer": ('{"format": "primaldepth-shards", "version": 2}', "version 2, this program reads 1"),
     "keys": ('{"format": "primaldepth-shards", "version": 1, "cuont": 1}', "did you mean 'count'"),
+    "brackets": ("[" * 100_000, r"not a readable manifest \(nested deeper"),
+    "digits": ('{"format": ' + "1" * 5000 + "}", r"not a readable manifest \(a number of more than"),
+    "surrogate": ('{"format": "\\ud800"}', "not a readable manifest"),
+    "long": (
+        '{"format": "primaldepth-shards", "version": "%s"}' % ("x" * 10**6),
+        r"version 'x{56}\.\.\., this",
+    ),
+    "scenes": (manifest_text(count=10**12), "'count': .*less than or equal to 4194304"),
+    "first": (manifest_text(shards=[entry(first=10**12)]), "'shards.0.first': .*less than or equal"),
+    "count": (manifest_text(shards=[entry(count=10**12)]), "'shards.0.count': .*less than or equal"),
+    "overlap": (manifest_text(shards=[entry(), entry(file="b.safetensors")]), "two shards hold scene 0"),
+    "one file": (manifest_text(shards=[entry(), entry(first=4)]), "two shards are in one file"),
 }
 
 
@@ -256,6 +277,41 @@ class TestDamage:
         (whole / "manifest.json").write_text(text.replace("scenes-000000000-", "../x-"))
         with pytest.raises(InputError, match="pattern"):
             Shards(whole)
+
+    def test_pipes_are_not_waited_for(self, whole):
+        shard(whole, 1).unlink()
+        os.mkfifo(whole / "scenes-000000004-000000008.safetensors")
+        with pytest.raises(InputError, match="is not a regular file"):
+            Shards(whole)[5]
+        (whole / "manifest.json").unlink()
+        os.mkfifo(whole / "manifest.json")
+        with pytest.raises(InputError, match="is not a regular file"):
+            Shards(whole)
+
+    def test_scenes_without_what_is_needed(self, whole):
+        shards = Shards(whole)
+        shards.check("depth", "image", "valid")
+        with pytest.raises(InputError, match="no array 'guide_camera'; there are"):
+            shards.check("guide_camera")
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"depth": np.zeros((3, 5), np.uint8)},
+            {"depth": np.zeros((3, 5, 1), np.float32)},
+            {"image": np.zeros((3, 5, 4), np.uint8)},
+            {"depth": np.zeros((4, 5), np.float32)},
+            {"depth": np.zeros((0, 5), np.float32), "image": np.zeros((0, 5, 3), np.uint8)},
+        ],
+    )
+    def test_scenes_of_other_types_or_shapes(self, tmp_path, changes):
+        with ShardWriter(tmp_path, wanted(1)) as writer:
+            write_part(tmp_path, 0, {**record(0), **changes})
+            writer.add(0)
+        with pytest.raises(
+            FileFormatError, match=r"expected (float32\[n, n\]|uint8\[n, n, 3\])|different sizes"
+        ):
+            Shards(tmp_path).check("depth", "image")
 
     def test_folders_without_scenes(self, tmp_path):
         with pytest.raises(InputError, match="holds no rendered scenes"):

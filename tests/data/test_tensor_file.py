@@ -1,6 +1,7 @@
 """Files of arrays: what safetensors writes we read, what we write it reads, and damage is named."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -70,6 +71,7 @@ def header_only(fields):
 
 
 ONE = {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}
+TWICE = b'{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{}}'
 DAMAGE = {
     "empty": (b"", "does not start with a header"),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(99), "does not start with a header"),
@@ -78,6 +80,17 @@ DAMAGE = {
     "list header": ((2).to_bytes(8, "little") + b"[]", "header is no object"),
     "unknown type": (header_only({"a": {**ONE, "dtype": "F4"}}) + b"1234", "does not describe arrays"),
     "no shape": (header_only({"a": {"dtype": "U8"}}) + b"1234", "does not describe arrays"),
+    "deep header": ((9000).to_bytes(8, "little") + b"[" * 9000, "header is not JSON"),
+    "twice": (len(TWICE).to_bytes(8, "little") + TWICE + b"1234", "header is not JSON"),
+    "text as a side": (header_only({"a": {**ONE, "shape": ["4"]}}) + b"1234", "does not describe arrays"),
+    "half a side": (header_only({"a": {**ONE, "shape": [4.5]}}) + b"1234", "does not describe arrays"),
+    "no object": (header_only({"a": 3}) + b"1234", "does not describe arrays"),
+    "no place": (header_only({"a": {**ONE, "data_offsets": []}}) + b"1234", "does not describe arrays"),
+    "many sides": (header_only({"a": {**ONE, "shape": [1] * 99}}) + b"1", "does not describe arrays"),
+    "giant": (header_only({"a": {**ONE, "shape": [10**30]}}) + b"1", "does not describe arrays"),
+    "empty giant": (header_only({"a": {**ONE, "shape": [0, 2**39, 2**39]}}), "does not describe arrays"),
+    "notes": (header_only({"__metadata__": [1], "a": ONE}) + b"1234", "notes are not texts"),
+    "notes of numbers": (header_only({"__metadata__": {"sha256": 1}}), "notes are not texts"),
     "a gap": (header_only({"a": {**ONE, "data_offsets": [1, 5]}}) + b"12345", "wrong about array 'a'"),
     "negative": (header_only({"a": {**ONE, "shape": [-2, -2]}}) + b"1234", "wrong about array 'a'"),
     "overlap": (header_only({"a": ONE, "b": ONE}) + b"1234", "wrong about array"),
@@ -94,5 +107,11 @@ def test_damage_is_named(tmp_path, content, text):
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(FileFormatError, match="cannot be read"):
+    with pytest.raises(FileFormatError, match="gone: no such file"):
         read_layout(tmp_path / "gone")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe: is not a regular file"):
+        read_layout(tmp_path / "pipe")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 
 import numpy as np
 import pytest
@@ -360,11 +361,15 @@ def test_of_a_long_recording_the_first_message_is_read(tmp_path):
     [
         ("a: &a [1]\nb: [*a]\n", "aliases are not taken"),
         ("a: " + "x" * 2**16, "more than 65536 characters of YAML"),
-        ("a: " + "[" * 5000, "not to be read as YAML"),
+        ("a: " + "[" * 5000, "not to be read as YAML .nested deeper than 32"),
         ("width: !!int ''", "not to be read as YAML"),
         ("width: 0x" + "f" * 9000, "not to be read as YAML"),
         ("calibrated: 2020-01-01", "found the keys calibrated; expected 'width"),
-        ("height: 1\nwidth: " + "9" * 400, "'width' is 9.*, expected a finite number"),
+        ("height: 1\nwidth: " + "9" * 400, "a number of more than 100 characters"),
+        ("height: 1\nwidth: " + "9" * 5000, "not to be read as YAML"),
+        ("height: 1\nwidth: .nan", "NaN is no finite number"),
+        ("width: 1\nwidth: 2", "a key occurs twice"),
+        ("- " * 9000 + "1\na: 1", "not to be read as YAML"),
     ],
 )
 def test_yaml_that_is_no_camera_is_refused(tmp_path, text, message):
@@ -388,7 +393,7 @@ def test_of_a_long_word_where_numbers_are_expected_the_beginning_is_told(tmp_pat
 
 def test_endless_brackets_are_refused(tmp_path):
     path = save(tmp_path / "info.json", '{"distortion_model": ' + 100_000 * "[")
-    with pytest.raises(FileFormatError, match=r"info\.json: not JSON"):
+    with pytest.raises(FileFormatError, match=r"info\.json: not a JSON calibration .nested deeper"):
         read_cameras(path)
 
 
@@ -444,7 +449,7 @@ def test_wrong_camera_infos_name_file_and_key(tmp_path, values, message):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("{1", "not JSON"), ("[1]", "found a list"), (None, "not a readable")]
+    ("text", "message"), [("{1", "not a JSON"), ("[1]", "found a list"), (None, "no such file")]
 )
 def test_files_that_are_no_calibration_are_refused(tmp_path, text, message):
     path = tmp_path / "broken.json"
@@ -463,3 +468,47 @@ def test_a_transform_that_is_no_rotation_is_refused(tmp_path):
         read_ros(info, info, save(tmp_path / "tf.json", motion))
     with pytest.raises(FileFormatError, match=r"tf\.json: translation: .*expected 'z'"):
         read_ros(info, info, save(tmp_path / "tf.json", MOTION | {"translation": {"x": 0, "y": 1}}))
+
+
+def test_calibrations_larger_than_any_camera_are_refused(tmp_path):
+    """By their size: 50 MB of JSON or numbers would become more than a gigabyte of objects."""
+    path = tmp_path / "cameras.json"
+    with path.open("wb") as file:
+        file.write(b'{"guide": [')
+        file.truncate(50 * 10**6)
+    for read in (read_realsense, read_azure_kinect, read_camera_info, read_cameras):
+        with pytest.raises(FileFormatError, match=r"cameras\.json: has 50000000 bytes, more than the limit"):
+            read(path)
+    path.write_text('{"guide": [' + "0," * 600_000 + "0]}")
+    with pytest.raises(FileFormatError, match=r"not a readable JSON camera file \(1200\d+ bytes, more than"):
+        read_cameras(path)
+    path.write_text("1 " * 600_000)
+    with pytest.raises(FileFormatError, match="has 1200000 bytes, more than the limit of 65536"):
+        read_cameras(path, (640, 480))
+
+
+def test_pipes_in_place_of_a_calibration_are_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for read in (read_realsense, read_azure_kinect, read_camera_info, read_cameras):
+        with pytest.raises(InputError, match="pipe: is not a regular file"):
+            read(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe: is not a regular file"):
+        read_cameras(tmp_path / "pipe", (640, 480))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("640x480", "9" * 5000 + "x480"),
+        ("Translation Vector:", 'Extrinsic from "Depth"  To  "Color" :\n Rotation Matrix:' * 20_000),
+        ("385", "1" * 100_000 + "x"),
+        ("385", "1e999"),
+    ],
+)
+def test_realsense_texts_that_take_long_to_read(tmp_path, change):
+    """Each would take hours, or ends in an error of Python, where it is not bounded."""
+    good = TEXT.format(last="0.0004")
+    text = good.replace(*change)
+    assert text != good
+    with pytest.raises(FileFormatError, match=r"rs\.txt: "):
+        read_realsense(save(tmp_path / "rs.txt", text), guide_size=(640, 480))

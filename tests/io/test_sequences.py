@@ -1,13 +1,14 @@
 """Recordings as people have them: told by their content, paired, with unit, camera and confidence."""
 
 import importlib
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import recording_files as layouts
-from primaldepth.core.errors import FileFormatError, MissingDependencyError
+from primaldepth.core.errors import FileFormatError, InputError, MissingDependencyError
 from primaldepth.io import read_depth
 from primaldepth.io.pinhole import Pinhole
 from primaldepth.io.sequences import is_recording, read_recording
@@ -199,12 +200,9 @@ def test_damage_between_the_messages_is_told(tmp_path):
 
 
 def test_a_damaged_message_is_told(tmp_path, monkeypatch):
-    highlevel = pytest.importorskip("rosbags.highlevel")
+    pytest.importorskip("rosbags")
     layouts.write_bag(tmp_path / "a")
-    original = highlevel.AnyReader.deserialize
-    monkeypatch.setattr(
-        highlevel.AnyReader, "deserialize", lambda self, raw, kind: original(self, raw[:40], kind)
-    )
+    monkeypatch.setattr("primaldepth.io.sequences.bags.unpack_message", lambda data: data[:40])
     check_refused(tmp_path / "a")
 
 
@@ -288,6 +286,14 @@ def test_what_is_no_recording_is_listed(tmp_path):
         ("rgb.txt", "soon rgb/1.png", "line 1 is not 'timestamp file'"),
         ("rgb.txt", "# nothing", "lists no file"),
         ("rgb.txt", "5.0 rgb/1.png", "none within 0.02 s"),
+        ("rgb.txt", "nan rgb/1.png", "line 1 is not 'timestamp file': NaN or an infinite number"),
+        ("rgb.txt", "1e999 rgb/1.png", "line 1 is not 'timestamp file': NaN or an infinite number"),
+        ("rgb.txt", "100.0 ../other/1.png", r"rgb.txt: names '\.\./other/1\.png', which is no file in"),
+        ("rgb.txt", "100.0 /etc/passwd", r"rgb.txt: names '/etc/passwd', which is no file in"),
+        ("depth.txt", "100.0 a\0b.png", "depth.txt: names .*, which is no file in"),
+        ("depth.txt", "x" * 10**5, r"line 1 is not 'timestamp file': 'x{56}\.\.\.$"),
+        ("depth.txt", "1 a\n" * 300_000, "lists more than 262144 files"),
+        ("depth.txt", "#" * 2**25, "has 33554432 bytes, more than the limit"),
     ],
 )
 def test_damaged_lists_are_told(tmp_path, name, text, message):
@@ -297,7 +303,26 @@ def test_damaged_lists_are_told(tmp_path, name, text, message):
         read_recording(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"K": [1, 2], "w": 32}', '{"K": 3}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[]", "{", '{"K": [1, 2], "w": 32}', '{"K": 3}'),
+        '{"K": {"0": 1}}',
+        '{"K": [1, 2, 3, 4, 5, 6, 7, 8, {}]}',
+        '{"K": [1, 2, 3, 4, 5, 6, 7, 8, 9], "w": 0}',
+        '{"K": [1, 2, 3, 4, 5, 6, 7, 8, 9], "w": "wide"}',
+        '{"K": [1, 2, 3, 4, 5, 6, 7, 8, NaN]}',
+        '{"perFrameIntrinsicCoeffs": {"0": [1, 2, 3, 4]}}',
+        '{"perFrameIntrinsicCoeffs": [null]}',
+        '{"perFrameIntrinsicCoeffs": [[1, 2, 3]]}',
+        '{"perFrameIntrinsicCoeffs": ["1234"]}',
+        '{"K": ' + "[" * 10_000,
+        '{"K": ' + "1" * 5000 + "}",
+        '{"K": 1, "K": 2}',
+        '{"K": "' + "x" * 2**25 + '"}',
+    ],
+    ids=range(17),
+)
 def test_damaged_metadata_is_told(tmp_path, text):
     layouts.write_record3d(tmp_path)
     (tmp_path / "metadata.json").write_text(text)
@@ -312,7 +337,9 @@ def test_a_camera_matrix_of_another_resolution_is_told(tmp_path):
         read_recording(tmp_path).shots[0].read()
 
 
-@pytest.mark.parametrize("text", ["1 2 3", "a b c d e f g h i"])
+@pytest.mark.parametrize(
+    "text", ["1 2 3", "a b c d e f g h i", "nan 0 0 0 1 0 0 0 1", "1 " * 10**6], ids=range(4)
+)
 def test_a_damaged_camera_matrix_is_told(tmp_path, text):
     layouts.write_stray_scanner(tmp_path)
     (tmp_path / "camera_matrix.csv").write_text(text)
@@ -458,3 +485,24 @@ def test_nearest_in_time():
     assert nearest_in_time([0.0, 0.95, 1.42, 5.0], [0.01, 1.0, 1.5], 0.1) == [0, 1, 2, None]
     assert nearest_in_time([1.0], [1.0], 0.1) == [0]
     assert nearest_in_time([1.0, 2.0], [1.96], 0.1) == [None, 0]
+
+
+@pytest.mark.parametrize(
+    ("write", "name"),
+    [
+        (layouts.write_record3d, "rgb/0.jpg"),
+        (layouts.write_stray_scanner, "rgb/000000.jpg"),
+    ],
+)
+def test_images_that_are_none_or_no_files(tmp_path, write, name):
+    """Each is an error of ours for its shot alone."""
+    write(tmp_path)
+    image = tmp_path / name
+    image.write_bytes(b"%!PS-Adobe-3.0\n")
+    with pytest.raises(InputError, match=str(image)):
+        read_recording(tmp_path).shots[0].read()
+    image.unlink()
+    os.mkfifo(image)
+    with pytest.raises(InputError, match="is not a regular file"):
+        read_recording(tmp_path).shots[0].read()
+    assert read_recording(tmp_path).shots[1].read().camera is not None

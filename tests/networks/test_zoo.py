@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from safetensors.torch import load_file, save, save_file
 from small_nets import card_of, images, small_net
 
 from primaldepth.core.errors import FileFormatError, InputError
-from primaldepth.networks import from_pretrained, load, save_model, zoo
+from primaldepth.networks import DepthNet, NetworkSettings, from_pretrained, load, save_model, zoo
 from primaldepth.networks.card import read_card
 from primaldepth.networks.zoo import SHIPPED
 
@@ -144,7 +145,14 @@ def test_a_card_that_is_not_an_object(saved):
         ({"sha256": "xyz"}, "'sha256'"),
         ({"scale": 0}, "'scale"),
         ({"seconds": -1}, "'seconds'"),
-        ({"scores": {"rmse": float("nan")}}, "'scores.rmse'"),
+        ({"scores": {"rmse": float("nan")}}, r"not a JSON model card \(NaN is no finite number\)"),
+        ({"settings": {"layers": 10**6}}, "'layers': .*less than or equal to 100"),
+        ({"settings": {"maps": 10**9}}, "'maps': .*less than or equal to 1024"),
+        ({"settings": {"iterations": 10**9}}, "'iterations': .*less than or equal to 1000"),
+        ({"settings": {"backbone": "unet", "widths": [8] * 9}}, "'widths': .*at most 8"),
+        ({"settings": {"backbone": "unet", "blocks": [10**6]}}, "'blocks.0': .*less than or equal to 32"),
+        ({"settings": {"backbone": "unet", "widths": []}}, "expected one of each per level"),
+        ({"name": "x" * 10**5, "scale": "y" * 10**5}, r"'scale': .{0,120}found 'y{56}\.\.\."),
     ],
 )
 def test_a_card_with_wrong_values(saved, changes, match):
@@ -205,10 +213,45 @@ def test_a_wrong_shape(saved):
     refused(saved, r"'fcn.head.bias' has shape \(6,\), expected \(5,\)")
 
 
-def test_a_card_that_asks_for_more_memory_than_there_is(saved):
-    settings = small_net().settings.model_dump()
-    edit_card(saved, settings=settings | {"maps": 10**6})
-    refused(saved, "has shape")
+def test_a_card_that_asks_for_more_memory_than_there_is(saved, monkeypatch):
+    """It is refused by counting, and no network is built: the largest there may be has 4e9 parameters."""
+    edit_card(saved, settings={"backbone": "unet", "widths": [1024] * 8, "blocks": [32] * 8})
+    with monkeypatch.context() as patch:
+        patch.setattr(zoo, "DepthNet", None)
+        refused(saved, r"truncated or not .* bytes cannot hold the \d{10} parameters of its card")
+
+
+def test_a_file_far_too_large_for_its_card(saved):
+    with saved.open("r+b") as file:
+        file.truncate(2**40)
+    refused(saved, r"1099511627776 bytes, too many for the \d+ parameters of its card")
+
+
+def test_a_pipe_in_place_of_weights_or_card(saved):
+    for path in (saved, saved.with_suffix(".json")):
+        path.unlink()
+        os.mkfifo(path)
+        refused(saved, "is not a regular file", InputError)
+        path.unlink()
+        path.write_text("{}")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"input": "d", "iterations": 0, "layers": 2, "maps": 1},
+        {"model": "nltgv-l1", "window": 3},
+        {"model": "atgv-l2", "iterations": 3},
+        {"backbone": "unet"},
+        {"backbone": "unet", "input": "d", "widths": [16], "blocks": [0]},
+        {"backbone": "unet", "widths": [8, 24], "blocks": [3, 1], "window": 5},
+    ],
+)
+def test_parameters_are_counted_without_building(settings):
+    chosen = NetworkSettings(**settings)
+    with torch.device("meta"):
+        assert chosen.parameters == sum(each.numel() for each in DepthNet(chosen).state_dict().values())
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int32])

@@ -1,12 +1,22 @@
 """Checkpoints: what is written is read, and damage is named."""
 
 import json
+import math
+import os
 
 import pytest
 import torch
 
 from primaldepth.core.errors import FileFormatError, InputError
-from primaldepth.training.checkpoint import Checkpoint, Position, check_same_run, read_checkpoint
+from primaldepth.training.checkpoint import (
+    Checkpoint,
+    Position,
+    _digest,
+    check_fits,
+    check_same_run,
+    read_checkpoint,
+)
+from primaldepth.training.stage import restore_optimiser
 
 
 def checkpoint(**changes):
@@ -72,6 +82,85 @@ def test_truncated(written, length):
     written.write_bytes(written.read_bytes()[:length])
     with pytest.raises(FileFormatError, match=r"c.safetensors: truncated or not a checkpoint .*; remove it"):
         read_checkpoint(written)
+
+
+def rewritten(path, tensors=None, **changes):
+    """The same file with other notes or tensors, and a checksum that vouches for them."""
+    from safetensors import safe_open
+    from safetensors.torch import save_file
+
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata()
+        kept = {name: file.get_tensor(name) for name in file.keys()} if tensors is None else tensors  # noqa: SIM118
+    notes = changes.pop("text", None) or json.dumps({**json.loads(metadata["notes"]), **changes})
+    save_file(kept, path, {**metadata, "notes": notes, "sha256": _digest(kept, notes)})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"text": "[" * 10_000},
+        {"text": "[]"},
+        {"text": "{}"},
+        {"text": '{"recipe": ' + "1" * 5000 + "}"},
+        {"position": {"stage": -1}},
+        {"position": {"step": "many"}},
+        {"position": 3},
+        {"recipe": 3},
+        {"optimiser": {}},
+        {"optimiser": {"param_groups": 3}},
+    ],
+)
+def test_notes_that_are_wrong(written, changes):
+    rewritten(written, **changes)
+    with pytest.raises(FileFormatError, match=r"c.safetensors: not a checkpoint \("):
+        read_checkpoint(written)
+
+
+@pytest.mark.parametrize(
+    "name", ["other/a", "optimiser/a/step", "optimiser/²/step", "optimiser/99999999999/a"]
+)
+def test_tensors_that_are_not_ours(written, name):
+    rewritten(written, {name: torch.zeros(2)})
+    with pytest.raises(FileFormatError, match=r"c.safetensors: unknown tensor"):
+        read_checkpoint(written)
+
+
+def test_a_header_that_claims_to_be_huge(written):
+    written.write_bytes((2**40).to_bytes(8, "little") + b"{" * 100)
+    with pytest.raises(FileFormatError, match="the header is too long"):
+        read_checkpoint(written)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "c.safetensors")
+    with pytest.raises(InputError, match=r"c.safetensors: is not a regular file"):
+        read_checkpoint(tmp_path / "c.safetensors")
+
+
+def test_scores_that_are_not_finite_are_kept(tmp_path):
+    position = Position(scores={"held-out": math.nan, "other": -math.inf}, loss=math.inf)
+    checkpoint(position=position).write(tmp_path / "c.safetensors")
+    found = read_checkpoint(tmp_path / "c.safetensors").position
+    assert math.isnan(found.scores["held-out"])
+    assert (found.scores["other"], found.loss) == (-math.inf, math.inf)
+
+
+def test_weights_of_another_network(tmp_path):
+    stored = checkpoint()
+    with pytest.raises(FileFormatError, match="weights are not those of its recipe"):
+        check_fits(tmp_path, stored, torch.nn.Linear(3, 2))
+
+
+@pytest.mark.parametrize(
+    "change", [{"exp_avg": torch.zeros(3)}, {"step": torch.zeros(2)}, {"more": torch.zeros(())}]
+)
+def test_sums_of_another_optimiser(change):
+    state = checkpoint().optimiser
+    state["state"][0] |= change
+    optimiser = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(2, 3))])
+    with pytest.raises(FileFormatError, match="do not fit its weights"):
+        restore_optimiser(optimiser, state)
 
 
 def test_other_safetensors_files(tmp_path):

@@ -1,5 +1,6 @@
 """Recipes: what extends what, changes by --set, and errors that name the key."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -67,9 +68,16 @@ def test_extends_over_two_files_in_another_folder(write, tmp_path):
     [
         ({"a": 'extends = "a.toml"'}, r"a.toml: extends itself by way of a.toml"),
         ({"a": 'extends = "b.toml"', "b": 'extends = "a.toml"'}, r"extends itself by way of b.toml"),
-        ({"a": 'extends = "gone.toml"'}, r"gone.toml: cannot be read"),
+        ({"a": 'extends = "gone.toml"'}, r"gone.toml: no such file"),
+        ({"a": 'extends = "\\u0000"'}, r"'extends' must be the name of a file"),
+        ({"a": 'extends = "."'}, r"is a directory"),
         ({"a": "extends = 3"}, r"'extends' must be the name of a file"),
-        ({"a": "= ="}, r"a.toml: cannot be read as TOML"),
+        ({"a": "= ="}, r"a.toml: not a TOML recipe \(Invalid statement"),
+        ({"a": "a = " + "[" * 5000}, r"a.toml: not a TOML recipe \(nested deeper than 32"),
+        ({"a": "a" + ".a" * 30_000 + " = 1"}, r"a.toml: not a TOML recipe \(nested deeper than 32"),
+        ({"a": "scale = " + "1" * 5000}, r"a.toml: not a TOML recipe \(Exceeds the limit"),
+        ({"a": "scale = 1979-05-27"}, r"a.toml: not a TOML recipe \(a date is not taken"),
+        ({"a": "#" * 2**17}, r"a.toml: has 131072 bytes, more than the limit of 65536"),
     ],
 )
 def test_files_that_cannot_be_resolved(write, tmp_path, files, message):
@@ -77,6 +85,28 @@ def test_files_that_cannot_be_resolved(write, tmp_path, files, message):
         write(text, f"{name}.toml")
     with pytest.raises(InputError, match=message):
         read_recipe(tmp_path / "a.toml")
+
+
+def test_pipes_and_loops_of_links_are_not_followed(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(InputError, match=r"pipe\.toml: is not a regular file"):
+        read_recipe(tmp_path / "pipe.toml")
+    (tmp_path / "a.toml").symlink_to("b.toml")
+    (tmp_path / "b.toml").symlink_to("a.toml")
+    with pytest.raises(InputError, match=r"\.toml: cannot be read"):
+        read_recipe(tmp_path / "a.toml")
+
+
+def test_a_long_chain_of_recipes_is_refused(write, tmp_path):
+    for number in range(20):
+        write(f'extends = "{number + 1}.toml"', f"{number}.toml")
+    with pytest.raises(InputError, match=r"0\.toml: extends more than 16 recipes"):
+        read_recipe(tmp_path / "0.toml")
+
+
+def test_an_entry_that_is_no_table(write):
+    with pytest.raises(InputError, match="'0' is a value, not a table"):
+        read_recipe(write(BASE), ["stages=[1]", "stages.0.steps=1"])
 
 
 def test_changes_are_read_as_toml_or_as_text(write):
@@ -101,6 +131,11 @@ def test_changes_are_read_as_toml_or_as_text(write):
         ("=3", "expected KEY=VALUE"),
         ("stages.2.steps=1", "'2' is not one of the 2 entries"),
         ("stages.last.steps=1", "'last' is not one of the 2 entries"),
+        (f"stages.{'9' * 5000}.steps=1", "is not one of the 2 entries"),
+        ("stages=" + "[" * 5000, "'stages'"),
+        (f"stages{'.a' * 5000}=1", "'a' is not one of the 2 entries"),
+        (f"data{'.a' * 5000}=1", "data: unknown key 'a'"),
+        ("stages.0.batch=100000000", "stages.0: 'batch'"),
         ("name.first=1", "'name' is a value, not a table"),
         ("sclae=2", "unknown key 'sclae'; did you mean 'scale'"),
         ("net.layres=2", "net: unknown key 'layres'; did you mean 'layers'"),

@@ -1,5 +1,6 @@
 """A run that was killed gives the uninterrupted weights, bit for bit, and the same log."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -81,12 +82,14 @@ def test_kill_9(finished, shards, tmp_path):
         [sys.executable, "-c", code, shards, out, "7"], timeout=120, capture_output=True, check=False
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    (out / ".checkpoint.77-ab.safetensors").write_bytes(b"half")  # as if it had been killed while writing
+    halves = ("checkpoint.77-0123abcd.safetensors", "log.77-0123abcd.jsonl", "toy-fcn-x2.77-0123abcd.json")
+    for name in (*halves, f"config.{os.getpid()}-0123abcd.json"):  # as if it had been killed while writing
+        (out / f".{name}").write_bytes(b"half")
     with (out / "log.jsonl").open("a") as file:
         file.write('{"total_step": 7, "lo')
     run(recipe(), shards, out, resume=True)
     assert_same_run(out, finished)
-    assert not list(out.glob(".checkpoint*"))
+    assert [path.name for path in out.glob(".*")] == [".lock"]
 
 
 def test_momentum_is_kept(shards, tmp_path):

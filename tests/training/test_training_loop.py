@@ -318,8 +318,10 @@ class TestRefused:
     def test_networks_that_cannot_be(self, shards, tmp_path):
         with pytest.raises(InputError, match=r"stages.0: part 'pdn' needs a primal-dual part"):
             run(recipe({**FCN, "part": "pdn"}, net={**NET, "iterations": 0}), shards, tmp_path / "a")
-        with pytest.raises(InputError, match=r"recipe 'toy': net: window size must be odd"):
-            run(recipe(net={**NET, "window": 4}), shards, tmp_path / "b")
+        with pytest.raises(
+            InputError, match=r"recipe 'toy': net: widths = .* expected one of each per level"
+        ):
+            run(recipe(net={**NET, "backbone": "unet", "widths": [8]}), shards, tmp_path / "b")
 
     def test_unknown_sensors(self, shards, tmp_path):
         with pytest.raises(InputError, match="unknown sensor 'sonar'"):

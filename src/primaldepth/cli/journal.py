@@ -2,19 +2,16 @@
 
 import hashlib
 import json
-import os
-import re
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from primaldepth.cli.batch import Job
-from primaldepth.io.atomic import short_stem
+from primaldepth.core.errors import MissingFileError
+from primaldepth.io.files import json_lines
 from primaldepth.version import __version__
 
 NAME = ".primaldepth-journal.jsonl"
-_TEMPORARY = re.compile(r"^\.(.+)\.(\d+)-[0-9a-f]{8}(\.\w+)$")  # as io.atomic names them
 
 
 class Journal:
@@ -67,16 +64,15 @@ class Journal:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    """Lines by key; what is no line of ours is skipped."""
-    try:
-        texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return {}
+    """Read the lines by their keys; what is no line of ours is skipped."""
     found: dict[str, dict[str, Any]] = {}
-    for text in texts:
-        with suppress(ValueError, KeyError, TypeError):
-            line = json.loads(text)
-            found[line["key"]] = {"outputs": line["outputs"], "report": dict(line["report"])}
+    try:
+        for line in json_lines(path):
+            key, outputs, report = ((line or {}).get(name) for name in ("key", "outputs", "report"))
+            if isinstance(key, str) and isinstance(report, dict):
+                found[key] = {"outputs": outputs, "report": report}
+    except MissingFileError:
+        return {}
     return found
 
 
@@ -90,26 +86,3 @@ def _stat(path: Path) -> tuple[int, int]:
 
 def _outputs(job: Job) -> dict[str, list[int]]:
     return {option: list(_stat(path)) for option, path in job.outputs}
-
-
-def remove_leftovers(jobs: Sequence[Job], *more: Path) -> None:
-    """Delete half-written files that a killed run has left beside our outputs and `more` files of ours."""
-    written = (*more, *(path for job in jobs for _, path in job.outputs))
-    ours = {Path(os.path.realpath(path)) for path in written}
-    names = {(place.parent, short_stem(place), place.suffix) for place in ours}
-    for folder in {place.parent for place in ours if place.parent.is_dir()}:
-        for path in folder.iterdir():
-            match = _TEMPORARY.match(path.name)
-            if match and (folder, match[1], match[3]) in names and not _alive(int(match[2])):
-                with suppress(OSError):
-                    path.unlink()
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True  # it is another user's
-    return True

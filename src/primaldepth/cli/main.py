@@ -1,6 +1,12 @@
 """`primaldepth`: one verb per module."""
 
+import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 import typer
 
@@ -61,10 +67,35 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(data.app, name="data", help="Check benchmark files or rendered scenes.")
 
 
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Let SIGTERM end the program as Ctrl-C does, so that it removes the files that it has half written.
+
+    `serve` has its own way to end. A process that was forked off keeps the system's way.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    own = os.getpid()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if os.getpid() == own:
+            raise SystemExit(128 + number)
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def run() -> None:
     """Entry point: errors of ours and of the file system become one line and exit code 2."""
     try:
-        app(prog_name="primaldepth")
+        with _ending_in_order():
+            app(prog_name="primaldepth")
     except PrimalDepthError as error:
         fail(str(error))
         sys.exit(2)

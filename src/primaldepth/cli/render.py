@@ -9,6 +9,7 @@ import typer
 from primaldepth.cli.output import note, progress_bar, show_json
 from primaldepth.cli.places import check_extension, check_place
 from primaldepth.core.errors import InputError
+from primaldepth.data.manifest import MOST_SCENES
 from primaldepth.data.shards import Shards
 from primaldepth.io.preview import write_preview
 from primaldepth.scenes.contact_sheet import contact_sheet
@@ -41,6 +42,8 @@ def render(
     kind = _engine(engine)
     if count < 1 or workers < 1:
         raise InputError(f"render: --count {count}, --workers {workers}; both must be at least 1")
+    if count > MOST_SCENES:
+        raise InputError(f"render: --count {count}; a folder has {MOST_SCENES} scenes at most, use several")
     if preview is not None:
         check_extension("--preview", preview)
         check_place("--preview", preview)
@@ -103,6 +106,7 @@ def _write_preview(preview: Path, out: Path) -> None:
     if not shown:
         note(f"{preview}: not written, no shard is complete")
         return
+    shards.check("depth", "valid", "image")
     write_preview(preview, contact_sheet(shown))
     note(f"wrote {preview}")
 

@@ -1,7 +1,6 @@
 """A batch whose pairs are frames in order: each result depends on the ones before it."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,11 @@ from safetensors import SafetensorError, safe_open
 from primaldepth.api import Inputs
 from primaldepth.cli.batch import Job
 from primaldepth.cli.journal import Journal
-from primaldepth.core.errors import PrimalDepthError
+from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.io import Kind, write_bytes
+from primaldepth.io.files import open_file, read_file
+from primaldepth.io.formats.budget import MAX_FILE_BYTES
 from primaldepth.methods.temporal import Memory, Temporal
 
 NAME = ".primaldepth-memory.safetensors"
@@ -65,9 +66,9 @@ class SequenceJournal(Journal):
         self._before = self.key(job, self._before)
         self._behind.append(job)
         if self._before == self._stored:
-            with suppress(OSError, SafetensorError, KeyError):
-                self._memory = Memory.of(safetensors.torch.load_file(self._file), self._device)
-                self._behind = []
+            memory = _stored_memory(self._file, self._device)
+            if memory is not None:
+                self._memory, self._behind = memory, []
         return True
 
     def add(self, job: Job, report: dict[str, Any], before: str = "") -> None:
@@ -103,7 +104,17 @@ class SequenceJournal(Journal):
 def _stored_after(path: Path) -> str | None:
     """Key of the frame after which the memory in a file was stored."""
     try:
-        with safe_open(path, "pt") as file:
+        with open_file(path), safe_open(path, "pt") as file:
             return (file.metadata() or {}).get("after")
-    except (OSError, SafetensorError):
+    except (InputError, OSError, SafetensorError):
         return None
+
+
+def _stored_memory(path: Path, device: torch.device) -> Memory | None:
+    """The memory in a file, or None if it holds none; the frames before are then run again."""
+    try:
+        found = Memory.of(safetensors.torch.load(read_file(path, MAX_FILE_BYTES)), device)
+    except (InputError, SafetensorError, KeyError):
+        return None
+    sizes = {tensor.shape for tensor in found.tensors().values()}
+    return found if len(sizes) == 1 and next(iter(sizes))[:2] == (1, 1) else None

@@ -22,7 +22,7 @@ from primaldepth.api import (
 from primaldepth.cli.batch import Job, Targets, list_jobs
 from primaldepth.cli.clock import Clock
 from primaldepth.cli.distributed import Outcome, Task, check_engine, run_on_ray, worker_device
-from primaldepth.cli.journal import Journal, remove_leftovers
+from primaldepth.cli.journal import Journal
 from primaldepth.cli.loading import read_job
 from primaldepth.cli.options import ENSEMBLE_HELP, ITERATIONS_HELP, SET_HELP, method_options
 from primaldepth.cli.output import fail, note, progress_bar, show_json
@@ -47,7 +47,9 @@ from primaldepth.evaluation.cache import method_identity
 from primaldepth.geometry.cameras import Cameras, is_list, read_cameras
 from primaldepth.geometry.meshing import MAX_JUMP, check_jump
 from primaldepth.io import Kind, Unit
+from primaldepth.io.atomic import remove_leftovers
 from primaldepth.io.depth import write_values
+from primaldepth.io.files import MAX_TEXT, read_file
 from primaldepth.methods import create
 from primaldepth.results import doubting_largest
 from primaldepth.variational import Progress
@@ -190,7 +192,8 @@ def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool, gpu
         raise InputError(f"--engine ray: {targets.depth} is one pair; give a folder, a recording or a video")
     if request.temporal and not batch:
         raise InputError(f"--temporal: {targets.depth} is one frame; give a folder, a recording or a video")
-    journal = _open_journal(targets.out, jobs, request) if batch else None
+    remove_leftovers(path for job in jobs for _, path in job.outputs)
+    journal = _open_journal(targets.out, request) if batch else None
     try:
         if gpus is not None and journal is not None:
             reports = _run_on_ray(jobs, request, journal, overwrite, gpus)
@@ -209,9 +212,9 @@ def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool, gpu
         raise typer.Exit(1)
 
 
-def _open_journal(folder: Path, jobs: list[Job], request: Request) -> Journal:
-    remove_leftovers(jobs, folder / MEMORY)
-    matrix = request.cameras.read_bytes() if isinstance(request.cameras, Path) else b""
+def _open_journal(folder: Path, request: Request) -> Journal:
+    remove_leftovers([folder / MEMORY])
+    matrix = read_file(request.cameras, MAX_TEXT) if isinstance(request.cameras, Path) else b""
     settings = f"{request} {matrix!r} {method_identity(create(request.method, request.options))}"
     if not request.temporal:
         return Journal(folder, settings)

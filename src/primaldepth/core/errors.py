@@ -16,6 +16,10 @@ class FileFormatError(InputError):
     """A file cannot be read or written as the format it claims to be."""
 
 
+class MissingFileError(FileFormatError):
+    """A file that was named does not exist."""
+
+
 class TooLargeError(FileFormatError):
     """A file claims more pixels than may be decoded."""
 
@@ -28,9 +32,18 @@ class MissingDependencyError(PrimalDepthError, ImportError):
     """An optional package is needed for what was asked."""
 
 
+SHOWN = 60
+
+
+def shortened(value: object) -> str:
+    """Write a found value for a message: as Python does, control characters escaped, in 60 characters."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A question that names the known one that is written most like it; empty where none is."""
-    near = difflib.get_close_matches(name, list(known), n=1)
+    near = difflib.get_close_matches(name[:SHOWN], list(known), n=1)
     return f"did you mean '{near[0]}'?" if near else ""
 
 

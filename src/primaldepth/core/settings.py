@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from primaldepth.core.errors import InputError, did_you_mean
+from primaldepth.core.errors import InputError, did_you_mean, shortened
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -24,10 +24,11 @@ class Settings(BaseModel):
         for key in values:
             if key not in cls.model_fields:
                 hint = did_you_mean(key, cls.model_fields) or f"known: {', '.join(cls.model_fields)}"
-                raise InputError(f"{where}: unknown key '{key}'; {hint}")
+                raise InputError(f"{where}: unknown key {shortened(key)}; {hint}")
         try:
             return cls(**values)
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(str(part) for part in first["loc"])
-            raise InputError(f"{where}: '{key}': {first['msg']} (found {first['input']!r})") from error
+            found = shortened(first["input"])
+            raise InputError(f"{where}: {shortened(key)}: {first['msg']} (found {found})") from error

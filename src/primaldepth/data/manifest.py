@@ -1,22 +1,26 @@
 """`manifest.json` of a folder of shards: what the scenes were made with, and the checksum of every shard."""
 
+import itertools
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.core.documents import RECORDED
+from primaldepth.core.errors import FileFormatError, InputError, MissingFileError, shortened
 from primaldepth.core.settings import Settings
 from primaldepth.io.atomic import write_bytes
+from primaldepth.io.files import read_json
 
 MANIFEST = "manifest.json"
 SCENES_PER_SHARD = 64
+MOST_SCENES = 2**22  # of a job: their numbers are kept in lists
 
-_Count = Annotated[int, Field(ge=0, strict=True)]
-_Positive = Annotated[int, Field(ge=1, strict=True)]
+_Count = Annotated[int, Field(ge=0, le=MOST_SCENES, strict=True)]
+_Positive = Annotated[int, Field(ge=1, le=MOST_SCENES, strict=True)]
 
 
 class ShardEntry(Settings):
@@ -25,7 +29,7 @@ class ShardEntry(Settings):
     file: Annotated[str, Field(pattern=r"^[\w.-]+\.safetensors$")]
     first: _Count
     count: _Positive
-    bytes: _Positive
+    bytes: Annotated[int, Field(ge=1, le=2**48, strict=True)]
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
     @property
@@ -51,21 +55,32 @@ class Manifest(Settings):
     count: _Count
     shards: tuple[ShardEntry, ...] = ()
 
+    @field_validator("shards")
+    @classmethod
+    def _apart(cls, shards: tuple[ShardEntry, ...]) -> tuple[ShardEntry, ...]:
+        """Scenes of different shards have different numbers, and each shard has a file of its own."""
+        for before, entry in itertools.pairwise(sorted(shards, key=lambda each: each.first)):
+            if entry.first < before.stop:
+                raise ValueError(f"two shards hold scene {entry.first}")
+        if len({entry.file for entry in shards}) < len(shards):
+            raise ValueError("two shards are in one file")
+        return shards
+
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Self:
         """The manifest of a folder; an error says why it is none."""
         path = Path(folder) / MANIFEST
+        if Path(folder).exists() and not Path(folder).is_dir():
+            raise InputError(f"{folder}: not a folder; make one with 'primaldepth render'")
         try:
-            values = json.loads(path.read_bytes())
-        except FileNotFoundError as error:
+            values = read_json(path, what="readable manifest", limits=RECORDED)
+        except MissingFileError as error:
             what = "holds no rendered scenes (no manifest.json)" if Path(folder).is_dir() else "not a folder"
             raise InputError(f"{folder}: {what}; make some with 'primaldepth render'") from error
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise FileFormatError(f"{path}: not a readable manifest ({error})") from error
         if not isinstance(values, dict) or values.get("format") != "primaldepth-shards":
             raise FileFormatError(f"{path}: not a manifest of rendered scenes")
         if values.get("version") != 1:
-            found = values.get("version")
+            found = shortened(values.get("version"))
             raise FileFormatError(f"{path}: format version {found}, this program reads 1; update primaldepth")
         return cls.parse(values, str(path))
 
@@ -83,7 +98,7 @@ class Manifest(Settings):
         theirs = {**other.made_with, **_prefixed(other.versions), "scenes per shard": other.scenes_per_shard}
         keys = dict.fromkeys([*mine, *theirs])
         return [
-            f"{key} is {mine.get(key)!r} there and {theirs.get(key)!r} now"
+            f"{key} is {shortened(mine.get(key))} there and {shortened(theirs.get(key))} now"
             for key in keys
             if mine.get(key) != theirs.get(key)
         ]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from primaldepth.core.errors import FileFormatError
+from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.data.tensor_file import (
     Array,
     ArraySpec,
@@ -17,6 +17,7 @@ from primaldepth.data.tensor_file import (
     specs_of,
 )
 from primaldepth.io.atomic import atomic_path
+from primaldepth.io.files import open_file
 
 PARTS = "parts"
 
@@ -46,9 +47,9 @@ def is_whole(path: Path) -> bool:
     """The data of a part has the checksum that its header names."""
     try:
         layout = read_layout(path)
-    except FileFormatError:
+    except InputError:
         return False
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         file.seek(min(layout.offsets.values(), default=0))
         return hashlib.file_digest(file, "sha256").hexdigest() == layout.notes.get("sha256")
 

@@ -90,6 +90,7 @@ class Scenes:
         cls, shards: Shards, device: torch.device | str = "cpu", start: int = 0, stop: int | None = None
     ) -> "Scenes":
         """Some of the scenes of a folder."""
+        shards.check("depth", "image")
         arrays = shards.load(device, ["depth", "image"], start=start, stop=stop)
         return cls(arrays["depth"], arrays["image"])
 

@@ -39,6 +39,8 @@ def write_recording(
         raise InputError(
             f"sensor '{camera.name}' measures {camera.kind}; choose one of z, such as metric-gaussian-v1"
         )
+    if count:
+        shards.check("depth", "valid", "image", "guide_camera")
     for index in range(count):
         _write(out, f"{shards.scenes[index]:06d}", shards[index], camera, seed)
         if watch is not None:

@@ -18,6 +18,13 @@ from primaldepth.data.tensor_file import Array, ArraySpec, Layout, read_arrays, 
 
 _CHUNK = 32 << 20  # bytes per read: enough to be fast, small enough to spread over threads
 _REPAIR = "'primaldepth render --verify' makes it again"
+KNOWN: Mapping[str, tuple[str, tuple[int, ...]]] = {
+    "depth": ("float32", (0, 0)),
+    "valid": ("bool", (0, 0)),
+    "image": ("uint8", (0, 0, 3)),
+    "guide_camera": ("float64", (4,)),
+}
+"""Type and shape of the arrays of a scene that others read; 0 stands for any size."""
 
 
 class Shards:
@@ -102,6 +109,27 @@ class Shards:
             torch.cuda.synchronize(device)
         return result
 
+    def check(self, *names: str) -> None:
+        """Raise unless every scene has these arrays of `KNOWN`, in the types and shapes that are meant."""
+        for name in names:
+            spec, (dtype, shape) = self._spec(name), KNOWN[name]
+            fits = len(spec.shape) == len(shape) and all(
+                side == wanted if wanted else side > 0 for side, wanted in zip(spec.shape, shape, strict=True)
+            )
+            if spec.dtype != np.dtype(dtype) or not fits:
+                sides = ", ".join(str(side or "n") for side in shape)
+                raise FileFormatError(
+                    f"{self.folder}: '{name}' is {spec}, expected {dtype}[{sides}]; render the scenes again"
+                )
+        sizes = {self.specs[name].shape[:2] for name in names if len(KNOWN[name][1]) > 1}
+        if len(sizes) > 1:
+            raise FileFormatError(f"{self.folder}: maps of different sizes; render the scenes again")
+
+    def _spec(self, name: str) -> ArraySpec:
+        if name not in self.specs:
+            raise InputError(f"{self.folder}: no array '{name}'; there are {', '.join(self.specs) or 'none'}")
+        return self.specs[name]
+
     def _record_specs(self) -> Mapping[str, ArraySpec]:
         if not self.manifest.shards:
             return {}
@@ -123,10 +151,9 @@ class Shards:
     def _target(
         self, name: str, count: int, device: torch.device, out: Mapping[str, Tensor] | None
     ) -> Tensor:
-        if name not in self.specs:
-            raise InputError(f"{self.folder}: no array '{name}'; there are {', '.join(self.specs) or 'none'}")
-        dtype = torch.from_numpy(np.empty(0, self.specs[name].dtype)).dtype
-        shape = (count, *self.specs[name].shape)
+        spec = self._spec(name)
+        dtype = torch.from_numpy(np.empty(0, spec.dtype)).dtype
+        shape = (count, *spec.shape)
         if out is None or name not in out:
             return torch.empty(shape, dtype=dtype, device=device)
         given = out[name]

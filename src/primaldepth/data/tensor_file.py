@@ -11,12 +11,14 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.core.documents import parse_json
+from primaldepth.core.errors import FileFormatError, InputError, shortened
+from primaldepth.io.files import open_file, reading
 
 Array = NDArray[Any]
 _DTYPES = {
@@ -29,6 +31,7 @@ _DTYPES = {
 }
 _CODES = {dtype.name: code for code, dtype in _DTYPES.items()}
 _ALIGNMENT, _LONGEST_HEADER = 64, 1 << 20
+_MOST_SIDES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +96,14 @@ def data_chunks(arrays: Mapping[str, Array]) -> Iterable[memoryview]:
 
 def read_layout(path: str | os.PathLike[str]) -> Layout:
     """Read and check the header of a file; an error names what is wrong with it."""
-    try:
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            fields, start = _header_fields(file, Path(path))
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read ({error.strerror or error})") from error
+    with open_file(path) as file, reading(path):
+        size = os.fstat(file.fileno()).st_size
+        fields, start = _header_fields(file, Path(path))
     notes = fields.pop("__metadata__", {})
-    try:
-        specs = {name: _spec(field) for name, field in fields.items()}
-        offsets = {name: start + int(field["data_offsets"][0]) for name, field in fields.items()}
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise FileFormatError(f"{path}: the header does not describe arrays ({error!r})") from error
+    if not isinstance(notes, dict) or not all(isinstance(text, str) for text in notes.values()):
+        raise FileFormatError(f"{path}: the header's notes are not texts; copy or make it again")
+    specs = {name: _spec(field, name, path) for name, field in fields.items()}
+    offsets = {name: start + field["data_offsets"][0] for name, field in fields.items()}
     _check_places(Path(path), specs, offsets, start, size)
     return Layout(specs, offsets, size, notes)
 
@@ -128,8 +127,8 @@ def _header_fields(file: BinaryIO, path: Path) -> tuple[dict[str, Any], int]:
         raise FileFormatError(f"{path}: not a file of arrays (it does not start with a header)")
     text = file.read(length)
     try:
-        fields = json.loads(text)
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        fields = parse_json(text, path)
+    except FileFormatError as error:
         what = "cut short" if len(text) < length else "not JSON"
         raise FileFormatError(f"{path}: not a file of arrays (the header is {what})") from error
     if not isinstance(fields, dict):
@@ -137,8 +136,25 @@ def _header_fields(file: BinaryIO, path: Path) -> tuple[dict[str, Any], int]:
     return fields, 8 + length
 
 
-def _spec(field: Any) -> ArraySpec:
-    return ArraySpec(_DTYPES[field["dtype"]], tuple(int(side) for side in field["shape"]))
+def _spec(field: Any, name: str, path: str | os.PathLike[str]) -> ArraySpec:
+    """Type and shape, if the field has both and says where the array lies."""
+    found: dict[str, Any] = field if isinstance(field, dict) else {}
+    kind, shape, span = found.get("dtype"), found.get("shape"), found.get("data_offsets")
+    known = isinstance(kind, str) and kind in _DTYPES
+    if not known or not _are_whole(shape) or not _are_whole(span) or len(span) != 2 or not _is_shape(shape):
+        raise FileFormatError(
+            f"{path}: the header does not describe arrays ({shortened(name)}); copy or make it again"
+        )
+    return ArraySpec(_DTYPES[str(kind)], tuple(shape))
+
+
+def _are_whole(values: Any) -> TypeGuard[list[int]]:
+    return isinstance(values, list) and all(type(each) is int and abs(each) < 2**60 for each in values)
+
+
+def _is_shape(sides: list[int]) -> bool:
+    """Whether numpy can have an array of this shape, which it also asks of one without elements."""
+    return len(sides) <= _MOST_SIDES and math.prod(abs(side) or 1 for side in sides) < 2**60
 
 
 def _check_places(
@@ -147,7 +163,7 @@ def _check_places(
     end = start
     for name in sorted(specs, key=lambda each: (offsets[each], specs[each].nbytes)):
         if offsets[name] != end or min(specs[name].shape, default=0) < 0:
-            raise FileFormatError(f"{path}: the header is wrong about array '{name}'")
+            raise FileFormatError(f"{path}: the header is wrong about array {shortened(name)}")
         end += specs[name].nbytes
     if end != size:
         state = "cut short" if size < end else "too long"

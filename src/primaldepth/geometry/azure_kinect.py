@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from primaldepth.core.errors import FileFormatError, InputError
-from primaldepth.geometry.calibration_values import PathLike, item, numbers, part, read_object
+from primaldepth.core.errors import FileFormatError, InputError, shortened
+from primaldepth.geometry.calibration_values import item, numbers, part, read_object
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.distortion import Distortion
 from primaldepth.geometry.motion import as_tuples
+from primaldepth.io.files import PathLike
 
 Size = tuple[int, int]
 # size of the images -> (size of the binned sensor, first column and row of the crop)
@@ -85,7 +86,7 @@ def _lens(model: str, values: list[float], where: str) -> Distortion | None:
     """OpenCV's order of k1..k6, p2, p1; the early Rational6KT has no factor 2 in its tangential terms."""
     k1, k2, k3, k4, k5, k6, centre_x, centre_y, p2, p1 = values[4:]
     if model not in (_BROWN, _RATIONAL):
-        raise FileFormatError(f"{where}: ModelType '{model}', expected {_BROWN} or {_RATIONAL}")
+        raise FileFormatError(f"{where}: ModelType {shortened(model)}, expected {_BROWN} or {_RATIONAL}")
     if centre_x or centre_y or (model == _RATIONAL and (p1 or p2)):
         raise FileFormatError(
             f"{where}: {model} with centre ({centre_x}, {centre_y}), p1 {p1}, p2 {p2} is not one of OpenCV's "

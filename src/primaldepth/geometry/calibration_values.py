@@ -2,29 +2,27 @@
 
 import json
 import math
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from primaldepth.core.errors import FileFormatError, MissingDependencyError, PrimalDepthError
+from primaldepth.core.documents import DEFAULT, parse_json
+from primaldepth.core.errors import SHOWN, FileFormatError, MissingDependencyError, shortened
+from primaldepth.io.files import PathLike, read_text
 
-PathLike = str | os.PathLike[str]
+MAX_CALIBRATION = 2**24
+"""Bytes of a file with a camera; a topic of ROS that was recorded as text has a camera per frame."""
 _MOST_YAML = 2**16  # characters; a camera_info has less than 2000
 
 
-def read_text(path: PathLike) -> str:
-    """The file as text."""
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"{path}: not a readable text file ({error})") from error
-
-
 def read_object(path: PathLike) -> dict[str, Any]:
-    """The object in a JSON file, or the first document of a YAML file."""
-    text = read_text(path)
-    values = _json(path, text) if text.lstrip().startswith(("{", "[")) else _yaml(path, text)
+    """Read the object in a JSON file, or the first document of a YAML file.
+
+    Raises:
+        FileFormatError: the file holds no object, or is beyond the limits of `core.documents`.
+    """
+    text = read_text(path, MAX_CALIBRATION)
+    is_json = text.lstrip().startswith(("{", "["))
+    values = parse_json(text, path, what="JSON calibration") if is_json else _yaml(path, text)
     if values is None:
         raise FileFormatError(f"{path}: holds no values, expected those of a camera")
     if not isinstance(values, dict):
@@ -34,13 +32,6 @@ def read_object(path: PathLike) -> dict[str, Any]:
     return values
 
 
-def _json(path: PathLike, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:  # no JSON, or endless numbers or brackets
-        raise FileFormatError(f"{path}: not JSON ({_detail(error)})") from error
-
-
 def _yaml(path: PathLike, text: str) -> Any:
     try:
         import yaml  # type: ignore[import-untyped, unused-ignore]
@@ -48,27 +39,38 @@ def _yaml(path: PathLike, text: str) -> Any:
         raise MissingDependencyError(
             f"{path}: YAML needs the package PyYAML; install it, or save the file as JSON"
         ) from error
+    head = _head(path, text)
     try:
-        first = next(iter(yaml.load_all(_head(path, text), _without_aliases(yaml))), None)
-        return json.loads(json.dumps(first, default=str))  # YAML also knows dates, sets and endless numbers
-    except PrimalDepthError:
-        raise
+        first = next(iter(yaml.load_all(head, _plain_loader(yaml))), None)
+        plain = json.dumps(first, default=str)  # YAML also knows dates and sets
     except Exception as error:  # values that their tags do not fit raise almost anything
-        raise FileFormatError(f"{path}: not to be read as YAML ({_detail(error)})") from error
+        detail = " ".join(str(error).split())[:120] or type(error).__name__
+        raise FileFormatError(f"{path}: not to be read as YAML ({detail})") from error
+    return parse_json(plain, path, what="YAML calibration")
 
 
-def _detail(error: Exception) -> str:
-    return " ".join(str(error).split())[:120] or type(error).__name__
+def _plain_loader(yaml: Any) -> Any:
+    """PyYAML's safe loader without aliases, of which a few lines can stand for billions of values.
 
-
-def _without_aliases(yaml: Any) -> Any:
-    """PyYAML's safe loader without aliases: a few lines of them can stand for billions of values."""
+    Values inside too many others and keys that occur twice are refused, too.
+    """
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        depth = 0
+
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 raise yaml.YAMLError("aliases are not taken")
-            return super().compose_node(parent, index)
+            self.depth += 1
+            if self.depth > DEFAULT.depth:
+                raise yaml.YAMLError(f"nested deeper than {DEFAULT.depth}")
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            if isinstance(node, yaml.MappingNode):
+                keys = [str(key.value) for key, _ in node.value]
+                if len(set(keys)) < len(keys):
+                    raise yaml.YAMLError("a key occurs twice")
+            return node
 
     return Loader
 
@@ -88,7 +90,7 @@ def item(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> Any:
     for name in names:
         if name in values:
             return values[name]
-    found = ", ".join(map(str, values))[:200] or "nothing"
+    found = ", ".join(values)[:SHOWN] or "nothing"
     raise FileFormatError(f"{where}: found the keys {found}; expected '{' or '.join(names)}'")
 
 
@@ -96,7 +98,7 @@ def part(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> dict[
     """An object inside another."""
     found = item(values, names, where)
     if not isinstance(found, dict):
-        raise FileFormatError(f"{where}: '{names[0]}' is {_short(found)}, expected an object")
+        raise FileFormatError(f"{where}: '{names[0]}' is {shortened(found)}, expected an object")
     return found
 
 
@@ -104,7 +106,7 @@ def number(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> flo
     """A finite number."""
     found = item(values, names, where)
     if not _is_number(found):
-        raise FileFormatError(f"{where}: '{names[0]}' is {_short(found)}, expected a finite number")
+        raise FileFormatError(f"{where}: '{names[0]}' is {shortened(found)}, expected a finite number")
     return float(found)
 
 
@@ -123,7 +125,9 @@ def numbers(
     found = _flat(item(values, names, where))
     expected = "numbers" if length is None else f"{length} numbers"
     if found is None or not all(map(_is_number, found)) or length not in (None, len(found)):
-        raise FileFormatError(f"{where}: '{names[0]}' is {_short(values.get(names[0]))}, expected {expected}")
+        raise FileFormatError(
+            f"{where}: '{names[0]}' is {shortened(values.get(names[0]))}, expected {expected}"
+        )
     return [float(each) for each in found]
 
 
@@ -135,14 +139,4 @@ def _flat(found: Any) -> list[Any] | None:
 
 
 def _is_number(found: Any) -> bool:
-    if not isinstance(found, int | float) or isinstance(found, bool):
-        return False
-    try:
-        return math.isfinite(found)
-    except OverflowError:  # a whole number of hundreds of digits
-        return False
-
-
-def _short(found: Any) -> str:
-    text = repr(found)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)

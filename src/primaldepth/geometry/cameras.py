@@ -23,12 +23,15 @@ from typing import Annotated, Any, Literal, cast
 import numpy as np
 from pydantic import Field
 
-from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.core.documents import parse_json
+from primaldepth.core.errors import SHOWN, FileFormatError, InputError, shortened
 from primaldepth.core.settings import Settings
+from primaldepth.geometry.calibration_values import MAX_CALIBRATION
 from primaldepth.geometry.distortion import Distortion, Model
 from primaldepth.geometry.intrinsics import SHIFT, Intrinsics, PixelCentres
 from primaldepth.geometry.motion import NO_SHIFT, NO_TURN, Rotation, Vector, as_tuples, check_motion
 from primaldepth.io.atomic import write_bytes
+from primaldepth.io.files import open_file, read_text, reading
 from primaldepth.io.pinhole import check_central
 
 __all__ = ["Cameras", "Intrinsics", "PixelCentres", "read_cameras", "read_matrix", "write_cameras"]
@@ -55,6 +58,7 @@ class Cameras:
 
 
 _YAML_KEY = re.compile(r"^[\"']?\w+[\"']?:(?=\s|$)", re.MULTILINE)  # the nine numbers of a matrix have none
+_MOST_MATRIX = 2**16  # bytes of a file with nine numbers and comments
 _Number = Annotated[float, Field(strict=True)]
 _Count = Annotated[int, Field(strict=True)]
 _Numbers = Annotated[list[_Number], Field(min_length=3, max_length=3)]
@@ -96,26 +100,19 @@ def read_cameras(path: str | os.PathLike[str], guide_size: tuple[int, int] | Non
     """
     if Path(path).is_dir():
         raise FileFormatError(f"{path}: a folder, expected one camera file, which holds for every frame")
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        is_info = _is_camera_info(Path(path), text)
-        is_matrix = guide_size is not None and not text.lstrip().startswith("{")
-        values = None if is_info or is_matrix else json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no JSON, endless numbers
-        detail = " ".join(str(error).split())[:120]
-        raise FileFormatError(f"{path}: not a readable JSON camera file ({detail})") from error
-    if is_info:
+    text = read_text(path, MAX_CALIBRATION)
+    if _is_camera_info(Path(path), text):
         from primaldepth.geometry.ros import read_ros
 
         return read_ros(path)
-    if guide_size is not None and is_matrix:
+    if guide_size is not None and not text.lstrip().startswith("{"):
         return Cameras(_central(read_matrix(Path(path), *guide_size), path))
-    return _from_keys(values, path)
+    return _from_keys(parse_json(text, path, what="readable JSON camera file"), path)
 
 
 def is_list(path: Path) -> bool:
     """Whether a JSON file holds a list: the rows of a matrix, not cameras by name."""
-    with path.open("rb") as file:
+    with open_file(path) as file, reading(path):
         return file.read(256).lstrip()[:1] == b"["
 
 
@@ -173,7 +170,7 @@ def _lens(values: dict[str, Any], where: str) -> Distortion | None:
     if keys.model != "none":
         return Distortion(cast("Model", keys.model), keys.coefficients)
     if any(keys.coefficients):
-        raise InputError(f"{where}: model 'none' with coefficients {list(keys.coefficients)}; name the model")
+        raise InputError(f"{where}: model 'none' with coefficients {shortened(keys.coefficients)}; name it")
     return None
 
 
@@ -212,17 +209,14 @@ def read_matrix(
         height: rows of that image.
         pixel_centres: the file's convention; such files come from OpenCV-like tools, hence "integer".
     """
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"{path}: not a readable text file ({error})") from error
+    lines = read_text(path, _MOST_MATRIX).splitlines()
     text = " ".join(line.split("#")[0] for line in lines)
     words = text.translate(str.maketrans(",;[]", "    ")).split()
     try:
         numbers = [float(word) for word in words]
     except ValueError as error:
         raise FileFormatError(
-            f"{path}: {str(error)[:120]}; expected the nine numbers of a 3x3 camera matrix"
+            f"{path}: {str(error)[:SHOWN]}; expected the nine numbers of a 3x3 camera matrix"
         ) from error
     if len(numbers) != 9:
         raise FileFormatError(f"{path}: {len(numbers)} numbers, expected the nine of a 3x3 camera matrix")

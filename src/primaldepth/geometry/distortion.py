@@ -22,7 +22,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from primaldepth.core.errors import InputError
+from primaldepth.core.errors import InputError, shortened
 
 Model = Literal["plumb_bob", "rational", "thin_prism", "tilted", "modified_plumb_bob", "fisheye"]
 _COUNT: dict[Model, int] = {
@@ -49,7 +49,7 @@ class Distortion:
     def __post_init__(self) -> None:
         if self.model not in get_args(Model):
             raise InputError(
-                f"distortion: model '{self.model}', expected one of {', '.join(get_args(Model))}"
+                f"distortion: model {shortened(self.model)}, expected one of {', '.join(get_args(Model))}"
             )
         expected = _COUNT[self.model]
         if len(self.coefficients) != expected:

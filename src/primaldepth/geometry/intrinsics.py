@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from primaldepth.core.errors import InputError
+from primaldepth.core.errors import InputError, shortened
 from primaldepth.geometry.distortion import Distortion
 
 PixelCentres = Literal["integer", "half"]
@@ -103,7 +103,7 @@ class Intrinsics:
             raise InputError(f"camera matrix: pixel centres {pixel_centres!r}, expected 'integer' or 'half'")
         if K[0, 1] != 0 or K[1, 0] != 0 or K[2].tolist() != [0, 0, 1]:
             raise InputError(
-                f"camera matrix: {K.tolist()} is not [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]; "
+                f"camera matrix: {shortened(K.tolist())} is not [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]; "
                 "skewed or rotated pixels are not supported"
             )
         (fx, _, cx), (_, fy, cy) = K[0].tolist(), K[1].tolist()

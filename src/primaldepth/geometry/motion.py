@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from primaldepth.core.errors import InputError
+from primaldepth.core.errors import InputError, shortened
 
 Vector = tuple[float, float, float]
 Rotation = tuple[Vector, Vector, Vector]
@@ -18,9 +18,11 @@ def check_motion(rotation: ArrayLike, translation: ArrayLike) -> None:
     """Raise unless R has orthonormal rows and determinant 1, and t is three finite numbers."""
     R, t = np.asarray(rotation, np.float64), np.asarray(translation, np.float64)
     if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-4) or np.linalg.det(R) < 0:
-        raise InputError(f"rig: {R.tolist()} is not a rotation; expected orthonormal rows, determinant 1")
+        raise InputError(
+            f"rig: {shortened(R.tolist())} is not a rotation; expected orthonormal rows, determinant 1"
+        )
     if t.shape != (3,) or not np.isfinite(t).all():
-        raise InputError(f"rig: translation {t.tolist()}, expected three finite numbers (metres)")
+        raise InputError(f"rig: translation {shortened(t.tolist())}, expected three finite numbers (metres)")
 
 
 def as_tuples(values: ArrayLike) -> Any:

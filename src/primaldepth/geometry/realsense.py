@@ -11,26 +11,27 @@ Pixel centres are integers there. The SDK projects `inverse_brown_conrady` with 
 `modified_brown_conrady`, and so is it read here.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.core.documents import DEFAULT
+from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.geometry.calibration_values import (
-    PathLike,
     count,
     item,
     number,
     numbers,
     part,
     read_object,
-    read_text,
 )
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.distortion import Distortion, Model
 from primaldepth.geometry.motion import as_tuples
+from primaldepth.io.files import PathLike, read_text
 
 Size = tuple[int, int]
 _MODELS: dict[str, Model | None] = {
@@ -75,7 +76,7 @@ def _camera(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> In
     name = str(item(keys, ("model",), where)).lower().replace(" ", "_").removeprefix("distortion.")
     coefficients = tuple(numbers(keys, ("coeffs",), where))
     if name not in _MODELS and any(coefficients):
-        raise FileFormatError(f"{where}: model '{name}', expected one of {', '.join(_MODELS)}")
+        raise FileFormatError(f"{where}: model {shortened(name)}, expected one of {', '.join(_MODELS)}")
     model = _MODELS.get(name)
     try:
         used = coefficients[:4] if model == "fisheye" else coefficients
@@ -85,9 +86,12 @@ def _camera(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> In
         raise FileFormatError(f"{where}: {error}") from error
 
 
-_INTRINSIC = re.compile(r'Intrinsic of "(\w+)" / (\d+)x(\d+) / (\S+)\s*\n(.*?)(?=\n\s*\n|\Z)', re.DOTALL)
+_INTRINSIC = re.compile(
+    r'Intrinsic of "(\w+)" / (\d{1,6})x(\d{1,6}) / (\S+)\s*\n(.*?)(?=\n\s*\n|\Z)', re.DOTALL
+)
 _EXTRINSIC = re.compile(
-    r'Extrinsic from "Depth"\s+To\s+"Color"\s*:\s*Rotation Matrix:(.*?)Translation Vector:([^\n]*)', re.DOTALL
+    r'Extrinsic from "Depth"\s+To\s+"Color"\s*:\s*Rotation Matrix:(.{0,999}?)Translation Vector:([^\n]*)',
+    re.DOTALL,
 )
 _KEYS = {"Width": "width", "Height": "height", "PPX": "ppx", "PPY": "ppy", "Fx": "fx", "Fy": "fy"}
 
@@ -128,7 +132,8 @@ def _words(path: PathLike, text: str, expected: int) -> list[float]:
 
 
 def _is_float(word: str) -> bool:
-    return re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", word) is not None
+    known = len(word) <= DEFAULT.digits and re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", word)
+    return bool(known) and math.isfinite(float(word))
 
 
 def _pick(

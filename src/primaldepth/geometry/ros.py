@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from primaldepth.core.errors import FileFormatError, InputError
-from primaldepth.geometry.calibration_values import PathLike, count, item, number, numbers, part, read_object
+from primaldepth.core.errors import FileFormatError, InputError, shortened
+from primaldepth.geometry.calibration_values import count, item, number, numbers, part, read_object
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.distortion import Distortion
 from primaldepth.geometry.motion import as_tuples
+from primaldepth.io.files import PathLike
 from primaldepth.io.pinhole import Pinhole, Region
 
 
@@ -119,6 +120,6 @@ def lens_of(model: str, coefficients: Sequence[float]) -> Distortion | None:
     if model in ("plumb_bob", "rational_polynomial"):
         return Distortion.opencv(coefficients)
     raise InputError(
-        f"distortion_model '{model}', expected plumb_bob, rational_polynomial or equidistant, "
+        f"distortion_model {shortened(model)}, expected plumb_bob, rational_polynomial or equidistant, "
         "or coefficients that are all 0"
     )

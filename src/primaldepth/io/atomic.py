@@ -1,13 +1,16 @@
 """Writing that is either complete or did not happen."""
 
 import os
+import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from primaldepth.core.errors import InputError
+
+_TEMPORARY = re.compile(r"^\.(.+)\.(\d+)-[0-9a-f]{8}(\.\w+)$")  # the names that `atomic_path` makes
 
 
 @contextmanager
@@ -19,7 +22,7 @@ def atomic_path(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
     `sync` a file outlives its process, but perhaps not the machine's power.
     """
     target = _checked_target(Path(path))
-    name = f".{short_stem(target)}.{os.getpid()}-{secrets.token_hex(4)}{target.suffix}"
+    name = f".{_short_stem(target)}.{os.getpid()}-{secrets.token_hex(4)}{target.suffix}"
     temporary = target.with_name(name)
     try:
         yield temporary
@@ -38,7 +41,34 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
             raise _cannot_write(Path(path), error) from error
 
 
-def short_stem(path: Path) -> str:
+def remove_leftovers(paths: Iterable[Path], *, locked: bool = False) -> None:
+    """Delete the half-written files that killed processes have left beside these files.
+
+    Args:
+        paths: files that are written by `atomic_path`.
+        locked: no other process writes them now; else the files of processes that still run are kept.
+    """
+    ours = {Path(os.path.realpath(path)) for path in paths}
+    names = {(place.parent, _short_stem(place), place.suffix) for place in ours}
+    for folder in {place.parent for place in ours if place.parent.is_dir()}:
+        for path in folder.iterdir():
+            match = _TEMPORARY.match(path.name)
+            if match and (folder, match[1], match[3]) in names and (locked or not _alive(int(match[2]))):
+                with suppress(OSError):
+                    path.unlink()
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True  # it is another user's
+    return True
+
+
+def _short_stem(path: Path) -> str:
     """As much of the name as a temporary one has room for: file systems count bytes."""
     return os.fsencode(path.stem)[:80].decode(errors="ignore")
 

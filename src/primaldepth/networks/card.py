@@ -1,13 +1,13 @@
 """The card beside every weight file: what the network is and how it came to be."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from pydantic import AwareDatetime, Field, FiniteFloat
 
-from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.core.errors import FileFormatError, MissingFileError
 from primaldepth.core.settings import Count, Settings
+from primaldepth.io.files import read_json
 from primaldepth.networks.joint import NetworkSettings
 
 
@@ -57,17 +57,13 @@ class ModelCard(Settings):
 
 
 def read_card(path: Path) -> ModelCard:
-    """The card at `path`, every key known and in range."""
+    """Read the card at `path`; every key has to be known and in range."""
     try:
-        values = json.loads(path.read_bytes())
-    except FileNotFoundError as error:
-        raise InputError(
+        values = read_json(path, what="JSON model card")
+    except MissingFileError as error:
+        raise MissingFileError(
             f"{path}: no model card beside the weights; copy it from where the weights came from"
         ) from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{path}: not a JSON model card; copy it again from its source") from error
     if not isinstance(values, dict):
         found = type(values).__name__
         raise FileFormatError(f"{path}: a {found}, expected a JSON object with the card's keys")

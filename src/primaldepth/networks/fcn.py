@@ -10,6 +10,11 @@ from primaldepth.networks.fused import aligned, aligned_input, conv_relu
 START_AFFINITY = 0.01
 
 
+def conv_parameters(inputs: int, outputs: int, side: int = 3) -> int:
+    """Count the weights and biases of a convolution with side x side taps."""
+    return outputs * (inputs * side**2 + 1)
+
+
 class FCN(nn.Module):
     """3x3 convolutions with ReLU between them; padded, so that the output has the size of the input.
 
@@ -35,6 +40,12 @@ class FCN(nn.Module):
         self.features = nn.Sequential(*blocks)
         self.head = nn.Conv2d(maps, 1 + pairs, 3, padding=1)
         self._initialise()
+
+    @staticmethod
+    def parameters_of(inputs: int, pairs: int, layers: int, maps: int) -> int:
+        """Count the parameters of a network that is not built yet; arguments as for the class."""
+        inner = (layers - 2) * conv_parameters(maps, maps)
+        return conv_parameters(inputs, maps) + inner + conv_parameters(maps, 1 + pairs)
 
     def _initialise(self) -> None:
         for layer in self.features:

@@ -5,14 +5,19 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
-from pydantic import Field
+from pydantic import Field, field_validator
 from torch import Tensor, nn
 
+from primaldepth.core.errors import shortened
 from primaldepth.core.settings import Settings
 from primaldepth.networks.fcn import FCN, START_AFFINITY
 from primaldepth.networks.unet import FIRST, UNet
 from primaldepth.networks.unrolled import PrimalDualNet
 from primaldepth.operators.pairwise import half_window
+from primaldepth.variational.models import MODELS
+
+MOST_ITERATIONS = 1000
+SIGMA_MAP, AFFINITY_MAP = 2, 3  # of the backbone's maps: residual, weight, uncertainty, affinities
 
 
 class NetworkSettings(Settings):
@@ -26,13 +31,40 @@ class NetworkSettings(Settings):
 
     backbone: Literal["fcn", "unet"] = "fcn"
     input: Literal["d", "s"] = "s"
-    layers: int = Field(10, ge=2)
-    maps: int = Field(64, ge=1)
-    widths: tuple[Annotated[int, Field(ge=8, multiple_of=8)], ...] = (48, 96, 160, 224)
-    blocks: tuple[Annotated[int, Field(ge=0)], ...] = (1, 2, 2, 2)
+    layers: int = Field(10, ge=2, le=100)
+    maps: int = Field(64, ge=1, le=1024)
+    widths: tuple[Annotated[int, Field(ge=8, le=1024, multiple_of=8)], ...] = Field(
+        (48, 96, 160, 224), max_length=8
+    )
+    blocks: tuple[Annotated[int, Field(ge=0, le=32)], ...] = Field((1, 2, 2, 2), max_length=8)
     window: int = Field(7, ge=3, le=17)
-    iterations: int = Field(20, ge=0)
+    iterations: int = Field(20, ge=0, le=MOST_ITERATIONS)
     model: str = "nlh-l2"
+
+    @field_validator("window")
+    @classmethod
+    def _is_odd(cls, window: int) -> int:
+        half_window(window)
+        return window
+
+    @field_validator("model")
+    @classmethod
+    def _is_known(cls, model: str) -> str:
+        if model not in MODELS:
+            raise ValueError(f"model {shortened(model)} is not one of {', '.join(MODELS)}")
+        return model
+
+    @property
+    def parameters(self) -> int:
+        """Numbers that a network of this shape has, counted without building it."""
+        pairs = len(half_window(self.window))
+        seen = self.colours if self.input == "s" else 0
+        solver = PrimalDualNet.parameters_of(self.iterations, self.model) if self.iterations else 0
+        if self.backbone == "fcn":
+            return solver + FCN.parameters_of(2 + seen, pairs, self.layers, self.maps)
+        if not self.widths or len(self.widths) != len(self.blocks):
+            return solver  # no network can be built of these, and its error says so
+        return solver + UNet.parameters_of(4 + seen, AFFINITY_MAP + pairs, self.widths, self.blocks)
 
     @property
     def colours(self) -> int:
@@ -41,7 +73,6 @@ class NetworkSettings(Settings):
 
 
 LARGEST_WEIGHT = 4.0  # |log| of the weights of the data term
-SIGMA_MAP, AFFINITY_MAP = 2, 3  # of the backbone's maps: residual, weight, uncertainty, affinities
 USUAL_SIGMA = 0.05  # what an untrained network says of its error
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 from torch.nn.functional import pad, pixel_shuffle, pixel_unshuffle
 
+from primaldepth.networks.fcn import conv_parameters
 from primaldepth.networks.fused import aligned_input, conv_relu
 
 FIRST = 2  # pixels per side that become channels before the first convolution
@@ -56,6 +57,16 @@ class UNet(nn.Module):
         nn.init.zeros_(self.leave.weight)
         if self.leave.bias is not None:
             nn.init.zeros_(self.leave.bias)
+
+    @staticmethod
+    def parameters_of(inputs: int, outputs: int, widths: Sequence[int], blocks: Sequence[int]) -> int:
+        """Count the parameters of a network that is not built yet; arguments as for the class."""
+        ends = conv_parameters(inputs * FIRST**2, widths[0]) + conv_parameters(widths[0], outputs * FIRST**2)
+        steps = sum(
+            conv_parameters(a, b, 2) + conv_parameters(b, a, 2) for a, b in itertools.pairwise(widths)
+        )
+        levels = zip(widths, blocks, strict=True)
+        return ends + steps + sum(4 * count * conv_parameters(width, width) for width, count in levels)
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, inputs, H, W) -> (B, outputs, H, W); the border is repeated up to a multiple of the stride."""

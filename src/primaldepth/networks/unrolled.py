@@ -56,6 +56,12 @@ class PrimalDualNet(nn.Module):
         if self.model.channels == 3:
             self.log_alpha_0 = nn.Parameter(torch.full((iterations,), math.log(ALPHA_0)))
 
+    @staticmethod
+    def parameters_of(iterations: int, model: str) -> int:
+        """Count the parameters of a solver that is not built yet; arguments as for the class."""
+        own = len(COEFFICIENTS) + (MODELS[model].channels == 3)
+        return iterations * own + 2
+
     def _classical_steps(self) -> tuple[float, float, float, float, float]:
         size = (64, 64)
         shape = (1, 3, *size) if self.model.is_local else (1, len(self.offsets), *size)

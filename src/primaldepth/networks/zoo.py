@@ -9,8 +9,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from primaldepth.core.errors import FileFormatError, InputError, did_you_mean
+from primaldepth.core.errors import (
+    FileFormatError,
+    InputError,
+    MissingFileError,
+    did_you_mean,
+    shortened,
+)
 from primaldepth.io.atomic import write_bytes
+from primaldepth.io.files import open_file, reading
 from primaldepth.networks.card import ModelCard, read_card
 from primaldepth.networks.joint import DepthNet, NetworkSettings
 
@@ -63,6 +70,8 @@ SHIPPED = {
 UNTRAINED = {"iterations": 20, "model": "nlh-l2"}
 _SUFFIXES = (".safetensors", ".json")
 _STORED = (torch.float32, torch.float16)
+_LEAST_BYTES, _MOST_BYTES = 2, 8  # of one stored parameter; types of 8 bytes are told by name
+_LONGEST_HEADER = 2**20
 
 
 def load(name: str, scale: int | None = None, device: torch.device | str = "cpu") -> DepthNet:
@@ -99,8 +108,13 @@ def weights_folder() -> Path:
 def from_pretrained(path: str | os.PathLike[str]) -> DepthNet:
     """The network saved at `path`: NAME.safetensors, NAME alone, or a folder that holds one network."""
     weights, card_path = _pair(_found(Path(path)))
-    data = _read(weights)
-    card = read_card(card_path)
+    try:
+        file = open_file(weights)
+    except MissingFileError as error:
+        raise MissingFileError(f"{weights}: no such weight file; check the name") from error
+    with file, reading(weights):
+        card = read_card(card_path)
+        data = file.read(_checked_size(weights, os.fstat(file.fileno()).st_size, card))
     tensors = _parsed(weights, data)
     digest = hashlib.sha256(data).hexdigest()
     if digest != card.sha256:
@@ -172,16 +186,22 @@ def _found(path: Path) -> Path:
     return inside[0]
 
 
-def _read(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such weight file") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from error
-    if not data:
+def _checked_size(path: Path, size: int, card: ModelCard) -> int:
+    """The size of a weight file, if it can hold the card's network: before it is read and that is built."""
+    if not size:
         raise FileFormatError(f"{path}: the file is empty (0 bytes); copy it again from its source")
-    return data
+    count = card.settings.parameters
+    if size < _LEAST_BYTES * count:
+        raise FileFormatError(
+            f"{path}: truncated or not a safetensors file: {size} bytes cannot hold the {count} parameters "
+            "of its card; copy both again from their source"
+        )
+    if size > _MOST_BYTES * count + _LONGEST_HEADER:
+        raise FileFormatError(
+            f"{path}: {size} bytes, too many for the {count} parameters of its card; "
+            "copy both again from their source"
+        )
+    return size
 
 
 def _parsed(path: Path, data: bytes) -> dict[str, Tensor]:
@@ -189,6 +209,8 @@ def _parsed(path: Path, data: bytes) -> dict[str, Tensor]:
     from safetensors.torch import load as parse
 
     try:
+        if int.from_bytes(data[:8], "little") > _LONGEST_HEADER:
+            raise ValueError("the header is too long")
         return parse(data)
     except (SafetensorError, ValueError, KeyError, RuntimeError) as error:
         raise FileFormatError(
@@ -209,7 +231,7 @@ def _check_tensors(path: Path, found: dict[str, Tensor], expected: dict[str, Ten
     for name in sorted(set(expected) - set(found)):
         raise FileFormatError(f"{path}: tensor '{name}' is missing; {advice}")
     for name in sorted(set(found) - set(expected)):
-        raise FileFormatError(f"{path}: unknown tensor '{name}'; {advice}")
+        raise FileFormatError(f"{path}: unknown tensor {shortened(name)}; {advice}")
     for name, tensor in found.items():
         if tensor.shape != expected[name].shape:
             shapes = f"{tuple(tensor.shape)}, expected {tuple(expected[name].shape)}"

@@ -2,18 +2,24 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from pydantic import Field, TypeAdapter, ValidationError
 from torch import Tensor
 
-from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.core.documents import RECORDED, parse_json
+from primaldepth.core.errors import SHOWN, FileFormatError, InputError, shortened
 from primaldepth.io.atomic import write_bytes
+from primaldepth.io.files import open_file, reading
 
 FORMAT = "primaldepth-checkpoint 1"
+_LONGEST_HEADER = 2**25
+_Count = Annotated[int, Field(ge=0)]
 FREE = ("on_nan", "checkpoint_every")  # keys of a recipe that do not change what is learned
 
 
@@ -32,14 +38,31 @@ class Position:
         unlogged: how many steps these are.
     """
 
-    stage: int = 0
-    step: int = 0
+    stage: _Count = 0
+    step: _Count = 0
     seconds: float = 0.0
     best: float | None = None
-    waited: int = 0
+    waited: _Count = 0
     scores: dict[str, float] = field(default_factory=dict)
     loss: float = 0.0
-    unlogged: int = 0
+    unlogged: _Count = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _OptimiserNotes:
+    """What of an optimiser's state is no tensor."""
+
+    param_groups: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """What the file says beside its tensors."""
+
+    recipe: str
+    scenes: str
+    position: Position
+    optimiser: _OptimiserNotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +88,7 @@ class Checkpoint:
             {
                 "recipe": self.recipe,
                 "scenes": self.scenes,
-                "position": asdict(self.position),
+                "position": _as_json(asdict(self.position)),
                 "optimiser": state,
             }
         )
@@ -76,39 +99,64 @@ class Checkpoint:
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """What `Checkpoint.write` wrote, on the CPU; a damaged or foreign file is named and refused."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
-    except (SafetensorError, OSError) as error:
-        raise FileFormatError(
-            f"{path}: truncated or not a checkpoint ({error}); remove it to start the run again"
-        ) from error
+    metadata, tensors = _opened(path)
     if metadata.get("format") != FORMAT:
         raise FileFormatError(f"{path}: not a checkpoint of this version; start the run in another folder")
     if metadata.get("sha256") != _digest(tensors, metadata.get("notes", "")):
         raise FileFormatError(f"{path}: differs from its checksum; remove it to start the run again")
-    notes = json.loads(metadata["notes"])
+    notes = _notes(path, metadata.get("notes", ""))
     named: dict[str, dict[str, Tensor]] = {"weights": {}, "average": {}, "best": {}, "optimiser": {}}
     for name, value in tensors.items():
         prefix, _, rest = name.partition("/")
+        if prefix not in named:
+            raise FileFormatError(
+                f"{path}: unknown tensor {shortened(name)}; remove it to start the run again"
+            )
         named[prefix][rest] = value
     return Checkpoint(
-        notes["recipe"],
-        notes["scenes"],
-        Position(**notes["position"]),
+        notes.recipe,
+        notes.scenes,
+        notes.position,
         named["weights"],
         named["average"],
         named["best"],
-        _restored(notes["optimiser"], named["optimiser"]),
+        _restored(path, notes.optimiser, named["optimiser"]),
     )
+
+
+def _opened(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """Notes and tensors of a safetensors file whose header is not absurdly long."""
+    from safetensors import SafetensorError, safe_open
+
+    with open_file(path) as file, reading(path):
+        length = int.from_bytes(file.read(8), "little")
+    try:
+        if length > _LONGEST_HEADER:
+            raise ValueError("the header is too long")
+        with safe_open(path, framework="pt", device="cpu") as archive:
+            names = archive.keys()
+            return archive.metadata() or {}, {name: archive.get_tensor(name) for name in names}
+    except (SafetensorError, OSError, ValueError) as error:
+        raise FileFormatError(
+            f"{path}: truncated or not a checkpoint ({error}); remove it to start the run again"
+        ) from error
+
+
+def _notes(path: Path, text: str) -> _Notes:
+    values = parse_json(text, path, what="checkpoint", limits=RECORDED)
+    try:
+        return TypeAdapter(_Notes).validate_python(values)
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise FileFormatError(
+            f"{path}: not a checkpoint ({shortened(where)} is missing or wrong); remove it to start again"
+        ) from error
 
 
 def check_same_run(folder: Path, stored: Checkpoint, recipe: str, scenes: str) -> None:
     """A run can only go on with the recipe and the scenes it was started with; FREE keys may change."""
-    before, now = json.loads(stored.recipe), json.loads(recipe)
+    before = parse_json(stored.recipe, folder / "checkpoint", what="recipe")
+    now = json.loads(recipe)
     changed = [text for text in _differences(before, now) if text.split(" ")[0] not in FREE]
     if stored.scenes != scenes:
         changed.append(f"the scenes are '{stored.scenes}' there and '{scenes}' now")
@@ -117,6 +165,17 @@ def check_same_run(folder: Path, stored: Checkpoint, recipe: str, scenes: str) -
             f"{folder}: holds a run of another recipe: {'; '.join(changed)}; "
             "repeat that one to go on, or choose another folder"
         )
+
+
+def check_fits(folder: Path, stored: Checkpoint, net: torch.nn.Module) -> None:
+    """Raise unless the stored weights have the names and shapes of the network's."""
+    wanted = {name: value.shape for name, value in net.state_dict().items()}
+    for part in (stored.weights, stored.average, stored.best):
+        if part and {name: value.shape for name, value in part.items()} != wanted:
+            raise FileFormatError(
+                f"{folder}: the checkpoint's weights are not those of its recipe; "
+                "remove it to start the run again"
+            )
 
 
 def _differences(before: Any, now: Any, key: str = "") -> Iterator[str]:
@@ -128,7 +187,21 @@ def _differences(before: Any, now: Any, key: str = "") -> Iterator[str]:
             inner = f"{key}.{name}" if key else str(name)
             yield from _differences(before.get(name), now.get(name), inner)
     elif before != now:
-        yield f"{key} is {json.dumps(before)} there and {json.dumps(now)} now"
+        yield f"{key} is {_cut(before)} there and {_cut(now)} now"
+
+
+def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, but NaN and infinities as text, which JSON has no numbers for."""
+    plain: dict[str, Any] = {}
+    for name, value in values.items():
+        endless = isinstance(value, float) and not math.isfinite(value)
+        plain[name] = _as_json(value) if isinstance(value, Mapping) else str(value) if endless else value
+    return plain
+
+
+def _cut(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
 def _digest(tensors: Mapping[str, Tensor], notes: str) -> str:
@@ -151,9 +224,11 @@ def _flattened(optimiser: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, 
     return tensors, {"param_groups": optimiser.get("param_groups", [])}
 
 
-def _restored(state: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any]:
+def _restored(path: Path, state: _OptimiserNotes, tensors: dict[str, Tensor]) -> dict[str, Any]:
     values: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
         index, _, key = name.partition("/")
+        if not (index.isascii() and index.isdecimal() and len(index) < 10):
+            raise FileFormatError(f"{path}: unknown tensor 'optimiser/{name[:40]}'; remove it to start again")
         values.setdefault(int(index), {})[key] = value
-    return {"state": values, "param_groups": state["param_groups"]} if state["param_groups"] else {}
+    return {"state": values, "param_groups": state.param_groups} if state.param_groups else {}

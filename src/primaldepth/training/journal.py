@@ -1,12 +1,14 @@
 """What a run leaves to read: lines of JSON, and TensorBoard's files where that is installed."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from primaldepth.io.atomic import write_bytes
+from primaldepth.io.files import json_lines
 from primaldepth.networks import DepthNet
 from primaldepth.networks.unrolled import COEFFICIENTS
 from primaldepth.training.validation import Seen
@@ -25,14 +27,15 @@ class Journal:
 
     def __init__(self, folder: Path, steps: int) -> None:
         self._path = folder / LOG
-        kept = [line for line in _lines(self._path) if line.get("total_step", 0) <= steps]
+        kept = [line for line in _lines(self._path) if _step(line) <= steps]
         write_bytes(self._path, "".join(json.dumps(line) + "\n" for line in kept).encode())
         self._board = _board(folder / "tensorboard", steps)
 
     def write(self, total_step: int, **values: Any) -> None:
-        """One line; numbers also go to TensorBoard."""
+        """Write one line, null for a number that is not finite; numbers also go to TensorBoard."""
+        values = {name: _finite(value) for name, value in values.items()}
         with self._path.open("a") as file:
-            file.write(json.dumps({"total_step": total_step, **values}) + "\n")
+            file.write(json.dumps({"total_step": total_step, **values}, allow_nan=False) + "\n")
         if self._board is not None:
             for name, value in values.items():
                 if isinstance(value, float):
@@ -67,14 +70,18 @@ def _coefficients(net: DepthNet) -> dict[str, list[float]]:
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """Whole lines of a log; a kill may have cut the last one."""
-    found = []
-    for line in path.read_text().splitlines() if path.exists() else []:
-        try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return found
+    """The whole lines of a log; a kill may have cut the last one."""
+    found = json_lines(path) if path.exists() else ()
+    return [line for line in found if line is not None]
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _step(line: dict[str, Any]) -> float:
+    step = line.get("total_step", 0)
+    return step if isinstance(step, int | float) else 0
 
 
 def _board(folder: Path, steps: int) -> Any:

@@ -20,7 +20,7 @@ from primaldepth.core.seeds import derive_seed
 from primaldepth.data.patches import Scenes
 from primaldepth.data.sensors import sensor
 from primaldepth.data.shards import Shards
-from primaldepth.io.atomic import write_bytes
+from primaldepth.io.atomic import remove_leftovers, write_bytes
 from primaldepth.io.locks import held
 from primaldepth.networks import DepthNet, from_pretrained, save_model
 from primaldepth.networks.card import ModelCard
@@ -147,10 +147,16 @@ class Run:
             stored = read_checkpoint(path)
             check_same_run(self.out, stored, self.text, describe(self.source))
         if self.main:
-            for leftover in self.out.glob(f".{path.stem}.*"):  # of a kill while one was written
-                leftover.unlink()
+            self._remove_leftovers()
             write_bytes(self.out / CONFIG, (self.recipe.model_dump_json(indent=2) + "\n").encode())
         return stored
+
+    def _remove_leftovers(self) -> None:
+        """Delete what a kill has left of the files that a run writes."""
+        weights = self.weight_files().values()
+        names = (CHECKPOINT, CONFIG, LOG, *(path.name for path in weights))
+        cards = (path.with_suffix(".json").name for path in weights)
+        remove_leftovers((self.out / name for name in (*names, *cards)), locked=True)
 
     def _check_validation(self) -> None:
         """Scores on other frames than before would be compared with the best one so far."""

@@ -1,6 +1,6 @@
 """Recipes: everything that fixes a training run, as TOML files that may extend each other."""
 
-import tomllib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -8,10 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from primaldepth.core.errors import InputError
+from primaldepth.core.documents import Limits, parse_toml
+from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.core.settings import Count, NotNegative, Positive, Settings, Share
 from primaldepth.data.patches import Variation
 from primaldepth.data.sensors import TimeOfFlight, sensor_class
+from primaldepth.io.files import read_toml
 from primaldepth.networks import NetworkSettings
 from primaldepth.training.score import Criterion, Scale
 
@@ -23,6 +25,8 @@ def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
 
 
 Range = Annotated[tuple[Positive, Positive], AfterValidator(_ordered)]
+LIMITS = Limits(size=2**16)
+MOST_EXTENDED = 16
 FileName = Annotated[str, Field(pattern=r"^[\w+.-]+$")]
 
 
@@ -89,7 +93,7 @@ class DataRecipe(Settings):
 
     sensor: str = "middlebury-noisy-v1"
     noise: Range = (1.0, 1.0)
-    mix: tuple[Mix, ...] = ()
+    mix: Annotated[tuple[Mix, ...], Field(max_length=100)] = ()
     blend: Count = 1
     holes: Share = 0.0
     balance: NotNegative = 0.0
@@ -152,7 +156,7 @@ class StageRecipe(Settings):
 
     part: Literal["fcn", "joint", "pdn"]
     steps: Count
-    batch: Count = 64
+    batch: Annotated[int, Field(ge=1, le=2**16)] = 64
     patch: Annotated[int, Field(ge=16)] = 128
     optimiser: Literal["adamw", "sgd"] = "adamw"
     rate: Positive = 1e-3
@@ -214,7 +218,7 @@ class Recipe(Settings):
     seed: Annotated[int, Field(ge=0)] = 0
     net: NetworkSettings = NetworkSettings()
     data: DataRecipe = DataRecipe()
-    stages: Annotated[tuple[StageRecipe, ...], Field(min_length=1)]
+    stages: Annotated[tuple[StageRecipe, ...], Field(min_length=1, max_length=100)]
     validation: ValidationRecipe = ValidationRecipe()
     start: str | None = None
     keep: Share = 0.0
@@ -263,17 +267,16 @@ def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
 
 
 def _extended(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
-    path = path.resolve()
+    path = Path(os.path.realpath(path))  # a loop of links is told when it is opened
     if path in seen:
         raise InputError(f"{path}: extends itself by way of {seen[-1].name}")
-    try:
-        values = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as TOML ({error})") from error
+    if len(seen) >= MOST_EXTENDED:
+        raise InputError(f"{seen[0]}: extends more than {MOST_EXTENDED} recipes, one after the other")
+    values = read_toml(path, what="TOML recipe", limits=LIMITS)
     base = values.pop("extends", None)
     if base is None:
         return values
-    if not isinstance(base, str):
+    if not isinstance(base, str) or "\0" in base:
         raise InputError(f"{path}: 'extends' must be the name of a file")
     return _merged(_extended(path.parent / base, (*seen, path)), values)
 
@@ -292,10 +295,10 @@ def _change(values: dict[str, Any], change: str) -> None:
     if not equals or not key:
         raise InputError(f"--set {change}: expected KEY=VALUE, such as stages.0.steps=100")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        value = parse_toml(f"value = {text}", "--set", limits=LIMITS)["value"]
+    except FileFormatError:
         value = text
-    *path, last = key.split(".")
+    *path, last = key.split(".", LIMITS.depth)
     place: Any = values
     for part in path:
         place = _step_into(place, part, change)
@@ -306,16 +309,15 @@ def _change(values: dict[str, Any], change: str) -> None:
 
 
 def _step_into(place: Any, part: str, change: str) -> Any:
-    if isinstance(place, list):
-        return place[_index(place, part, change)]
-    found = place.setdefault(part, {})
+    is_list = isinstance(place, list)
+    found = place[_index(place, part, change)] if is_list else place.setdefault(part, {})
     if not isinstance(found, dict | list):
         raise InputError(f"--set {change}: '{part}' is a value, not a table")
     return found
 
 
 def _index(place: list[Any], part: str, change: str) -> int:
-    if not part.isdecimal() or int(part) >= len(place):
+    if not part.isdecimal() or len(part) > 9 or int(part) >= len(place):
         raise InputError(f"--set {change}: '{part}' is not one of the {len(place)} entries, 0 and on")
     return int(part)
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from primaldepth.core.errors import FileFormatError
 from primaldepth.networks import DepthNet
 from primaldepth.operators.pairwise import half_window
 from primaldepth.training.losses import affinity_loss, get_loss, laplace_loss
@@ -71,12 +72,32 @@ def make_optimiser(net: DepthNet, stage: StageRecipe) -> torch.optim.Optimizer:
 
 
 def restore_optimiser(optimiser: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    """Load a stored state; sums of gradients lie in memory as their weights do, as they did before."""
-    optimiser.load_state_dict(state)
+    """Load a stored state; sums of gradients lie in memory as their weights do, as they did before.
+
+    What is no tensor (rates, decay) follows from the recipe and is kept as the optimiser has it.
+    """
+    _check_state(optimiser, state["state"])
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state["state"]})
     for weight, values in optimiser.state.items():
         for name, value in values.items():
             if value.shape == weight.shape:
                 values[name] = torch.empty_like(weight).copy_(value)
+
+
+def _check_state(optimiser: torch.optim.Optimizer, state: Mapping[int, Mapping[str, Tensor]]) -> None:
+    """Raise unless each weight's sums have its shape, and steps are numbers."""
+    weights = [weight for group in optimiser.param_groups for weight in group["params"]]
+    names = {"momentum_buffer"}
+    if isinstance(optimiser, torch.optim.AdamW):
+        names = {"step", "exp_avg", "exp_avg_sq"}
+    for index, values in state.items():
+        fits = index < len(weights) and values.keys() == names
+        if not fits or any(
+            value.shape != (() if name == "step" else weights[index].shape) for name, value in values.items()
+        ):
+            raise FileFormatError(
+                "the checkpoint's sums of gradients do not fit its weights; remove it to start the run again"
+            )
 
 
 def rate_at(stage: StageRecipe, step: int) -> float:

@@ -14,7 +14,7 @@ from primaldepth.data.patches import Scenes
 from primaldepth.io.atomic import write_bytes
 from primaldepth.networks import DepthNet
 from primaldepth.training.batches import Batch, draw_batch
-from primaldepth.training.checkpoint import Checkpoint, Position
+from primaldepth.training.checkpoint import Checkpoint, Position, check_fits
 from primaldepth.training.journal import Journal
 from primaldepth.training.recipe import Recipe, StageRecipe
 from primaldepth.training.stage import (
@@ -69,6 +69,7 @@ class Work:
         half = run.recipe.precision == "bf16" and run.fabric.device.type == "cuda"
         module, stored = StageLoss(run.net, stage, bf16=half), run.stored
         if stored is not None:
+            check_fits(run.out, stored, run.net)
             run.net.load_state_dict(stored.weights)
         self.average = average_of(run.net, stage)
         self.best: dict[str, Tensor] = {}

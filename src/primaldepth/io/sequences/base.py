@@ -1,6 +1,7 @@
 """What every recording gives: shots with depth, guide, confidence and camera, each read when it is needed."""
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,13 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import InputError, MissingDependencyError
+from primaldepth.core.errors import SHOWN, FileFormatError, MissingDependencyError, shortened
+from primaldepth.io.files import read_file
+from primaldepth.io.formats.budget import MAX_FILE_BYTES
+from primaldepth.io.pictures import picture_size
 from primaldepth.io.pinhole import Pinhole
 from primaldepth.io.units import Unit
 
 Picture = Path | NDArray[np.uint8]
 Map = Path | NDArray[np.float32]
 Number = tuple[int | str, ...]
+MOST_SHOTS = 2**18
+"""Of a recording: two hours of them at 30 in a second; each takes memory."""
 _STAMP = re.compile(r"\D*([1-9]\d{9})(\.\d+|\d{3}|\d{6}|\d{9})\D*", re.ASCII)
 
 
@@ -129,14 +135,41 @@ def _pieces(text: str) -> list[int | str]:
 
 
 def image_size(path: Path) -> tuple[int, int]:
-    """(width, height) from the file's header."""
-    from PIL import Image, UnidentifiedImageError
+    """(width, height) from the file's header; it is a PNG or JPEG."""
+    return picture_size(read_file(path, MAX_FILE_BYTES), path)
 
+
+def inside(root: Path, name: str, where: Path) -> Path:
+    """The file that a list in a recording names, which must lie in the recording's folder.
+
+    Args:
+        root: the recording's folder.
+        name: as it stands in the list.
+        where: the list, for the error.
+    """
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts or "\0" in name:
+        raise FileFormatError(
+            f"{where}: names {shortened(name)}, which is no file in {root}; copy it there and name it so"
+        )
+    return root / path
+
+
+def finite_numbers(words: Sequence[object], where: object, expected: str) -> list[float]:
+    """Numbers of a file, of texts or of values of JSON.
+
+    Args:
+        words: what was found.
+        where: names the file in errors.
+        expected: in words, for errors.
+    """
     try:
-        with Image.open(path) as picture:
-            return picture.size
-    except (OSError, UnidentifiedImageError) as error:
-        raise InputError(f"{path}: not a readable image ({error}); copy or export it again") from error
+        found = [float(str(word)) for word in words]
+    except ValueError as error:
+        raise FileFormatError(f"{where}: {str(error)[:SHOWN]}; expected {expected}") from error
+    if not all(map(math.isfinite, found)):
+        raise FileFormatError(f"{where}: NaN or an infinite number; expected {expected}")
+    return found
 
 
 def optional(package: str, extra: str, path: Path) -> Any:

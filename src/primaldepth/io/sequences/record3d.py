@@ -1,12 +1,20 @@
 """Record3D's export as EXR and JPG: depth/N.exr in metres, rgb/N.jpg, and metadata with the camera."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-from primaldepth.core.errors import FileFormatError
+from primaldepth.core.documents import RECORDED
+from primaldepth.core.errors import FileFormatError, shortened
+from primaldepth.io.files import read_json
 from primaldepth.io.pinhole import Pinhole
-from primaldepth.io.sequences.base import Content, Recording, Shot, image_size, numbered
+from primaldepth.io.sequences.base import (
+    Content,
+    Recording,
+    Shot,
+    finite_numbers,
+    image_size,
+    numbered,
+)
 
 _METADATA = ("metadata.json", "metadata")
 
@@ -19,7 +27,7 @@ def recognise(root: Path) -> bool:
 def read(root: Path) -> Recording:
     """Depth map N.exr with image N."""
     home = _home(root) or root
-    values = _metadata(home)
+    path, values = _metadata(home)
     images = {path.stem: path for path in numbered(home / "rgb", ".jpg", ".jpeg", ".png")}
     depths = numbered(home / "depth", ".exr")
     pairs = [(depth, images[depth.stem]) for depth in depths if depth.stem in images]
@@ -29,7 +37,7 @@ def read(root: Path) -> Recording:
         )
     lost = len(depths) - len(pairs)
     notes = [f"{lost} of {len(depths)} depth maps have no image of the same number"] if lost else []
-    shots = [_shot(depth, image, values) for depth, image in pairs]
+    shots = [_shot(depth, image, path, values) for depth, image in pairs]
     return Recording("Record3D", root, shots, "m", notes)
 
 
@@ -42,38 +50,49 @@ def _home(root: Path) -> Path | None:
     return None
 
 
-def _metadata(home: Path) -> dict[str, Any]:
+def _metadata(home: Path) -> tuple[Path, dict[str, Any]]:
+    """Where the metadata lies, and what it holds."""
     path = next(p / name for p in (home, home.parent) for name in _METADATA if (p / name).is_file())
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise FileFormatError(f"{path}: not readable JSON ({error}); export the recording again") from error
+    values = read_json(path, what="readable JSON file of metadata", limits=RECORDED)
     if not isinstance(values, dict):
         raise FileFormatError(f"{path}: found a {type(values).__name__}, expected an object with 'K'")
-    return values
+    return path, values
 
 
-def _shot(depth: Path, image: Path, values: dict[str, Any]) -> Shot:
+def _shot(depth: Path, image: Path, path: Path, values: dict[str, Any]) -> Shot:
     def content() -> Content:
-        return Content(depth, image, None, _camera(values, depth.stem, image_size(image)))
+        return Content(depth, image, None, _camera(path, values, depth.stem, image_size(image)))
 
     return Shot(depth.stem, content, (depth, image))
 
 
-def _camera(values: dict[str, Any], number: str, size: tuple[int, int]) -> Pinhole | None:
+def _camera(path: Path, values: dict[str, Any], number: str, size: tuple[int, int]) -> Pinhole | None:
     """The frame's own numbers, else K (column by column), scaled to the image; None if there is neither."""
-    own, K = values.get("perFrameIntrinsicCoeffs"), values.get("K")
-    try:
-        width, height = float(values.get("w", size[0])), float(values.get("h", size[1]))
-        if own and number.isdecimal() and int(number) < len(own):
-            fx, fy, cx, cy = (float(value) for value in own[int(number)])
-        elif K:
-            fx, fy, cx, cy = (float(K[index]) for index in (0, 4, 6, 7))
-        else:
-            return None
-        sx, sy = size[0] / width, size[1] / height
-    except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-        raise FileFormatError(
-            f"metadata of frame {number}: 'K', 'w' or 'h' is not as expected ({error})"
-        ) from error
+    own = _rows(path, values, "perFrameIntrinsicCoeffs")
+    K = _rows(path, values, "K")
+    if number.isdecimal() and int(number) < len(own):
+        found = own[int(number)]
+        fx, fy, cx, cy = _numbers(path, "perFrameIntrinsicCoeffs", found, 4)
+    elif K:
+        matrix = _numbers(path, "K", K, 9)
+        fx, fy, cx, cy = matrix[0], matrix[4], matrix[6], matrix[7]
+    else:
+        return None
+    width, height = _numbers(path, "w and h", [values.get("w", size[0]), values.get("h", size[1])], 2)
+    if min(width, height) < 1:
+        raise FileFormatError(f"{path}: 'w' and 'h' are {width:g} and {height:g}, expected at least 1")
+    sx, sy = size[0] / width, size[1] / height
     return Pinhole(fx * sx, fy * sy, (cx + 0.5) * sx, (cy + 0.5) * sy, *size)
+
+
+def _rows(path: Path, values: dict[str, Any], name: str) -> list[Any]:
+    found = values.get(name) or []
+    if not isinstance(found, list):
+        raise FileFormatError(f"{path}: '{name}' is {shortened(found)}, expected a list")
+    return found
+
+
+def _numbers(path: Path, name: str, found: Any, count: int) -> list[float]:
+    if not isinstance(found, list) or len(found) != count:
+        raise FileFormatError(f"{path}: '{name}' is {shortened(found)}, expected {count} numbers")
+    return finite_numbers(found, f"{path}: '{name}'", f"{count} numbers")

@@ -1,13 +1,14 @@
 """sensor_msgs/Image and CompressedImage as arrays."""
 
-import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import FileFormatError
+from primaldepth.core.errors import FileFormatError, shortened
+from primaldepth.io.formats.base import Source, library_errors
+from primaldepth.io.pictures import open_picture
 
 _DEPTHS: dict[str, tuple[str, float]] = {
     "16UC1": ("u2", 0.001),
@@ -42,6 +43,11 @@ def depth_metres(message: Any, path: Path) -> NDArray[np.float32]:
     """(h, w) in metres; 0 and NaN where nothing was measured."""
     if not hasattr(message, "encoding"):
         return _compressed_depth(message, path)
+    if message.encoding not in _DEPTHS:
+        raise FileFormatError(
+            f"{path}: a depth image of encoding {shortened(message.encoding)}; "
+            f"convert it to one of {', '.join(_DEPTHS)}"
+        )
     kind, scale = _DEPTHS[message.encoding]
     return _rows(message, np.dtype(kind), 1, path)[..., 0].astype(np.float32) * np.float32(scale)
 
@@ -49,10 +55,11 @@ def depth_metres(message: Any, path: Path) -> NDArray[np.float32]:
 def color_pixels(message: Any, path: Path) -> NDArray[np.uint8]:
     """(H, W, 3) in RGB."""
     if not hasattr(message, "encoding"):
-        return _decoded(bytes(message.data), path, "RGB").astype(np.uint8)
+        return _decoded(bytes(message.data), path)
     if message.encoding not in _CHANNELS:
         raise FileFormatError(
-            f"{path}: images of encoding '{message.encoding}'; convert them to one of {', '.join(_CHANNELS)}"
+            f"{path}: images of encoding {shortened(message.encoding)}; "
+            f"convert them to one of {', '.join(_CHANNELS)}"
         )
     count, order = _CHANNELS[message.encoding]
     return np.ascontiguousarray(_rows(message, np.dtype("u1"), count, path)[..., order])
@@ -63,7 +70,8 @@ def _rows(message: Any, kind: np.dtype[Any], channels: int, path: Path) -> NDArr
     kind = kind.newbyteorder(">" if message.is_bigendian else "<")
     used = message.width * channels * kind.itemsize
     data = np.frombuffer(bytes(message.data), np.uint8)
-    if message.step < used or data.size < message.height * message.step:
+    empty = min(message.width, message.height) < 1
+    if empty or message.step < used or data.size < message.height * message.step:
         raise FileFormatError(
             f"{path}: an image message of {data.size} bytes is too short; the bag is damaged"
         )
@@ -76,14 +84,15 @@ def _compressed_depth(message: Any, path: Path) -> NDArray[np.float32]:
     if message.format.startswith("32FC1"):
         raise FileFormatError(f"{path}: compressed depth of 32FC1 is not read; record 16UC1 or raw images")
     skip = 0 if data[:4] == b"\x89PNG" else _COMPRESSED_DEPTH_HEADER
-    return _decoded(data[skip:], path, None).astype(np.float32) * np.float32(0.001)
+    pixels = np.asarray(open_picture(data[skip:], path, formats=("PNG",)))
+    if pixels.ndim != 2 or pixels.dtype.kind not in "iu":
+        raise FileFormatError(
+            f"{path}: compressed depth of shape {pixels.shape} and type {pixels.dtype}; record 16UC1"
+        )
+    return pixels.astype(np.float32) * np.float32(0.001)
 
 
-def _decoded(data: bytes, path: Path, mode: str | None) -> NDArray[Any]:
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(io.BytesIO(data)) as picture:
-            return np.asarray(picture.convert(mode) if mode else picture)
-    except (OSError, UnidentifiedImageError) as error:
-        raise FileFormatError(f"{path}: a compressed image cannot be decoded ({error})") from error
+def _decoded(data: bytes, path: Path) -> NDArray[np.uint8]:
+    picture = open_picture(data, path)
+    with library_errors(Source(path, data), "image in colour"):
+        return np.asarray(picture.convert("RGB"))

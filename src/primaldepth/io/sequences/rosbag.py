@@ -1,17 +1,15 @@
 """ROS 1 and 2 bags: depth and colour topics, paired by time; needs the extra `bags`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from primaldepth.core.errors import FileFormatError
+from primaldepth.core.errors import SHOWN, FileFormatError, shortened
+from primaldepth.io.files import open_file
 from primaldepth.io.pinhole import Pinhole, Region
-from primaldepth.io.sequences.base import Content, Recording, Shot, nearest_in_time, optional
+from primaldepth.io.sequences.bags import FILES, METADATA, Bag, open_bag
+from primaldepth.io.sequences.base import MOST_SHOTS, Content, Recording, Shot, nearest_in_time
 from primaldepth.io.sequences.ros_images import color_pixels, depth_metres, is_depth, is_grey
 
-_FILES = (".bag", ".db3", ".mcap")
 _IMAGE_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 _INFO_TYPE = "sensor_msgs/msg/CameraInfo"
 _LENSES = {  # how many coefficients each may have
@@ -20,67 +18,30 @@ _LENSES = {  # how many coefficients each may have
     "equidistant": (4,),
     "fisheye": (4,),
 }
+_HEAD = 2**16  # bytes of the metadata in which its name stands
+_MOST_IMAGES = 64  # topics of them
 MAX_DIFFERENCE = 0.05  # seconds between depth and image: drivers stamp them up to a frame apart
 
 
 def recognise(root: Path) -> bool:
     """A bag file, or a folder as ROS 2 writes it."""
-    if root.is_dir():
-        described = root / "metadata.yaml"
-        return described.is_file() and "rosbag2_bagfile_information" in described.read_text(errors="replace")
-    return root.is_file() and root.suffix.lower() in _FILES
-
-
-@dataclass(frozen=True, slots=True)
-class _Bag:
-    """Opened anew for every access, so that shots can be read in any order."""
-
-    root: Path
-
-    def topics(self) -> dict[str, str]:
-        """Name -> type."""
-        with _opened(self.root) as reader:
-            return {each.topic: each.msgtype for each in reader.connections}
-
-    def times(self, topic: str) -> list[int]:
-        """Time stamps of a topic, in ns; nothing is decoded."""
-        with _opened(self.root) as reader:
-            chosen = [each for each in reader.connections if each.topic == topic]
-            return [time for _, time, _ in reader.messages(chosen)]
-
-    def first(self, topic: str, start: int | None = None) -> Any:
-        """The first message of a topic, or the first at or after `start`."""
-        with _opened(self.root) as reader:
-            chosen = [each for each in reader.connections if each.topic == topic]
-            for connection, _, raw in reader.messages(chosen, start=start):
-                return reader.deserialize(raw, connection.msgtype)
-        raise FileFormatError(f"{self.root}: no message on {topic}; the bag may be cut off")
-
-
-@contextmanager
-def _opened(root: Path) -> Iterator[Any]:
-    """A reader; damage that it meets, also while messages are read, is told with the file's name."""
-    highlevel, stores = (optional(f"rosbags.{name}", "bags", root) for name in ("highlevel", "typesys"))
-    types = stores.get_typestore(stores.Stores.ROS2_HUMBLE)
-    folder = root.parent if root.suffix.lower() in (".db3", ".mcap") else root
-    try:
-        with highlevel.AnyReader([folder], default_typestore=types) as reader:
-            yield reader
-    except OSError:
-        raise
-    except Exception as error:  # those of the reader, its database and its decompressors share no base class
-        raise FileFormatError(
-            f"{root}: not a readable bag ({str(error) or type(error).__name__}); "
-            "index it again (rosbag reindex, ros2 bag reindex), or record it again"
-        ) from error
+    if not root.is_dir():
+        return root.is_file() and root.suffix.lower() in FILES
+    described = root / METADATA
+    if not described.is_file():
+        return False
+    with open_file(described) as file:
+        return b"rosbag2_bagfile_information" in file.read(_HEAD)
 
 
 def read(root: Path) -> Recording:
     """Each depth image with the colour image nearest in time."""
-    bag = _Bag(root)
+    bag = open_bag(root)
     topics = bag.topics()
     depth, color = _choose(bag, topics)
     times, others = bag.times(depth), bag.times(color)
+    if max(len(times), len(others)) > MOST_SHOTS:
+        raise FileFormatError(f"{root}: more than {MOST_SHOTS} images on a topic; split the bag")
     partners = nearest_in_time([t * 1e-9 for t in times], [t * 1e-9 for t in others], MAX_DIFFERENCE)
     pairs = [(t, others[i]) for t, i in zip(times, partners, strict=True) if i is not None]
     if not pairs:
@@ -97,17 +58,21 @@ def read(root: Path) -> Recording:
     return Recording("ROS bag", root, shots, None, notes)
 
 
-def _choose(bag: _Bag, topics: dict[str, str]) -> tuple[str, str]:
+def _choose(bag: Bag, topics: dict[str, str]) -> tuple[str, str]:
     """(depth, colour): registered depth if there is some, and the colour topic most like its name."""
-    images = {topic: bag.first(topic) for topic, kind in sorted(topics.items()) if kind in _IMAGE_TYPES}
+    named = [topic for topic, kind in sorted(topics.items()) if kind in _IMAGE_TYPES]
+    if len(named) > _MOST_IMAGES:
+        raise FileFormatError(f"{bag.root}: {len(named)} topics of images, more than {_MOST_IMAGES}")
+    images = {topic: bag.first(topic) for topic in named}
     deep = [topic for topic, message in images.items() if is_depth(message)]
     depths = [topic for topic in deep if _says_depth(topic) or not is_grey(images[topic])]
     colors = [topic for topic in images if topic not in deep]
     if not depths or not colors:
-        found = ", ".join(f"{topic} ({kind.split('/')[-1]})" for topic, kind in sorted(topics.items()))
+        names = [f"{topic[:SHOWN]} ({kind.split('/')[-1][:SHOWN]})" for topic, kind in sorted(topics.items())]
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        found = ", ".join(names[:8]) + more or "no topic"
         raise FileFormatError(
-            f"{bag.root}: needs a topic of depth images (16UC1 or 32FC1) and one of colour; "
-            f"found {found or 'no topic'}"
+            f"{bag.root}: needs a topic of depth images (16UC1 or 32FC1) and one of colour; found {found}"
         )
     depth = min(depths, key=lambda name: (not _registered(name), not _says_depth(name), len(name), name))
     color = min(colors, key=lambda name: ("color" not in name and "rgb" not in name, len(name), name))
@@ -122,7 +87,7 @@ def _says_depth(topic: str) -> bool:
     return "depth" in topic.lower()
 
 
-def _cameras(bag: _Bag, topics: dict[str, str], color: str) -> tuple[list[Pinhole], list[str]]:
+def _cameras(bag: Bag, topics: dict[str, str], color: str) -> tuple[list[Pinhole], list[str]]:
     """CameraInfo beside the colour topic, and what of it is left out.
 
     It describes the sensor, of which the image may be a part. Some drivers describe the image itself: its
@@ -137,8 +102,9 @@ def _cameras(bag: _Bag, topics: dict[str, str], color: str) -> tuple[list[Pinhol
     if sensor.lens is not None and len(sensor.lens[1]) not in _LENSES.get(sensor.lens[0], ()):
         model, coefficients = sensor.lens
         doubts.append(
-            f"camera from {home}/camera_info, but its lens ('{model}' with {len(coefficients)} coefficients) "
-            "is not known and left out; --cameras takes another"
+            f"camera from {home}/camera_info, but its lens "
+            f"({shortened(model)} with {len(coefficients)} coefficients) is not known and left out; "
+            "--cameras takes another"
         )
         sensor = sensor._replace(lens=None)
     return [_region(info).image_of(sensor), sensor], doubts
@@ -164,7 +130,7 @@ def _numbers(info: Any, letter: str) -> list[float]:
     return [float(value) for value in values]
 
 
-def _shot(bag: _Bag, depth: str, color: str, times: tuple[int, int], cameras: list[Pinhole]) -> Shot:
+def _shot(bag: Bag, depth: str, color: str, times: tuple[int, int], cameras: list[Pinhole]) -> Shot:
     def content() -> Content:
         metres = depth_metres(bag.first(depth, times[0]), bag.root)
         image = color_pixels(bag.first(color, times[1]), bag.root)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError
+from primaldepth.io.files import MAX_TEXT, read_file
 from primaldepth.io.pinhole import Pinhole, check_central
 from primaldepth.io.sequences.base import (
     Content,
@@ -11,6 +12,7 @@ from primaldepth.io.sequences.base import (
     Recording,
     Shot,
     ends,
+    finite_numbers,
     image_size,
     missing_numbers,
     number,
@@ -116,11 +118,7 @@ def _shot(root: Path, depth: Path, guide: Callable[[], Picture], K: list[float],
 
 def _matrix(path: Path) -> list[float]:
     """Nine numbers, row by row; the first pixel's centre is (0, 0)."""
-    words = path.read_text(encoding="utf-8", errors="replace").replace(",", " ").split()
-    try:
-        numbers = [float(word) for word in words]
-    except ValueError as error:
-        raise FileFormatError(f"{path}: {error}; expected the nine numbers of a camera matrix") from error
-    if len(numbers) != 9:
-        raise FileFormatError(f"{path}: {len(numbers)} numbers, expected the nine of a camera matrix")
-    return numbers
+    words = read_file(path, MAX_TEXT).decode(errors="replace").replace(",", " ").split()
+    if len(words) != 9:
+        raise FileFormatError(f"{path}: {len(words)} numbers, expected the nine of a camera matrix")
+    return finite_numbers(words, path, "the nine numbers of a camera matrix")

@@ -2,8 +2,18 @@
 
 from pathlib import Path
 
-from primaldepth.core.errors import FileFormatError
-from primaldepth.io.sequences.base import Content, Recording, Shot, nearest_in_time
+from primaldepth.core.documents import RECORDED
+from primaldepth.core.errors import FileFormatError, shortened
+from primaldepth.io.files import read_file
+from primaldepth.io.sequences.base import (
+    MOST_SHOTS,
+    Content,
+    Recording,
+    Shot,
+    finite_numbers,
+    inside,
+    nearest_in_time,
+)
 
 MAX_DIFFERENCE = 0.02  # seconds between depth and image
 
@@ -29,7 +39,10 @@ def read(root: Path) -> Recording:
             "of each other; check the time stamps in depth.txt and rgb.txt"
         )
     notes = [f"{lost} of {len(depths)} depth maps have no image within {MAX_DIFFERENCE} s"] if lost else []
-    shots = [_shot(root / depth, root / image) for depth, image in pairs]
+    shots = [
+        _shot(inside(root, depth, root / "depth.txt"), inside(root, image, root / "rgb.txt"))
+        for depth, image in pairs
+    ]
     return Recording("TUM RGB-D", root, shots, "5000", notes)
 
 
@@ -40,14 +53,17 @@ def _shot(depth: Path, image: Path) -> Shot:
 def _listed(path: Path) -> list[tuple[float, str]]:
     """(seconds, file), by time."""
     rows: list[tuple[float, str]] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+    text = read_file(path, RECORDED.size).decode(errors="replace")
+    for number, line in enumerate(text.splitlines(), 1):
         words = line.split("#")[0].split()
         if not words:
             continue
-        try:
-            rows.append((float(words[0]), words[1]))
-        except (ValueError, IndexError) as error:
-            raise FileFormatError(f"{path}: line {number} is not 'timestamp file': {line[:60]!r}") from error
+        if len(words) < 2:
+            raise FileFormatError(f"{path}: line {number} is not 'timestamp file': {shortened(line)}")
+        (time,) = finite_numbers(words[:1], f"{path}: line {number} is not 'timestamp file'", "seconds")
+        rows.append((time, words[1]))
+        if len(rows) > MOST_SHOTS:
+            raise FileFormatError(f"{path}: lists more than {MOST_SHOTS} files; split the recording")
     if not rows:
         raise FileFormatError(f"{path}: lists no file; record or export the sequence again")
     return sorted(rows)

@@ -1,5 +1,6 @@
 """Frames of a video, decoded in order; needs the extra `video`."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,10 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import FileFormatError
+from primaldepth.core.errors import FileFormatError, PrimalDepthError
+from primaldepth.io.files import open_file
+from primaldepth.io.formats.base import Source
 from primaldepth.io.sequences.base import Content, Recording, Shot, missing_numbers, optional
 
 EXTENSIONS = (".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v")
+_CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
+# A playlist in a file of any name makes the library open other files and addresses. The file is handed over
+# as bytes, so that its name is never read as an address, and none that it names is opened.
+_OPTIONS = {"format_whitelist": _CONTAINERS, "protocol_whitelist": "none"}
 Image = NDArray[np.uint8]
 
 
@@ -26,19 +33,27 @@ class Video:
         self.path = path
         self._frames: Iterator[Any] | None = None
         self._next = 0
+        self._damaged: tuple[int, PrimalDepthError] | None = None  # first frame that cannot be had, and why
 
     def reader(self, index: int) -> Callable[[], Image]:
         """A function that gives frame `index`."""
         return lambda: self.frame(index)
 
     def frame(self, index: int) -> Image:
-        """Decode up to frame `index`."""
+        """Decode up to frame `index`; frames after damage are refused without another try."""
+        if self._damaged is not None and index >= self._damaged[0]:
+            raise self._damaged[1]
         if self._frames is None or index < self._next:
             self._frames, self._next = self._open(), 0
-        for frame in self._frames:
-            self._next += 1
-            if self._next > index:
-                return _upright(frame)
+        try:
+            for frame in self._frames:
+                self._next += 1
+                if self._next > index:
+                    with self._errors():
+                        return _upright(frame)
+        except PrimalDepthError as error:
+            self._frames, self._damaged = None, (min(index, self._next), error)
+            raise
         raise FileFormatError(
             f"{self.path}: ends after {self._next} frames, but frame {index + 1} is needed; "
             "there must be one for each depth map"
@@ -59,21 +74,44 @@ class Video:
 
     def _open(self) -> Iterator[Any]:
         with self._container() as container:
-            yield from container.decode(video=0)
+            stream = container.streams.video[0]
+            self._check_size(stream.codec_context)
+            for frame in container.decode(stream):
+                self._check_size(frame)  # it may change within a film
+                yield frame
 
     @contextmanager
     def _container(self) -> Iterator[Any]:
         av = optional("av", "video", self.path)
+        with (
+            open_file(self.path) as file,
+            self._errors(),
+            av.open(file, options=_OPTIONS, metadata_errors="replace") as container,
+        ):
+            yield container
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn whatever the library raises into one line about the file."""
         try:
-            with av.open(str(self.path)) as container:
-                yield container
-        except (av.error.FFmpegError, IndexError) as error:
-            raise FileFormatError(f"{self.path}: not a readable video ({error})") from error
+            yield
+        except PrimalDepthError:
+            raise
+        except Exception as error:  # it raises almost anything on damaged input
+            detail = " ".join(str(error).split())[:120] or type(error).__name__
+            raise FileFormatError(
+                f"{self.path}: not a readable video ({detail}); copy or convert it again"
+            ) from error
+
+    def _check_size(self, picture: Any) -> None:
+        """Refuse frames larger than images may be."""
+        Source(self.path, b"").check_size(max(picture.height, 1), max(picture.width, 1))
 
 
 def _upright(frame: Any) -> Image:
-    """Phones store how the picture has to be turned beside it."""
-    turns = round(getattr(frame, "rotation", 0) / 90) % 4
+    """Phones store how the picture has to be turned beside it; what is no angle is taken for none."""
+    angle = float(getattr(frame, "rotation", 0) or 0)
+    turns = round(angle / 90) % 4 if math.isfinite(angle) else 0
     return np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))
 
 

@@ -1,0 +1,132 @@
+"""Opening the files that a user names: regular ones only, and none larger than what it can be.
+
+A pipe or a device in place of a file would wait for ever or never end. So a name is looked at before it is
+opened, opened without waiting, and looked at again, because another file may have taken the name in between.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from typing import Any
+
+from primaldepth.core.documents import DEFAULT, Limits, parse_json, parse_toml
+from primaldepth.core.errors import FileFormatError, InputError, MissingFileError, PrimalDepthError
+
+PathLike = str | os.PathLike[str]
+MAX_TEXT = 2**20  # bytes of a text file: lists, matrices, calibrations
+_MAX_LINE = 2**20
+_WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+
+
+def open_file(path: PathLike, limit: int | None = None) -> BufferedReader:
+    """Open a regular file for reading.
+
+    Args:
+        path: of the file; a link is followed.
+        limit: bytes it may have; None for any number.
+
+    Returns:
+        the open file, which the caller closes.
+
+    Raises:
+        MissingFileError: there is no such file.
+        FileFormatError: it is larger than the limit.
+        InputError: it is a folder, a pipe or a device, or cannot be read.
+    """
+    try:
+        _check_regular(path, os.stat(path), limit)
+        descriptor = os.open(path, os.O_RDONLY | _WITHOUT_WAITING)
+        file = os.fdopen(descriptor, "rb")
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{path}: no such file; check the name") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, PrimalDepthError):
+            raise
+        reason = _reason(error)
+        raise InputError(f"{path}: cannot be read ({reason}); check the name and its rights") from error
+    try:
+        _check_regular(path, os.fstat(file.fileno()), limit)
+    except PrimalDepthError:
+        file.close()
+        raise
+    return file
+
+
+def read_file(path: PathLike, limit: int) -> bytes:
+    """Read a whole file of at most `limit` bytes; raises as `open_file` does."""
+    with open_file(path, limit) as file, reading(path):
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(size + 1)
+        if len(data) > size:  # it has grown, or the system does not know its size, as of those in /proc
+            data += file.read(limit + 1 - len(data))
+    if len(data) > limit:
+        raise _too_large(path, len(data), limit)
+    return data
+
+
+def read_text(path: PathLike, limit: int = MAX_TEXT) -> str:
+    """Read a text file in UTF-8, with or without a mark at its start; raises as `open_file` does."""
+    try:
+        return read_file(path, limit).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        reason = _reason(error)
+        raise FileFormatError(f"{path}: not a readable text file ({reason}); save it as UTF-8") from error
+
+
+def read_json(path: PathLike, *, what: str = "JSON document", limits: Limits = DEFAULT) -> Any:
+    """Read a JSON file; raises as `open_file` and `parse_json` do."""
+    return parse_json(read_file(path, limits.size), path, what=what, limits=limits)
+
+
+def read_toml(path: PathLike, *, what: str = "TOML document", limits: Limits = DEFAULT) -> dict[str, Any]:
+    """Read a TOML file; raises as `open_file` and `parse_toml` do."""
+    return parse_toml(read_file(path, limits.size), path, what=what, limits=limits)
+
+
+def json_lines(path: PathLike) -> Iterator[dict[str, Any] | None]:
+    """Give the object on each line of a file, None for a line that holds none; raises as `open_file` does.
+
+    A program that is killed while it writes leaves half a line. Empty lines are passed over.
+    """
+    with open_file(path) as file, reading(path):
+        while line := file.readline(_MAX_LINE):
+            if line.strip():
+                yield _object(line, path)
+
+
+@contextmanager
+def reading(path: PathLike) -> Iterator[None]:
+    """Turn what the system raises while an open file is read into an error that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({_reason(error)}); copy it again") from error
+
+
+def _object(line: bytes, path: PathLike) -> dict[str, Any] | None:
+    try:
+        found = parse_json(line, path)
+    except FileFormatError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _check_regular(path: PathLike, status: os.stat_result, limit: int | None) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise InputError(f"{path}: is a directory; give the name of a file")
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(f"{path}: is not a regular file; copy its content to one first")
+    if limit is not None and status.st_size > limit:
+        raise _too_large(path, status.st_size, limit)
+
+
+def _too_large(path: PathLike, size: int, limit: int) -> FileFormatError:
+    return FileFormatError(f"{path}: has {size} bytes, more than the limit of {limit}; is it the right file?")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is not UTF-8"
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

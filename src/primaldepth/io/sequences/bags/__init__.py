@@ -1,0 +1,151 @@
+"""ROS bags of any version as topics and messages; nothing that a bag says of its own places or types is run.
+
+The definitions of message types that bags carry are not used: the few types that are read here have been the
+same for years, and those of the package rosbags are taken.
+"""
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from primaldepth.core.errors import FileFormatError, InputError, PrimalDepthError, shortened
+from primaldepth.io.sequences.bags.index import BagFile, Rows
+from primaldepth.io.sequences.bags.mcap import McapFile
+from primaldepth.io.sequences.bags.packing import unpack_file, unpack_message
+from primaldepth.io.sequences.bags.ros1 import Ros1File
+from primaldepth.io.sequences.bags.sqlite import SqliteFile
+from primaldepth.io.sequences.base import natural_order, optional
+
+__all__ = ["Bag", "open_bag"]
+
+_KINDS: dict[str, Callable[[Path], BagFile]] = {".bag": Ros1File, ".db3": SqliteFile, ".mcap": McapFile}
+FILES = tuple(_KINDS)
+METADATA, ZSTD = "metadata.yaml", ".zstd"
+LONGEST_NAME = 255  # of a topic; ROS has none that is longer
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class Bag:
+    """The files of a bag.
+
+    Args:
+        root: as the user named it.
+        files: all of them, in the order they were recorded.
+    """
+
+    root: Path
+    files: tuple[BagFile, ...]
+    _rows: dict[str, Rows] = field(default_factory=dict)
+
+    def topics(self) -> dict[str, str]:
+        """Name -> type."""
+        every = (each for file in self.files for each in file.connections.values())
+        return {topic: kind for topic, kind in every if _is_name(topic) and _is_name(kind)}
+
+    def times(self, topic: str) -> list[int]:
+        """Time stamps of a topic in ns, in order; no message is read."""
+        found: list[int] = self._table(topic)[:, 0].tolist()
+        return found
+
+    def first(self, topic: str, start: int | None = None) -> Any:
+        """The first message of a topic, or the first at or after `start`."""
+        rows = self._table(topic)
+        place = 0 if start is None else int(np.searchsorted(rows[:, 0], start))
+        if place >= len(rows):
+            raise FileFormatError(f"{self.root}: no message on {topic}; the bag may be cut off")
+        _, number, connection, first, second = rows[place].tolist()
+        file = self.files[number]
+        with _told(self.root):
+            data = unpack_message(file.message(connection, first, second))
+            return _read_message(data, file.ros, file.connections[connection].kind, self.root)
+
+    def _table(self, topic: str) -> Rows:
+        """(n, 5): time, file, connection, and the place in the file; in the order of time."""
+        if topic not in self._rows:
+            with _told(self.root):
+                self._rows[topic] = self._gathered(topic)
+        return self._rows[topic]
+
+    def _gathered(self, topic: str) -> Rows:
+        parts = [np.empty((0, 5), np.int64)]
+        for number, file in enumerate(self.files):
+            for connection in (key for key, each in file.connections.items() if each.topic == topic):
+                rows = file.rows(connection)
+                parts.append(np.insert(rows, [1, 1], [number, connection], axis=1))
+        table = np.concatenate(parts)
+        return table[np.argsort(table[:, 0], kind="stable")]
+
+
+def _is_name(text: str) -> bool:
+    return text.isprintable() and len(text) <= LONGEST_NAME
+
+
+def open_bag(root: Path) -> Bag:
+    """Open a bag file, or a folder as ROS 2 writes it; one of its files stands for the whole folder.
+
+    Files that are packed as a whole are unpacked into a temporary folder, which goes with the bag.
+    """
+    optional("rosbags.typesys", "bags", root)
+    place = Path(tempfile.mkdtemp(prefix="primaldepth-bag-"))
+    try:
+        with _told(root):
+            files = tuple(_KINDS[path.suffix.lower()](path) for path in _files(root, place))
+        bag = Bag(root, files)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    weakref.finalize(bag, shutil.rmtree, place, ignore_errors=True)
+    return bag
+
+
+def _files(root: Path, place: Path) -> list[Path]:
+    """The files of a bag, in order; those that are packed as a whole are unpacked into `place`."""
+    beside = root.parent / METADATA
+    folder = root.parent if root.suffix.lower() != ".bag" and root.is_file() and beside.is_file() else root
+    if not folder.is_dir():
+        return [root]
+    found: list[Path] = []
+    for path in sorted(folder.iterdir(), key=natural_order):
+        if path.suffix.lower() in FILES[1:]:
+            found.append(path)
+        elif path.suffix == ZSTD and Path(path.stem).suffix.lower() in FILES[1:]:
+            found.append(unpack_file(path, place / path.stem))
+    if not found:
+        raise FileFormatError(f"{root}: holds no {' or '.join(FILES[1:])} file; copy the whole folder again")
+    return found
+
+
+@contextmanager
+def _told(root: Path) -> Iterator[None]:
+    """Turn damage into an error with the bag's name."""
+    try:
+        yield
+    except PrimalDepthError:
+        raise
+    except Exception as error:  # those of databases, decompressors and messages share no base class
+        detail = " ".join(str(error).split())[:120] or type(error).__name__
+        raise FileFormatError(
+            f"{root}: not a readable bag ({detail}); "
+            "index it again (rosbag reindex, ros2 bag reindex), or record it again"
+        ) from error
+
+
+@cache
+def _types(ros: int, root: Path) -> Any:
+    stores = optional("rosbags.typesys", "bags", root)
+    return stores.get_typestore(stores.Stores.ROS1_NOETIC if ros == 1 else stores.Stores.ROS2_HUMBLE)
+
+
+def _read_message(data: bytes, ros: int, kind: str, root: Path) -> Any:
+    types = _types(ros, root)
+    if kind not in types.fielddefs:
+        raise InputError(f"{root}: messages of type {shortened(kind)} are not read")
+    return types.deserialize_ros1(data, kind) if ros == 1 else types.deserialize_cdr(data, kind)

@@ -1,0 +1,111 @@
+"""Compressed parts of bags, unpacked to the size they claim and not a byte further.
+
+A few hundred bytes of zstd or bz2 can stand for gigabytes. So the claimed size is compared with the packed
+one first, and the decompressor stops when it is reached.
+"""
+
+import bz2
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from primaldepth.io.files import open_file
+
+MAX_UNPACKED = 2**27
+"""Bytes of a chunk or message: the largest images of cameras have fewer."""
+
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_SPARE, _RATIO = 2**24, 1000  # a covered lens gives frames that pack to almost nothing
+_FILE_RATIO, _PIECE = 100, 2**20
+
+
+def unpack(data: bytes, how: str, size: int) -> bytes:
+    """Unpack to exactly `size` bytes.
+
+    Args:
+        data: the packed bytes.
+        how: "", "none", "bz2", "lz4" or "zstd".
+        size: claimed of the unpacked bytes.
+
+    Raises:
+        ValueError: the size is out of proportion or not that of the data, or `how` is not known.
+    """
+    if how in ("", "none"):
+        unpacked = data
+    elif how not in _DECOMPRESSORS:
+        raise ValueError("compressed in an unknown way")
+    elif size > most_unpacked(data):
+        raise ValueError(f"{len(data)} bytes claim to hold {size}")
+    else:
+        unpacked = _run(_DECOMPRESSORS[how](), data, size)
+    if len(unpacked) != size:
+        raise ValueError(f"a part of {size} bytes holds another number of them")
+    return unpacked
+
+
+def unpack_message(data: bytes) -> bytes:
+    """Unpack a message that is packed by itself, whose size nothing tells; others are returned as they are.
+
+    Raises:
+        ValueError: the message is larger than any image.
+    """
+    if data[:4] != ZSTD_MAGIC:
+        return data
+    most = most_unpacked(data)
+    unpacked = _run(_zstd(), data, most)
+    if len(unpacked) > most:
+        raise ValueError(f"{len(data)} bytes of a message hold more than {most}")
+    return unpacked
+
+
+def unpack_file(path: Path, target: Path) -> Path:
+    """Unpack a file of zstd, piece by piece.
+
+    Args:
+        path: the packed file.
+        target: is written.
+
+    Returns:
+        the target.
+
+    Raises:
+        ValueError: it holds far more than recordings do.
+    """
+    decompressor, left = _zstd(), _SPARE + _FILE_RATIO * path.stat().st_size
+    with open_file(path) as packed, target.open("wb") as file:
+        while not decompressor.eof:
+            data = packed.read(_PIECE) if decompressor.needs_input else b""
+            if decompressor.needs_input and not data:
+                raise ValueError("a packed file is cut short")
+            left -= file.write(decompressor.decompress(data, max_length=_PIECE))
+            if left < 0:
+                raise ValueError("a packed file holds far more than recordings do")
+    return target
+
+
+def most_unpacked(data: bytes) -> int:
+    """Bytes that packed data may hold."""
+    return min(MAX_UNPACKED, _SPARE + _RATIO * len(data))
+
+
+def _run(decompressor: Any, data: bytes, size: int) -> bytes:
+    """Unpack one stream; one byte more than `size` tells that it is longer."""
+    unpacked: bytes = decompressor.decompress(data, max_length=size + 1)
+    if len(unpacked) <= size and not decompressor.eof:
+        raise ValueError("a packed part is cut short")
+    return unpacked
+
+
+def _lz4() -> Any:
+    return import_module("lz4.frame").LZ4FrameDecompressor()
+
+
+def _zstd() -> Any:
+    return import_module(
+        "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    ).ZstdDecompressor()
+
+
+_DECOMPRESSORS: dict[str, Callable[[], Any]] = {"bz2": bz2.BZ2Decompressor, "lz4": _lz4, "zstd": _zstd}
