@@ -281,3 +281,61 @@ def test_verify_knows_frames_of_ones_own(cli: Cli, tmp_path: Path) -> None:
     outcome = cli("data", "verify", tmp_path)
     assert outcome.code == 0, outcome.err
     assert "real-holdout v1: 1 frames of one's own, all of the right form" in outcome.out
+
+
+@pytest.fixture
+def own_folders(tmp_path: Path) -> Path:
+    for folder in ("depth", "image"):
+        (tmp_path / folder).mkdir()
+    for name in ("1", "2"):
+        depth = np.full((64, 80), 1000 + 500 * int(name), np.uint16)
+        depth[20:30, 20:40] = 0
+        Image.fromarray(depth).save(tmp_path / "depth" / f"{name}.png")
+        Image.fromarray(np.full((64, 80, 3), 90, np.uint8)).save(tmp_path / "image" / f"{name}.png")
+    return tmp_path
+
+
+def test_own_frames_get_a_table_a_picture_and_a_sentence(
+    cli: Cli, own_folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(own_folders)
+    run = (
+        "evaluate",
+        "depth",
+        "image",
+        "--reduce",
+        4,
+        "--method",
+        "nearest",
+        "--method",
+        "bicubic",
+        "--jobs",
+        1,
+    )
+    outcome = cli(*run, "--picture", "worst.png", "--no-cache", "--json", "rows.json")
+    assert outcome.code == 0, outcome.err
+    assert "own frames v1: means over 2 frames of one's own, errors in mm" in outcome.out
+    assert "is the best for this camera: mean error 0.0 mm" in outcome.out
+    assert "wrote worst.png: the frame with the largest mean error" in outcome.err
+    with Image.open("worst.png") as picture:
+        assert picture.width > 200
+    rows = json.loads(Path("rows.json").read_text())["rows"]
+    assert {(row["variant"], row["scale"]) for row in rows} == {("reduced x4", 4), ("cut-outs", 1)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["depth", "image", "--reduce", "1"], "--reduce 1: expected 2 or more"),
+        (["noisy-middlebury", "--reduce", "4", "--method", "nearest"], "are for your own frames"),
+        (["noisy-middlebury"], "Missing option '--method'"),
+        (["depth", "nowhere/*.png"], "nowhere/*.png: no file matches this pattern"),
+    ],
+)
+def test_own_frames_errors(
+    cli: Cli, own_folders: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], text: str
+) -> None:
+    monkeypatch.chdir(own_folders)
+    outcome = cli("evaluate", *arguments)
+    assert (outcome.code, len(outcome.lines)) == (2, 1)
+    assert text in outcome.err

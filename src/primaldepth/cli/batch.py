@@ -104,6 +104,12 @@ def list_jobs(targets: Targets) -> tuple[list[Job], bool]:
     return jobs, batch
 
 
+def pairs(depths: str, guides: str) -> list[tuple[Path, Path]]:
+    """Return depth map and image of each frame: one pair, or those of two folders or globs."""
+    found = _matches(depths) if _is_many(depths) else [Path(depths)]
+    return list(zip(found, _partners(guides, "images", found), strict=True))
+
+
 def _recording(t: Targets) -> Recording | None:
     """What DEPTH is without GUIDE, or depth files with a video; None for plain files."""
     if t.guide is None:

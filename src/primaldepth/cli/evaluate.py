@@ -8,15 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
+import torch
 import typer
 
 from primaldepth.api import pick_device
+from primaldepth.cli.batch import pairs
 from primaldepth.cli.options import ENSEMBLE_HELP, ITERATIONS_HELP, SET_HELP, method_options
 from primaldepth.cli.output import note, progress_bar, show_table
+from primaldepth.cli.own_frames import METHODS, PICTURE, print_verdict
 from primaldepth.cli.places import check_place
 from primaldepth.cli.score_tables import print_means
 from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Method
 from primaldepth.evaluation.cache import ResultCache
+from primaldepth.evaluation.own_frames import OwnFrames, own_frames
 from primaldepth.evaluation.protocol import chosen_scenes
 from primaldepth.evaluation.protocols import Protocol, get_protocol, protocol_names
 from primaldepth.evaluation.run import Row, as_json
@@ -36,9 +41,27 @@ def data_folder(data: Path | None) -> Path | None:
 
 
 def evaluate(
-    protocol: str = typer.Argument(metavar="PROTOCOL", help=f"One of {', '.join(protocol_names())}."),
+    protocol: str = typer.Argument(
+        metavar="PROTOCOL|DEPTHS",
+        help=f"One of {', '.join(protocol_names())}; or your own depth maps: a file, folder or glob.",
+    ),
+    images: str | None = typer.Argument(
+        None, metavar="[IMAGES]", help="With your own depth maps: the images that show the same view."
+    ),
     method: list[str] = typer.Option(
-        ..., "--method", metavar="NAME", help="Method to run; repeat for several."
+        [],
+        "--method",
+        metavar="NAME",
+        help=f"Method to run; repeat for several. Of your own frames, if not given: {', '.join(METHODS)}.",
+    ),
+    reduce: int = typer.Option(
+        0, "--reduce", metavar="N", help="Of your own frames: keep one sample of NxN; 4 if not given."
+    ),
+    unit: str | None = typer.Option(
+        None, "--unit", metavar="mm|m|5000|256|disparity", help="Of your own depth files; most tell it."
+    ),
+    picture: Path = typer.Option(
+        PICTURE, "--picture", metavar="PNG", help="Of your own frames: picture of the worst."
     ),
     scale: list[int] = typer.Option(
         [], "--scale", metavar="N", help="Scale to run; repeat for several. All if not given."
@@ -67,45 +90,79 @@ def evaluate(
         None, "--json", metavar="FILE", help="Write every number to this file."
     ),
 ) -> None:
-    """Score methods on a benchmark; prints RMSE per scene, or per set of scenes, and scale."""
-    chosen, folder = get_protocol(protocol), data_folder(data)
+    """Score methods on a benchmark, or on your own frames; prints a table of errors."""
+    chosen, folder = _protocol(protocol, images, reduce, unit), data_folder(data)
+    own = chosen if isinstance(chosen, OwnFrames) else None
+    if own is None and not method:
+        raise InputError("Missing option '--method': name the methods to run")
     options = method_options(option, iterations=iterations, ensemble=ensemble or None)
-    runs = [create(name, options) for name in dict.fromkeys(method)]
+    runs = [create(name, options) for name in dict.fromkeys(method or METHODS)]
     scales = sorted(set(scale)) or list(chosen.scales)
     for each in scales:
         chosen.check(each)
     if jobs < 0:
         raise InputError(f"--jobs {jobs}: expected 0 or a number of processes")
-    if json_file is not None:
-        check_place("--json", json_file)
+    for name, file in (("--json", json_file), ("--picture", picture if own else None)):
+        if file is not None:
+            check_place(name, file)
     parts = _parts(chosen, folder, scales, scene)
     place = pick_device(device)
+    rows = _rows(chosen.name, parts, runs, place, jobs, None if no_cache else ResultCache())
+    if json_file is not None:
+        write_bytes(json_file, json.dumps(as_json(chosen, rows), indent=1, allow_nan=False).encode())
+        note(f"wrote {json_file}")
+    _show(chosen, parts, rows)
+    if own is not None:
+        print_verdict(own, rows, runs, place, picture)
+
+
+def _rows(
+    title: str,
+    parts: "Sequence[_Part]",
+    methods: Sequence[Method],
+    device: torch.device,
+    jobs: int,
+    cache: ResultCache | None,
+) -> list[Row]:
+    """Run all methods on all parts, with a progress bar."""
     rows: list[Row] = []
-    with progress_bar(chosen.name, len(runs) * sum(part.frames for part in parts)) as update:
-        workers = jobs or (1 if place.type == "cuda" else os.cpu_count() or 1)
-        cache = None if no_cache else ResultCache()
+    with progress_bar(title, len(methods) * sum(part.frames for part in parts)) as update:
+        workers = jobs or (1 if device.type == "cuda" else os.cpu_count() or 1)
         for part in parts:
             for row in run_protocol(
                 part.protocol,
-                runs,
+                methods,
                 part.root,
                 part.scales,
-                place,
+                device,
                 scenes=part.scenes,
                 jobs=workers,
                 cache=cache,
             ):
                 rows.append(row)
                 update(f"{row.method} {row.scene} x{row.scale} {row.rmse:.3f}", len(rows))
-    if json_file is not None:
-        write_bytes(json_file, json.dumps(as_json(chosen, rows), indent=1, allow_nan=False).encode())
-        note(f"wrote {json_file}")
-    if chosen.scoring.tables:
+    return rows
+
+
+def _show(protocol: Protocol, parts: "Sequence[_Part]", rows: list[Row]) -> None:
+    """Print the tables that suit the protocol."""
+    if protocol.scoring.tables:
         print_means(parts[0].protocol, rows)
     elif any(part.protocol.variant for part in parts):
-        _print_sets(chosen, [part.protocol for part in parts], rows)
+        _print_sets(protocol, [part.protocol for part in parts], rows)
     else:
-        _print(chosen, rows, parts[0].scenes)
+        _print(protocol, rows, parts[0].scenes)
+
+
+def _protocol(name: str, images: str | None, reduce: int, unit: str | None) -> Protocol:
+    """Return the frozen protocol of that name or, with images, that of the user's own frames."""
+    if images is not None:
+        if reduce < 0 or reduce == 1:
+            raise InputError(f"--reduce {reduce}: expected 2 or more")
+        return own_frames(pairs(name, images), reduce or 4, unit)
+    if reduce or unit is not None:
+        raise InputError("--reduce and --unit are for your own frames: evaluate DEPTHS IMAGES --reduce 4")
+    return get_protocol(name)
 
 
 @dataclass(frozen=True, slots=True)

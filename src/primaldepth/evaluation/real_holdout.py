@@ -108,24 +108,36 @@ class RealHoldoutProtocol(Protocol):
 
     def build(self, root: Path, scene: str, scale: int) -> Case:
         """Return the case, from inputs that were checked."""
-        truth, known, guide = _read(*_paths(root, scene))
-        random = generator(self.name, self.version, scene, scale)
-        if self.way.cut_outs:
-            removed = cut_outs(known, random)
-            depth, valid, scored = truth, known & ~removed, known & removed
-        else:
-            (depth, valid), scored = point_samples(truth, known, scale), known
-        frame = _frame(depth, valid, guide, self.way.noise, random)
-        return ZoneCase(
-            scene,
-            scale,
-            frame,
-            truth,
-            scored,
-            scoring=self.scoring,
-            reference=known,
-            holes=~known,
-        )
+        return real_case(self, self.way, scene, scale, _read(*_paths(root, scene)), self.scoring)
+
+
+def real_case(
+    protocol: Protocol,
+    way: Variant,
+    scene: str,
+    scale: int,
+    maps: tuple[Tensor, Tensor, Tensor],
+    scoring: ZoneScoring,
+) -> ZoneCase:
+    """Return the case of a frame whose reference is the sensor's own map.
+
+    Args:
+        protocol: its name and version are part of the seeds.
+        way: how samples are made of the frame.
+        scene: name of the frame.
+        scale: pixels per sample, each way.
+        maps: depth, where it is measured, and the image, all of one size, cropped.
+        scoring: of the protocol.
+    """
+    truth, known, guide = maps
+    random = generator(protocol.name, protocol.version, scene, scale)
+    if way.cut_outs:
+        removed = cut_outs(known, random)
+        depth, valid, scored = truth, known & ~removed, known & removed
+    else:
+        (depth, valid), scored = point_samples(truth, known, scale), known
+    frame = _frame(depth, valid, guide, way.noise, random)
+    return ZoneCase(scene, scale, frame, truth, scored, scoring=scoring, reference=known, holes=~known)
 
 
 def frames_in(folder: Path) -> tuple[str, ...]:
