@@ -1,6 +1,7 @@
 """`primaldepth serve`: what is wrong is said before anything is loaded."""
 
 import importlib.util
+import os
 import socket
 from importlib.resources import files
 from pathlib import Path
@@ -47,6 +48,22 @@ def test_a_device_that_is_missing_is_told(cli: Cli, monkeypatch: pytest.MonkeyPa
     assert outcome.code == 2
     assert "no CUDA device" in outcome.err
     assert len(outcome.lines) == 1
+
+
+def test_a_token_that_is_no_file_is_not_waited_for(cli: Cli, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "giant").open("wb") as file:
+        file.truncate(2**40)
+    for path, text in (
+        (tmp_path / "pipe", "is not a regular file"),
+        (Path("/dev/zero"), "is not a regular file"),
+        (tmp_path / "giant", "more than the limit of 4096"),
+        (tmp_path / "none", "no such file"),
+        (tmp_path, "is a directory"),
+    ):
+        outcome = cli("serve", "--token-file", str(path))
+        assert (outcome.code, outcome.out) == (2, "")
+        assert text in outcome.err
 
 
 def test_a_short_token_is_refused(cli: Cli, tmp_path: Path) -> None:

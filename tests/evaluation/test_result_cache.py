@@ -1,6 +1,7 @@
 """Results are found again by content, and nothing else passes for one."""
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,16 @@ def test_what_was_put_is_got(tmp_path):
     cache.put(KEY, {"rmse": 0.1 + 0.2, "edge_rmse": None})
     assert cache.get(KEY) == {"rmse": 0.1 + 0.2, "edge_rmse": None}
     assert cache.get({**KEY, "scale": 4}) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"[" * 10_000, b"\xff", b'{"key": NaN}', b"3", b'{"key": 1}', None])
+def test_what_cannot_be_read_counts_as_absent(tmp_path, content):
+    cache = ResultCache(tmp_path)
+    cache.put(KEY, {"rmse": 0.1})
+    (path,) = tmp_path.rglob("*.json")
+    path.unlink()
+    os.mkfifo(path) if content is None else path.write_bytes(content)
+    assert cache.get(KEY) is None
 
 
 def test_a_user_without_a_home_is_told_what_to_do(monkeypatch):

@@ -60,3 +60,15 @@ WRONG = {
 def test_values_no_energy_can_have_are_refused_by_name(key, value):
     with pytest.raises(InputError, match=f"method 'nlh-l2': '{key}'"):
         create("nlh-l2", {key: value})
+
+
+@pytest.mark.parametrize("info", list_methods(), ids=lambda info: info.name)
+def test_work_without_end_is_refused(info):
+    """Every setting that counts repetitions has a largest value."""
+    repeated = {"iterations", "coarse_iterations", "levels", "rounds", "shifts", "taps", "hypotheses"}
+    for key in repeated & info.settings.keys():
+        for value in (10**9, "1000000000"):
+            with pytest.raises(
+                InputError, match=rf"'{key}': Input should be less than or equal to|no primal-dual"
+            ):
+                create(info.name, {key: value})

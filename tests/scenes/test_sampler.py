@@ -82,6 +82,9 @@ def test_an_unknown_preset_or_broken_description_says_so() -> None:
         sample("rich", -1)
     with pytest.raises(InputError, match="scene description: 'items'"):
         Scene.from_json('{"preset": "rich", "seed": 1}')
+    for text in ("[" * 10_000, '{"seed": NaN}', '{"seed": ' + "1" * 5000 + "}", '{"seed": 1, "seed": 2}'):
+        with pytest.raises(InputError, match="scene description: not a JSON document"):
+            Scene.from_json(text)
 
 
 def test_a_scene_too_large_for_the_buffers_is_refused() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from primaldepth.core.errors import InputError
 
 ENSEMBLE_HELP = "Mean of a network's results on eight flips and rotations: better, slower."
-ITERATIONS_HELP = "Primal-dual iterations in place of the method's own number."
+ITERATIONS_HELP = "Primal-dual iterations in place of the method's own number; at most 10000."
 SET_HELP = "Setting of the method; repeat for several."
 
 

@@ -12,9 +12,11 @@ from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import method_names
 from primaldepth.cli.output import note
 from primaldepth.core.errors import InputError, MissingDependencyError
+from primaldepth.io.files import read_text
 from primaldepth.methods import create
 
 _ON_GPU = 4
+_MOST_TOKEN = 4096  # bytes of its file
 _TOKEN_VARIABLE = "PRIMALDEPTH_TOKEN"  # noqa: S105 - the name of a variable
 
 
@@ -131,7 +133,7 @@ def _write_log() -> None:
 
 def _token(path: Path | None) -> str | None:
     """From the file, else from the environment; neither shows up in a list of processes."""
-    token = os.environ.get(_TOKEN_VARIABLE) if path is None else path.read_text(encoding="utf-8").strip()
+    token = os.environ.get(_TOKEN_VARIABLE) if path is None else read_text(path, _MOST_TOKEN).strip()
     if token is not None and len(token) < 16:
         where = _TOKEN_VARIABLE if path is None else str(path)
         raise InputError(f"{where}: a token of {len(token)} characters can be guessed; use 16 or more")

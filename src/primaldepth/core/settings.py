@@ -11,6 +11,8 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
+Iterations = Annotated[int, Field(ge=1, le=10_000)]
+Few = Annotated[int, Field(ge=1, le=100)]
 
 
 class Settings(BaseModel):

@@ -19,6 +19,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.core.settings import Settings
 from primaldepth.evaluation.protocol import file_sha256
 from primaldepth.io import write_bytes
+from primaldepth.io.files import read_json
 from primaldepth.methods.network import ShippedNetwork
 from primaldepth.networks.zoo import SHIPPED
 
@@ -53,8 +54,8 @@ class ResultCache:
     def get(self, key: Key) -> dict[str, Any] | None:
         """What was stored for the key."""
         try:
-            stored = json.loads(self._path(key).read_bytes())
-        except (OSError, ValueError):
+            stored = read_json(self._path(key))
+        except InputError:
             return None
         if not isinstance(stored, dict) or stored.get("key") != json.loads(json.dumps(key)):
             return None

@@ -12,6 +12,7 @@ from torch import Tensor
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.evaluation.scoring import Scores, Scoring
+from primaldepth.io.files import open_file, reading
 
 Watcher = Callable[[str, int, int], None]
 """Called with (what is made, how many are done, how many there will be)."""
@@ -164,5 +165,5 @@ def file_sha256(path: Path) -> str:
 
 @cache
 def _file_sha256(path: Path, modified: int, size: int) -> str:
-    with open(path, "rb") as file:
+    with open_file(path) as file, reading(path):
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,11 +1,11 @@
 """Names to frozen protocols: which inputs, which samples, which pixels count."""
 
-import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from primaldepth.core.documents import parse_json
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.aligned_holes import aligned_holes_protocol
 from primaldepth.evaluation.middlebury import image_protocol
@@ -53,5 +53,5 @@ def get_protocol(name: str) -> Protocol:
 @cache
 def _frozen(name: str) -> dict[str, Any]:
     text = resources.files(__package__).joinpath("frozen", f"{name}.json").read_text()
-    frozen: dict[str, Any] = json.loads(text)
+    frozen: dict[str, Any] = parse_json(text, f"protocol '{name}'")
     return frozen

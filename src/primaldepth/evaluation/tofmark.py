@@ -14,10 +14,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.data.noise import tof_sigma
 from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
 from primaldepth.evaluation.tof_view import Map, cell_frame
+from primaldepth.io.files import read_text
+from primaldepth.io.formats import read_file
 from primaldepth.io.formats.base import Source
 from primaldepth.io.formats.mat import CODEC, list_variables, read_variable
 
@@ -131,10 +133,10 @@ def _mat_files(folder: Path) -> list[Path]:
 def read_checksums(path: Path) -> dict[str, str]:
     """File name -> SHA-256, as `sha256sum *.mat > SHA256SUMS` writes them."""
     sums = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in read_text(path).splitlines():
         found = re.fullmatch(r"([0-9a-fA-F]{64}) [ *](.+)", line)
         if found is None:
-            raise FileFormatError(f"{path}: cannot read '{line[:80]}'; write it with sha256sum")
+            raise FileFormatError(f"{path}: cannot read {shortened(line)}; write it with sha256sum")
         sums[found[2].removeprefix("./")] = found[1].lower()
     return sums
 
@@ -142,7 +144,7 @@ def read_checksums(path: Path) -> dict[str, str]:
 def _variables(files: Sequence[Path]) -> list[Variable]:
     found = []
     for path in files:
-        source = Source(path, path.read_bytes())
+        source = Source(path, read_file(path))
         if not CODEC.recognises(source.data[:_HEAD]):
             raise source.error("not a MATLAB file; copy it again")
         found += [Variable(source, *each) for each in list_variables(source)]

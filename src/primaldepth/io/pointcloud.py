@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.io.atomic import write_bytes
+from primaldepth.io.files import read_file
+from primaldepth.io.formats.budget import MAX_FILE_BYTES
 from primaldepth.io.glb import POINTS, document, linear_from_srgb, pack_glb, vertices
 
 __all__ = ["PointCloud", "linear_from_srgb", "ply_vertices", "read_ply", "write_cloud"]
@@ -62,10 +64,7 @@ def read_ply(path: str | Path) -> PointCloud:
 
     Needs x, y, z; without uchar red, green, blue the points are mid-grey; `measured` is optional.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read ({error})") from error
+    data = read_file(path, MAX_FILE_BYTES)
     count, layout, start = _ply_header(path, data)
     if len(data) < start + count * layout.itemsize:
         found = (len(data) - start) // layout.itemsize
@@ -79,6 +78,7 @@ def read_ply(path: str | Path) -> PointCloud:
     return PointCloud(points, colors, rows["measured"] != 0 if "measured" in names else None)
 
 
+_LONGEST_HEADER = 2**16
 _RGB = ("red", "green", "blue")
 _XYZ_FIELDS = [("x", "<f4"), ("y", "<f4"), ("z", "<f4")]
 _PLY_TYPES = {"char": "i1", "uchar": "u1", "short": "<i2", "ushort": "<u2", "int": "<i4", "uint": "<u4"} | {
@@ -126,8 +126,8 @@ def ply_vertices(cloud: PointCloud) -> tuple[list[str], bytes]:
 
 def _ply_header(path: str | Path, data: bytes) -> tuple[int, np.dtype[Any], int]:
     """(vertices, layout of one vertex, first byte after the header)."""
-    end = data.find(b"end_header")
-    newline = data.find(b"\n", end)
+    end = data.find(b"end_header", 0, _LONGEST_HEADER)
+    newline = data.find(b"\n", end, end + 100)
     if not data.startswith(b"ply") or end < 0 or newline < 0:
         raise FileFormatError(f"{path}: not a PLY file (no 'ply' ... 'end_header')")
     lines = [line.split() for line in data[:end].decode("ascii", "replace").splitlines()]
@@ -136,8 +136,8 @@ def _ply_header(path: str | Path, data: bytes) -> tuple[int, np.dtype[Any], int]
     elements = [index for index, line in enumerate(lines) if line[:1] == ["element"]]
     first = lines[elements[0]] if elements else []
     if len(first) != 3 or first[1] != "vertex" or not first[2].isdecimal() or len(first[2]) > 15:
-        found = " ".join(first)[:60]
-        raise FileFormatError(f"{path}: the first element must be 'vertex' with its count, found '{found}'")
+        found = shortened(" ".join(first))
+        raise FileFormatError(f"{path}: the first element must be 'vertex' with its count, found {found}")
     body = lines[elements[0] : elements[1] if len(elements) > 1 else None]
     layout = _ply_layout(path, [line[1:] for line in body if line[:1] == ["property"]])
     return int(first[2]), layout, newline + 1
@@ -146,10 +146,14 @@ def _ply_header(path: str | Path, data: bytes) -> tuple[int, np.dtype[Any], int]
 def _ply_layout(path: str | Path, properties: list[list[str]]) -> np.dtype[Any]:
     unknown = [" ".join(words) for words in properties if len(words) != 2 or words[0] not in _PLY_TYPES]
     if unknown:
-        raise FileFormatError(f"{path}: vertex property '{unknown[0]}' is not a scalar of a known type")
+        raise FileFormatError(
+            f"{path}: vertex property {shortened(unknown[0])} is not a scalar of a known type"
+        )
     names = [name for _, name in properties]
     if len(set(names)) != len(names) or not {"x", "y", "z"} <= set(names):
-        raise FileFormatError(f"{path}: vertex properties {names}, expected x, y, z and no name twice")
+        raise FileFormatError(
+            f"{path}: vertex properties {shortened(names)}, expected x, y, z and no name twice"
+        )
     return np.dtype([(name, _PLY_TYPES[kind]) for kind, name in properties])
 
 

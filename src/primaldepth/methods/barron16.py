@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Count, NotNegative, Positive, Settings
+from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
 from primaldepth.methods.gaussian_field import SampledDepth
 from primaldepth.methods.holes import measured_mask
 from primaldepth.operators.bilateral_grid import BilateralGrid, cells
@@ -30,9 +30,9 @@ class Barron16Settings(Settings):
     smoothness: Positive = 7.1
     decay: NotNegative = 1.05
     floor: Positive = 0.01
-    shifts: Count = 4
-    rounds: Count = 2
-    iterations: Count = 150
+    shifts: Few = 4
+    rounds: Few = 2
+    iterations: Iterations = 150
     tolerance: NotNegative = 1e-3
     sensor: Kernel = "bicubic"
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Count, NotNegative, Positive, Settings
+from primaldepth.core.settings import Iterations, NotNegative, Positive, Settings
 from primaldepth.methods.gaussian_field import SampledDepth
 from primaldepth.operators.pairwise import Offset
 from primaldepth.operators.resampling import Kernel
@@ -27,7 +27,7 @@ class Diebel05Settings(Settings):
     decay: NotNegative = 0.5
     contrast: Positive = 0.055
     floor: Positive = 0.01
-    iterations: Count = 300
+    iterations: Iterations = 300
     tolerance: NotNegative = 3e-4
     sensor: Kernel = "bicubic"
 

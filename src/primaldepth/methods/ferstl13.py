@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Count, NotNegative, Positive, Settings
+from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
 from primaldepth.methods.variational import Variational, VariationalSettings
 from primaldepth.operators.resampling import Kernel
 
@@ -21,9 +21,9 @@ class Ferstl13Settings(Settings):
     alpha_0: Positive = 17 / 1.2
     beta: NotNegative = 9.0
     gamma: NotNegative = 0.85
-    iterations: Count = 120
-    coarse_iterations: Count = 80
-    levels: Count = 4
+    iterations: Iterations = 120
+    coarse_iterations: Iterations = 80
+    levels: Few = 4
     ratio: Positive = 5.0
     sensor: Kernel = "bicubic"
 

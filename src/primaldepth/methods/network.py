@@ -22,6 +22,7 @@ from primaldepth.methods.holes import fill_holes, grow_into_holes, measured_mask
 from primaldepth.methods.sparse import with_samples
 from primaldepth.networks import DepthNet, from_pretrained, load
 from primaldepth.networks.inference import Inference
+from primaldepth.networks.joint import MOST_ITERATIONS
 from primaldepth.networks.normalisation import Scaling, relative_sigma
 from primaldepth.networks.zoo import SCALES, SHIPPED
 from primaldepth.operators.pairwise import half_window
@@ -291,7 +292,7 @@ class NetworkOptions(Settings):
     memory_gib: Annotated[float, Field(gt=0)] | None = None
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     ensemble: bool = False
-    iterations: Annotated[int, Field(ge=1, le=1000)] | None = None
+    iterations: Annotated[int, Field(ge=1, le=MOST_ITERATIONS)] | None = None
 
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Count, NotNegative, Positive, Settings
+from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
 from primaldepth.methods.gaussian_field import SampledDepth
 from primaldepth.operators.differences import difference
 from primaldepth.operators.pairwise import Offset, half_window
@@ -40,10 +40,10 @@ class Park11Settings(Settings):
     patch: Positive = 0.048
     structure: Positive = 0.21
     step: Positive = 0.21
-    rounds: Count = 4
+    rounds: Few = 4
     floor: Positive = 1e-3
     window: Window = 5
-    iterations: Count = 150
+    iterations: Iterations = 150
     tolerance: NotNegative = 3e-4
     sensor: Kernel = "bicubic"
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Count, NotNegative, Positive
+from primaldepth.core.settings import Few, Iterations, NotNegative, Positive
 from primaldepth.data.noise import estimate_sigma
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.operators.resampling import Kernel, Resample, resample
@@ -31,9 +31,9 @@ class VariationalSettings(ModelParameters):
     """
 
     lam: Positive = 1.0
-    iterations: Count = 120
-    coarse_iterations: Count = 80
-    levels: Count = 4
+    iterations: Iterations = 120
+    coarse_iterations: Iterations = 80
+    levels: Few = 4
     ratio: Positive = 1.0
     change_tolerance: NotNegative = 0.0
     sensor: Kernel = "bicubic"

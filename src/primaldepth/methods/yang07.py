@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Count, NotNegative, Positive, Settings
+from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
 from primaldepth.methods.bilateral import Axis, Samples, Window, likeness
 from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.trust import interpolate, noise_level
@@ -29,8 +29,8 @@ class Yang07Settings(Settings):
     sigma_v: Positive = 0.03
     truncation: Positive = 2.5
     hypotheses: Annotated[int, Field(ge=3, le=256)] = 10
-    iterations: Count = 2
-    taps: Count = 5
+    iterations: Iterations = 2
+    taps: Few = 5
 
     def window(self, frame: Frame, iteration: int) -> Window:
         """The window over the guide's grid, `taps` pixels on each side of its centre."""

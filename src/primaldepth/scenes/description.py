@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
+from primaldepth.core.documents import RECORDED, parse_json
 from primaldepth.core.errors import InputError
 from primaldepth.core.settings import Settings
 from primaldepth.geometry.cameras import Intrinsics
@@ -173,8 +174,9 @@ class Scene(Settings):
     @classmethod
     def from_json(cls, text: str) -> Self:
         """What `to_json` wrote."""
+        values = parse_json(text, "scene description", limits=RECORDED)
         try:
-            return cls.model_validate_json(text)
+            return cls.model_validate(values)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])

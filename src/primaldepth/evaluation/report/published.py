@@ -1,10 +1,11 @@
 """Figures that others have printed, with their source: data of this package, never computed here."""
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
+
+from primaldepth.core.documents import parse_json
 
 Numbers = dict[str, float]
 """By scene."""
@@ -58,7 +59,7 @@ class Published:
 def published() -> Published:
     """The figures, read once."""
     text = resources.files("primaldepth.evaluation").joinpath("published.json").read_text(encoding="utf-8")
-    stored = json.loads(text)
+    stored = parse_json(text, "published.json")
     table = stored["noisy-middlebury"]
     return Published(
         sources=stored["sources"],
