@@ -32,7 +32,7 @@ def start():
     clients = []
 
     def open_service(**given):
-        client = TestClient(create_app(_settings(**given)))
+        client = TestClient(create_app(_settings(**given)), base_url="http://127.0.0.1")
         client.__enter__()
         clients.append(client)
         wait_until(lambda: client.get("/readyz").status_code == 200)

@@ -15,6 +15,7 @@ from primaldepth.core.errors import InputError, MissingDependencyError
 from primaldepth.methods import create
 
 _ON_GPU = 4
+_MOST_TOKEN_BYTES = 4096
 _TOKEN_VARIABLE = "PRIMALDEPTH_TOKEN"  # noqa: S105 - the name of a variable
 
 
@@ -49,6 +50,12 @@ def serve(
     disk_gib: float = typer.Option(
         8.0, "--disk-gib", metavar="GIB", help="For the page's uploads and results; the oldest go first."
     ),
+    allowed_host: list[str] = typer.Option(
+        [],
+        "--allowed-host",
+        metavar="NAME",
+        help="Name under which it may be asked, beside localhost and its address; repeatable, * for all.",
+    ),
     token_file: Path | None = typer.Option(
         None,
         "--token-file",
@@ -75,6 +82,7 @@ def serve(
         "grace_seconds": grace_seconds,
         "memory_gib": memory_gib,
         "disk_gib": disk_gib,
+        "allowed_hosts": allowed_host,
         "token": _token(token_file),
         "page": page,
     }
@@ -130,9 +138,28 @@ def _write_log() -> None:
 
 
 def _token(path: Path | None) -> str | None:
-    """From the file, else from the environment; neither shows up in a list of processes."""
-    token = os.environ.get(_TOKEN_VARIABLE) if path is None else path.read_text(encoding="utf-8").strip()
+    """Return the token of the file, else of the environment; neither shows up in a list of processes.
+
+    The variable is taken out of the environment, which every process started from here would inherit.
+    """
+    token = os.environ.pop(_TOKEN_VARIABLE, None) if path is None else _first_bytes(path)
     if token is not None and len(token) < 16:
         where = _TOKEN_VARIABLE if path is None else str(path)
         raise InputError(f"{where}: a token of {len(token)} characters can be guessed; use 16 or more")
     return token
+
+
+def _first_bytes(path: Path) -> str:
+    """Return what a small file holds, without white space at its ends."""
+    if not path.is_file():  # a pipe or a device might never end
+        raise InputError(f"{path}: no such file, or no regular one; write the token to a file")
+    try:
+        with path.open("rb") as file:
+            found = file.read(_MOST_TOKEN_BYTES + 1)
+        if len(found) > _MOST_TOKEN_BYTES:
+            raise InputError(f"{path}: more than {_MOST_TOKEN_BYTES} bytes; write the token to it alone")
+        return found.decode().strip()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check who may read it") from error
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not text; write the token to it alone") from None
