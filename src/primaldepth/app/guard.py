@@ -23,6 +23,7 @@ from primaldepth.app.settings import ServiceSettings
 
 log = logging.getLogger("primaldepth.app")
 _SWALLOWED_BYTES, _SWALLOWED_SECONDS = 4 * 2**20, 1.0
+_MOST_HEADERS, _MOST_HEAD_BYTES = 100, 32 * 2**10
 PART_BYTES = 256 * 2**10  # of an answer, that lie here unsent
 OPEN_PATHS = ("/healthz", "/readyz")
 _ROUTES = ("/v1/upsample", "/v1/methods", "/healthz", "/readyz", "/metrics", "/openapi.json")
@@ -96,9 +97,7 @@ class Guard:
         headers = Headers(scope=scope)
         self._hosts.check(headers)
         check_site(scope["method"], scope["path"], headers)
-        if not scope["path"].startswith("/"):
-            message = "the target of the request is no path"
-            raise RefusedError(Problem(400, "bad_request", message, "ask for a path such as /v1/methods"))
+        _check_head(scope, headers)
         if scope["path"] not in OPEN_PATHS and not self._may_enter(headers):
             wanted = {"WWW-Authenticate": 'Basic realm="primaldepth", Bearer'}
             hint = "send the header 'Authorization: Bearer TOKEN'; browsers: any name, the token as password"
@@ -158,6 +157,20 @@ class Guard:
             exchange.received,
             seconds,
         )
+
+
+def _check_head(scope: Scope, headers: Headers) -> None:
+    """Raise if a request is longer than any that is meant, or can be read in two ways."""
+    if not scope["path"].startswith("/"):
+        message = "the target of the request is no path"
+        raise RefusedError(Problem(400, "bad_request", message, "ask for a path such as /v1/methods"))
+    if "transfer-encoding" in headers and "content-length" in headers:
+        message, close = "the length of the body is given in two ways", {"Connection": "close"}
+        raise RefusedError(Problem(400, "bad_request", message, "send Content-Length alone", close))
+    size = sum(len(name) + len(value) for name, value in headers.raw)
+    if len(headers.raw) > _MOST_HEADERS or size + len(scope["path"]) > _MOST_HEAD_BYTES:
+        message = f"the head of the request has more than {_MOST_HEADERS} headers or {_MOST_HEAD_BYTES} bytes"
+        raise RefusedError(Problem(431, "too_large", message, "send fewer or shorter headers"))
 
 
 async def _swallow(receive: Receive, exchange: _Exchange) -> None:

@@ -15,6 +15,7 @@ from primaldepth.app.problems import Problem
 log = logging.getLogger("primaldepth.app")
 _TOO_LONG = Problem(431, "too_large", "the head of the request is too long", "send fewer or shorter headers")
 _NO_HTTP = Problem(400, "bad_request", "this is no valid HTTP request", "send HTTP/1.1")
+_REFUSED_SECONDS = 1.0  # for a client to read that it was refused
 
 
 class _Line(H11Protocol):
@@ -28,6 +29,7 @@ class _Line(H11Protocol):
     head_seconds: ClassVar[float]
     _deadline: asyncio.TimerHandle | None = None
     _head_deadline: asyncio.TimerHandle | None = None
+    _refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """From now on writing is paused whenever something is unsent."""
@@ -37,6 +39,8 @@ class _Line(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """A part of a request has come; the time for its head runs from its first byte."""
+        if self._refused:
+            return
         super().data_received(data)
         if self.cycle is None or self.cycle.response_complete:
             self._await_head()
@@ -62,9 +66,13 @@ class _Line(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP as everything is refused, unless an answer is on its way already."""
         error = sys.exc_info()[1]
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._refuse(_TOO_LONG if getattr(error, "error_status_hint", 0) == 431 else _NO_HTTP)
-        self.transport.close()
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.close()
+            return
+        self._refuse(_TOO_LONG if getattr(error, "error_status_hint", 0) == 431 else _NO_HTTP)
+        self._refused = True  # from now on what comes is dropped: a client that still sends shall read this
+        self.transport.write_eof()
+        self.loop.call_later(_REFUSED_SECONDS, self.transport.abort)
 
     def _refuse(self, problem: Problem) -> None:
         body = json.dumps(problem.body()).encode()

@@ -67,6 +67,7 @@ def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
         server_header=False,
         http=line_type(settings.answer_seconds, settings.upload_seconds),
         ws="none",
+        h11_max_incomplete_event_size=32 * 2**10,
         timeout_graceful_shutdown=5,
         timeout_keep_alive=10,
     )

@@ -5,10 +5,7 @@ state. Here is the list of those that a browser with the page open uses; the res
 downloads are not left to Gradio at all.
 """
 
-import contextlib
 import re
-from collections import Counter
-from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -18,17 +15,18 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from primaldepth.app.page.joining import MOST_BYTES, SESSION, rewritten
+from primaldepth.app.page.sessions import Sessions
 from primaldepth.app.page.sources import Sources
 from primaldepth.app.page.transfers import Transfers
-from primaldepth.app.problems import BUSY_RETRY, Problem, RefusedError, problem_of_status
+from primaldepth.app.problems import Problem, RefusedError, problem_of_status
 
 _API = "/gradio_api"
 _PASSED = re.compile(
     rf"/|/config|/theme\.css|/robots\.txt|/favicon\.ico|/manifest\.json|{_API}/info|"
-    r"/(assets|static)/(?!.*\.\.)[A-Za-z0-9_.@/-]{1,200}"
+    r"/(assets|static)(/[A-Za-z0-9_@-][A-Za-z0-9_.@-]{0,100}){1,4}"
 )
-_STREAM = re.compile(rf"{_API}/(?P<kind>heartbeat|queue/data)(/{SESSION})?")
-_QUERY = re.compile(rf"session_hash={SESSION}".encode())
+_HEARTBEAT = re.compile(rf"{_API}/heartbeat/{SESSION}")
+_QUERY = re.compile(rf"session_hash=(?P<session>{SESSION})".encode())
 _HEADERS = (
     b"host",
     b"x-forwarded-host",
@@ -37,7 +35,6 @@ _HEADERS = (
     b"accept-encoding",
     b"if-none-match",
 )
-_MOST_STREAMS = 256  # of each kind: visitors who have the page open, or wait for a result
 
 
 class Gate:
@@ -46,13 +43,16 @@ class Gate:
     Args:
         gradio: the application that it mounts.
         events: of the page, by number.
+        sessions: of visitors.
         files: uploads and results.
         sources: where files may lie.
     """
 
-    def __init__(self, gradio: ASGIApp, events: dict[int, Any], files: Transfers, sources: Sources) -> None:
+    def __init__(
+        self, gradio: ASGIApp, events: dict[int, Any], sessions: Sessions, files: Transfers, sources: Sources
+    ) -> None:
         self._gradio, self._events, self._files, self._sources = gradio, events, files, sources
-        self._streams: Counter[str] = Counter()
+        self._sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, pass it on in part, or refuse it."""
@@ -79,9 +79,12 @@ class Gate:
             _allow(method, "GET", "HEAD")
             whole = {**scope, "headers": []}  # no ranges of it
             await self._files.download(path.removeprefix(f"{_API}/file="))(whole, receive, send)
-        elif stream := _STREAM.fullmatch(path):
+        elif path == f"{_API}/queue/data":
             _allow(method, "GET")
-            with self._stream(stream["kind"]):
+            await self._listen(scope, receive, send)
+        elif _HEARTBEAT.fullmatch(path):
+            _allow(method, "GET")
+            with self._sessions.listening("page"):
                 await self._pass_on(scope, receive, send)
         elif _PASSED.fullmatch(path):
             _allow(method, "GET", "HEAD")
@@ -95,19 +98,16 @@ class Gate:
             body += chunk
             if len(body) > MOST_BYTES:
                 raise RefusedError(Problem(413, "too_large", f"more than {MOST_BYTES} bytes", "send less"))
-        await self._pass_on(request.scope, _body(rewritten(bytes(body), self._events, self._sources)), send)
+        session, join = rewritten(bytes(body), self._events, self._sources)
+        self._sessions.note(session)
+        await self._pass_on(request.scope, _body(join), send)
 
-    @contextlib.contextmanager
-    def _stream(self, kind: str) -> Iterator[None]:
-        """Count those who listen; refuse if there are too many."""
-        if self._streams[kind] >= _MOST_STREAMS:
-            message = f"{_MOST_STREAMS} visitors listen already, as many as may"
-            raise RefusedError(Problem(429, "busy", message, "try again soon", BUSY_RETRY))
-        self._streams[kind] += 1
-        try:
-            yield
-        finally:
-            self._streams[kind] -= 1
+    async def _listen(self, scope: Scope, receive: Receive, send: Send) -> None:
+        query = _QUERY.fullmatch(scope["query_string"])
+        if query is None or query["session"].decode() not in self._sessions:
+            raise RefusedError(Problem(404, "not_found", "nothing was asked for", "load the page again"))
+        with self._sessions.listening("result", query["session"].decode()):
+            await self._pass_on(scope, receive, send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let Gradio answer, as if nothing but the path and a few headers had been sent."""

@@ -48,8 +48,8 @@ class _Join(BaseModel):
     data: Annotated[list[_File | StrictBool | _Text | None], Field(max_length=_MOST_INPUTS)]
 
 
-def rewritten(body: bytes, events: dict[int, Any], sources: Sources) -> bytes:
-    """Return a request to join the queue, written anew from what is known of it.
+def rewritten(body: bytes, events: dict[int, Any], sources: Sources) -> tuple[str, bytes]:
+    """Return the session of a request to join the queue, and the request written anew.
 
     Args:
         body: as the client sent it.
@@ -67,15 +67,8 @@ def rewritten(body: bytes, events: dict[int, Any], sources: Sources) -> bytes:
     event = events.get(join.fn_index)
     if event is None or len(event.inputs) != len(join.data):
         raise _refused("no event of this page")
-    return json.dumps(
-        {
-            "session_hash": join.session_hash,
-            "fn_index": join.fn_index,
-            "trigger_id": join.trigger_id,
-            "event_data": None if join.event_data is None else join.event_data.model_dump(),
-            "data": _values(event.inputs, join.data, sources),
-        }
-    ).encode()
+    values = join.model_dump() | {"data": _values(event.inputs, join.data, sources)}
+    return join.session_hash, json.dumps(values).encode()
 
 
 def _values(inputs: Sequence[Any], given: Sequence[Any], sources: Sources) -> list[Any]:

@@ -17,6 +17,7 @@ from primaldepth.app.engine import Engine
 from primaldepth.app.page.folders import Folders
 from primaldepth.app.page.gate import Gate
 from primaldepth.app.page.layout import FILE_TYPES, build
+from primaldepth.app.page.sessions import Sessions
 from primaldepth.app.page.sources import Sources
 from primaldepth.app.page.theme import theme
 from primaldepth.app.page.transfers import Transfers
@@ -25,12 +26,17 @@ from primaldepth.samples import example_scenes
 
 _OURS = ("/v1/{rest:path}", "/healthz", "/readyz", "/metrics", "/openapi.json")
 _TIDY_SECONDS = 60.0
-_MOST_SESSIONS = 512  # whose last meshes are remembered
+_MOST_SESSIONS = 256  # whose last meshes are remembered
+_GRADIO = {
+    "GRADIO_ANALYTICS_ENABLED": "False",
+    "GRADIO_ANALYTICS_MAX_EVENTS": "1",  # else it makes tables of events that nobody looks at
+    "GRADIO_ANALYTICS_CACHE_FREQUENCY": str(2**31),
+}
 
 
 def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
     """Add the page; what neither it nor the HTTP interface knows is refused as the interface does."""
-    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    os.environ.update(_GRADIO)
     folders = Folders(app.state.workspace.root / "page", settings.disk_gib * 2**30)
     os.environ["GRADIO_TEMP_DIR"] = str(folders.gradio)
     import gradio as gr
@@ -61,7 +67,7 @@ def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
     mounted = app.router.routes.pop()
     if not isinstance(mounted, Mount):
         raise TypeError("Gradio has mounted the page in a way that is not known")
-    gate = Gate(mounted.app, page.fns, Transfers(folders, FILE_TYPES), sources)
+    gate = Gate(mounted.app, page.fns, Sessions(page._queue), Transfers(folders, FILE_TYPES), sources)
     app.router.routes.append(Mount("/", gate))
     _keep_tidy(app, folders)
 

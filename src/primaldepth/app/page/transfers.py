@@ -83,6 +83,7 @@ class Transfers:
         return FileResponse(
             found,
             media_type=kind or "application/octet-stream",
+            headers={"Accept-Ranges": "none"},
             filename=found.name,
             content_disposition_type="inline" if kind else "attachment",
         )
