@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # the benchmarks start servi
 pytest.importorskip("fastapi", reason="the extra 'app' is not installed")
 pytest.importorskip("prometheus_client", reason="the extra 'app' is not installed")
 
+from benchmarks.browse_page import MAX_BYTES
+from benchmarks.service_process import running
 from fastapi.testclient import TestClient
 
 from primaldepth.app.http import create_app
@@ -32,7 +34,7 @@ def start():
     clients = []
 
     def open_service(**given):
-        client = TestClient(create_app(_settings(**given)))
+        client = TestClient(create_app(_settings(**given)), base_url="http://127.0.0.1")
         client.__enter__()
         clients.append(client)
         wait_until(lambda: client.get("/readyz").status_code == 200)
@@ -47,6 +49,14 @@ def start():
 def service(start):
     """One service with small limits, shared by the tests that leave it as it was."""
     return start(**SMALL)
+
+
+@pytest.fixture(scope="session")
+def served():
+    """A service with the page, in a process of its own."""
+    pytest.importorskip("gradio", reason="the extra 'app' is not installed")
+    with running("--method", "bilinear", "--device", "cpu", "--max-bytes", str(MAX_BYTES)) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,3 @@ def _failing(method, refuse):
         return method(frame)
 
     return compute
-
-
-def farthest(computed):
-    return float(computed.prediction.depth.max())

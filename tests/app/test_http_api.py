@@ -248,8 +248,10 @@ def test_files_in_each_other_s_field_are_told_by_field(service, form):
 
 def test_every_upload_is_gone_afterwards(service, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert post(service).status_code == 200
-    assert post(service, good_files(depth=("d", b"no"))).status_code == 422
+    root = service.app.state.workspace.root
+    for files, status in ((good_files(), 200), (good_files(depth=("d", b"no")), 422)):
+        assert post(service, files).status_code == status
+        assert [path.name for path in root.iterdir()] == [".lock"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -301,7 +303,7 @@ def test_metrics_count_answers_and_computing(service):
 def test_the_description_documents_every_answer(service):
     paths = service.get("/openapi.json").json()["paths"]
     upsample = paths["/v1/upsample"]["post"]
-    wanted = {"200", "400", "401", "406", "408", "413", "422", "429", "500", "503", "504"}
+    wanted = {"200", "400", "401", "403", "406", "408", "413", "421", "422", "429", "500", "503", "504"}
     assert set(upsample["responses"]) == wanted
     assert set(upsample["responses"]["200"]["content"]) == {"image/png", "image/x-exr", "application/x-npz"}
     for status in wanted - {"200"}:

@@ -18,11 +18,14 @@ from primaldepth.app.page.charts import colour_bar, histogram
 from primaldepth.app.page.choices import AS_FILE_SAYS, NO_METHOD, Choice, facts, problem_text, results
 from primaldepth.app.page.drawing import FORMATS, draw
 from primaldepth.app.page.folders import Folders
+from primaldepth.app.page.sources import Sources
 from primaldepth.app.tasks import Computed
 from primaldepth.core.errors import InputError
 from primaldepth.io import read_depth
 from primaldepth.methods import create
 from primaldepth.samples import example_scenes, sample_files
+
+ANYWHERE = Sources([Path("/")])
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +113,7 @@ def test_problems_are_told_at_once_and_escaped():
 
 
 def test_old_results_are_removed(tmp_path):
-    folders = Folders(most_bytes=1e9)
+    folders = Folders(tmp_path / "page", most_bytes=1e9)
     old, young = folders.new(), folders.new()
     os.utime(old, (0, 0))
     folders.new()
@@ -120,21 +123,21 @@ def test_old_results_are_removed(tmp_path):
     assert not folders.root.exists()
 
 
-def test_the_oldest_uploads_and_results_make_room():
-    folders = Folders(most_bytes=250)
+def test_the_oldest_uploads_and_results_make_room(tmp_path):
+    folders = Folders(tmp_path / "page", most_bytes=250_000)
     upload = folders.gradio / "a1"
-    upload.mkdir(parents=True)
+    upload.mkdir()
     middle, young = folders.new(), folders.new()
     for age, folder in ((30, upload), (20, middle), (10, young)):
-        (folder / "file").write_bytes(bytes(100))
+        (folder / "file").write_bytes(bytes(100_000))
         os.utime(folder, (time.time() - age,) * 2)
     folders.tidy()
     assert (upload.exists(), middle.exists(), young.exists()) == (False, True, True)
     folders.remove()
 
 
-def test_a_folder_that_another_visitor_removes_meanwhile_is_passed_over(monkeypatch):
-    folders = Folders(most_bytes=1e9)
+def test_a_folder_that_another_visitor_removes_meanwhile_is_passed_over(tmp_path, monkeypatch):
+    folders = Folders(tmp_path / "page", most_bytes=1e9)
     gone = folders.root / "result-gone"
     monkeypatch.setattr(Path, "glob", lambda self, pattern: [gone])
     assert folders.new().exists()
@@ -156,7 +159,7 @@ def test_spikes_are_told_unless_they_are_kept(service, tmp_path, keep):
     values[20, 30] = 20.0
     np.save(tmp_path / "spiked.npy", np.where(depth.valid, values, np.nan))
     asked = choice(depth=str(tmp_path / "spiked.npy"), unit="m", keep_spikes=keep)
-    drawn, _ = results(service.app.state.engine, asked, tmp_path)
+    drawn, _ = results(service.app.state.engine, asked, tmp_path, ANYWHERE)
     assert ("far off all around them, count as holes" in facts(drawn, None)) is not keep
 
 
@@ -166,7 +169,7 @@ def shown_warnings(drawn, other):
 
 def test_warnings_are_shown_in_the_words_of_the_page(service, tmp_path):
     """Millimetres taken for metres."""
-    drawn, _ = results(service.app.state.engine, choice(unit="m"), tmp_path)
+    drawn, _ = results(service.app.state.engine, choice(unit="m"), tmp_path, ANYWHERE)
     [shown] = shown_warnings(drawn, None)
     assert re.fullmatch(
         r"The median depth is \S+ m; if that cannot be, give the right 'Unit of the depth'\.", shown
@@ -174,14 +177,14 @@ def test_warnings_are_shown_in_the_words_of_the_page(service, tmp_path):
 
 
 def test_what_only_the_second_method_is_warned_of_has_its_name(service, tmp_path):
-    drawn, _ = results(service.app.state.engine, choice(), tmp_path)
+    drawn, _ = results(service.app.state.engine, choice(), tmp_path, ANYWHERE)
     first = replace(drawn, report=drawn.report | {"warnings": ["of both"]})
     second = replace(drawn, report=drawn.report | {"method": "fcn-s", "warnings": ["of both", "a < b"]})
     assert shown_warnings(first, second) == ["Of both.", "fcn-s: a < b."]
 
 
 def test_nothing_odd_is_no_warning(service, tmp_path):
-    drawn, _ = results(service.app.state.engine, choice(), tmp_path)
+    drawn, _ = results(service.app.state.engine, choice(), tmp_path, ANYWHERE)
     assert drawn.report["warnings"] == []
     assert "<li>" not in facts(drawn, None)
 
@@ -198,7 +201,7 @@ def test_a_camera_info_can_be_chosen_and_is_used(service, tmp_path):
     for index, cameras in enumerate(given):
         place = tmp_path / str(index)
         place.mkdir()
-        drawn, _ = results(service.app.state.engine, choice(kind="radial", cameras=cameras), place)
+        drawn, _ = results(service.app.state.engine, choice(kind="radial", cameras=cameras), place, ANYWHERE)
         meshes.append(drawn.mesh_after.read_bytes())
     assert meshes[0] == meshes[1]
 
@@ -220,14 +223,14 @@ def choice(**other):
 
 
 def test_two_methods_are_computed_and_the_uploads_stay_where_they_were(service, tmp_path):
-    drawn, other = results(service.app.state.engine, choice(other="nearest"), tmp_path)
+    drawn, other = results(service.app.state.engine, choice(other="nearest"), tmp_path, ANYWHERE)
     assert (drawn.report["method"], other.report["method"]) == ("bilinear", "nearest")
     assert Path(drawn.after).read_bytes() != Path(other.after).read_bytes()
     assert sample_files().depth.exists()
 
 
 def test_an_empty_noise_is_auto(service, tmp_path):
-    drawn, _ = results(service.app.state.engine, choice(noise=None), tmp_path)
+    drawn, _ = results(service.app.state.engine, choice(noise=None), tmp_path, ANYWHERE)
     assert drawn.report["noise_source"] == "auto"
 
 
@@ -251,7 +254,7 @@ def test_where_the_second_method_is_refused_the_first_does_not_stay_in_the_queue
 
     engine = Full()
     with pytest.raises(InputError, match="too many"):
-        results(engine, choice(other="nearest"), tmp_path)
+        results(engine, choice(other="nearest"), tmp_path, ANYWHERE)
     assert engine.promises[0].cancelled()
 
 
@@ -267,4 +270,4 @@ def test_where_the_second_method_is_refused_the_first_does_not_stay_in_the_queue
 )
 def test_what_cannot_be_meant_is_said(service, tmp_path, change, message):
     with pytest.raises(Exception, match=message):
-        results(service.app.state.engine, choice(**change), tmp_path)
+        results(service.app.state.engine, choice(**change), tmp_path, ANYWHERE)

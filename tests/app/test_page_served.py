@@ -8,17 +8,11 @@ import pytest
 
 pytest.importorskip("gradio", reason="the extra 'app' is not installed")
 
-from benchmarks.browse_page import MAX_BYTES, browse, upload_and_run, wrong_file
+from benchmarks.browse_page import browse, upload_and_run, wrong_file
 from benchmarks.service_process import children, running
 
 from processes import lives
 from waiting import wait_until
-
-
-@pytest.fixture(scope="module")
-def served():
-    with running("--method", "bilinear", "--device", "cpu", "--max-bytes", str(MAX_BYTES)) as service:
-        yield service
 
 
 def test_the_page_names_no_other_machine(served):

@@ -23,10 +23,12 @@ from primaldepth.app.places import Places
 from primaldepth.app.problems import INTERNAL, RefusedError
 from primaldepth.app.server import Server
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.tasks import Task
+from primaldepth.app.tasks import DepthFile, Task
 from primaldepth.app.worker import _groups, _joined, _Loaded
 from primaldepth.core.errors import InputError
 from waiting import wait_until
+
+PNG = DepthFile("image/png", "fill")
 
 
 @pytest.fixture
@@ -218,7 +220,7 @@ def test_settings_say_what_is_wrong():
 
 def test_a_batch_is_cut_apart_as_it_was_put_together(tmp_path):
     from primaldepth.api import load_inputs
-    from primaldepth.app.worker import Ticket
+    from primaldepth.app.messages import Ticket
     from primaldepth.methods import create
 
     rng = np.random.default_rng(3)
@@ -226,7 +228,7 @@ def test_a_batch_is_cut_apart_as_it_was_put_together(tmp_path):
     inputs = [load_inputs(rng.uniform(1, 2, (6, 8)), guide, noise=0.01) for _ in range(3)]
     inputs.append(load_inputs(rng.uniform(1, 2, (3, 4)), guide, noise=0.01))
     held = [
-        _Loaded(Ticket(index, Task(tmp_path, "nlh-l2", finish=print)), each)
+        _Loaded(Ticket(index, Task(tmp_path, "nlh-l2", wanted=PNG)), each)
         for index, each in enumerate(inputs)
     ]
     groups = list(_groups(held))
@@ -241,7 +243,7 @@ def test_a_batch_is_cut_apart_as_it_was_put_together(tmp_path):
 def test_a_worker_that_cannot_start_leaves_no_one_waiting(tmp_path, monkeypatch):
     monkeypatch.setattr("primaldepth.app.lane.work", int)  # ends at once: it is no function of a worker
     engine = Engine(ServiceSettings(device="cpu"))
-    promise = engine.submit(Task(tmp_path, "nearest", finish=print))
+    promise = engine.submit(Task(tmp_path, "nearest", wanted=PNG))
     engine.start()
     with pytest.raises(RefusedError, match="starting"):
         promise.result(timeout=60)
@@ -255,7 +257,7 @@ def test_a_process_that_cannot_be_made_leaves_no_one_waiting(tmp_path, monkeypat
 
     monkeypatch.setattr("primaldepth.app.lane._Worker.__init__", no_more)
     engine = Engine(ServiceSettings(device="cpu"))
-    promise = engine.submit(Task(tmp_path, "nearest", finish=print))
+    promise = engine.submit(Task(tmp_path, "nearest", wanted=PNG))
     engine.start()
     with pytest.raises(RefusedError, match="starting"):
         promise.result(timeout=60)
@@ -275,7 +277,7 @@ def test_a_failure_of_the_queue_is_answered_and_survived(tmp_path, monkeypatch, 
         engine.start()
         for _ in range(2):
             with pytest.raises(RefusedError, match="failed on this request"):
-                engine.submit(Task(tmp_path, "nearest", finish=print)).result(timeout=60)
+                engine.submit(Task(tmp_path, "nearest", wanted=PNG)).result(timeout=60)
     engine.stop()
     assert "the queue failed: ValueError at" in caplog.text
     assert "what the client sent" not in caplog.text

@@ -70,7 +70,7 @@ class Unread:
         asyncio.run(self._server.serve(sockets=[self._listener]))
 
     def ask(self, times=1, more=""):
-        head = f"POST /v1/upsample HTTP/1.1\r\nHost: here\r\n{more}Content-Length: 0\r\n\r\n"
+        head = f"POST /v1/upsample HTTP/1.1\r\nHost: localhost\r\n{more}Content-Length: 0\r\n\r\n"
         self.line.sendall(head.encode() * times)
 
     @property

@@ -3,15 +3,14 @@
 import io
 import json
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from primaldepth.api import Inputs
 from primaldepth.app.problems import Problem, RefusedError
-from primaldepth.app.tasks import Computed
+from primaldepth.app.tasks import Computed, Holes
 from primaldepth.doubts import Advice, doubts
 from primaldepth.io.depth import encode_values
 from primaldepth.results import (
@@ -27,7 +26,6 @@ from primaldepth.results import (
     result_for,
 )
 
-Holes = Literal["fill", "keep"]
 MEDIA_TYPES = {"image/png": ".png", "image/x-exr": ".exr", "application/x-npz": ".npz"}
 DEFAULT_MEDIA_TYPE = "image/png"
 ADVICE = Advice(
@@ -55,7 +53,6 @@ class Answer:
         return {
             "Content-Disposition": f'attachment; filename="{name}"',
             "Primaldepth-Report": self.report,
-            "X-Content-Type-Options": "nosniff",
         }
 
 
@@ -149,8 +146,3 @@ def _figures(computed: Computed, result: Result) -> dict[str, Any]:
         "seconds": round(computed.seconds, 4),
         **residual(computed.inputs, prediction),
     }
-
-
-def finisher(media_type: str, holes: Holes) -> "partial[Answer]":
-    """What a worker does with a result for this client."""
-    return partial(encode, media_type=media_type, holes=holes)

@@ -1,4 +1,4 @@
-"""What every request passes first: the token, the limits on its body, one line of log without contents."""
+"""What every request passes first: its host and site, the token, the limits on its body, a line of log."""
 
 import asyncio
 import base64
@@ -10,10 +10,12 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from primaldepth.app.hosts import Hosts, check_site
 from primaldepth.app.metrics import Metrics
 from primaldepth.app.places import Places
 from primaldepth.app.problems import INTERNAL, Problem, RefusedError, place_of
@@ -21,6 +23,7 @@ from primaldepth.app.settings import ServiceSettings
 
 log = logging.getLogger("primaldepth.app")
 _SWALLOWED_BYTES, _SWALLOWED_SECONDS = 4 * 2**20, 1.0
+_MOST_HEADERS, _MOST_HEAD_BYTES = 100, 32 * 2**10
 PART_BYTES = 256 * 2**10  # of an answer, that lie here unsent
 OPEN_PATHS = ("/healthz", "/readyz")
 _ROUTES = ("/v1/upsample", "/v1/methods", "/healthz", "/readyz", "/metrics", "/openapi.json")
@@ -59,10 +62,11 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics, places: Places) -> None:
         self._app, self._settings, self._metrics, self._places = app, settings, metrics, places
+        self._hosts = Hosts(settings.host, settings.allowed_hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it here."""
-        if scope["type"] == "websocket" and not self._may_enter(scope):
+        if scope["type"] == "websocket":  # nothing here speaks it
             await send({"type": "websocket.close", "code": 1008})
             return
         if scope["type"] != "http":
@@ -90,19 +94,23 @@ class Guard:
             await json_answer(problem)(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
-        if scope["path"] not in OPEN_PATHS and not self._may_enter(scope):
+        headers = Headers(scope=scope)
+        self._hosts.check(headers)
+        check_site(scope["method"], scope["path"], headers)
+        _check_head(scope, headers)
+        if scope["path"] not in OPEN_PATHS and not self._may_enter(headers):
             wanted = {"WWW-Authenticate": 'Basic realm="primaldepth", Bearer'}
             hint = "send the header 'Authorization: Bearer TOKEN'; browsers: any name, the token as password"
             raise RefusedError(Problem(401, "unauthorized", "the token is missing or wrong", hint, wanted))
-        length = _header(scope, b"content-length")
+        length = headers.get("content-length", "")
         if length.isdigit() and int(length) > self._settings.max_bytes:
             raise RefusedError(self._too_large())
 
-    def _may_enter(self, scope: Scope) -> bool:
+    def _may_enter(self, headers: Headers) -> bool:
         token = self._settings.token
         if token is None:
             return True
-        given = _credential(_header(scope, b"authorization"))
+        given = _credential(headers.get("authorization", ""))
         return hmac.compare_digest(given.encode(), token.get_secret_value().encode())
 
     def _limited(self, receive: Receive, exchange: _Exchange) -> Receive:
@@ -151,6 +159,20 @@ class Guard:
         )
 
 
+def _check_head(scope: Scope, headers: Headers) -> None:
+    """Raise if a request is longer than any that is meant, or can be read in two ways."""
+    if not scope["path"].startswith("/"):
+        message = "the target of the request is no path"
+        raise RefusedError(Problem(400, "bad_request", message, "ask for a path such as /v1/methods"))
+    if "transfer-encoding" in headers and "content-length" in headers:
+        message, close = "the length of the body is given in two ways", {"Connection": "close"}
+        raise RefusedError(Problem(400, "bad_request", message, "send Content-Length alone", close))
+    size = sum(len(name) + len(value) for name, value in headers.raw)
+    if len(headers.raw) > _MOST_HEADERS or size + len(scope["path"]) > _MOST_HEAD_BYTES:
+        message = f"the head of the request has more than {_MOST_HEADERS} headers or {_MOST_HEAD_BYTES} bytes"
+        raise RefusedError(Problem(431, "too_large", message, "send fewer or shorter headers"))
+
+
 async def _swallow(receive: Receive, exchange: _Exchange) -> None:
     """Read on for a moment: a client that still sends would see its line break instead of the answer."""
     with contextlib.suppress(TimeoutError):
@@ -179,10 +201,6 @@ def _parts(message: Message) -> Iterator[Message]:
         end = start + PART_BYTES
         more = end < len(body) or message.get("more_body", False)
         yield {**message, "body": body[start:end], "more_body": more}
-
-
-def _header(scope: Scope, name: bytes) -> str:
-    return next((value.decode("latin1") for key, value in scope["headers"] if key == name), "")
 
 
 def _credential(header: str) -> str:

@@ -2,11 +2,9 @@
 
 import asyncio
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -19,9 +17,11 @@ from starlette.exceptions import HTTPException
 
 from primaldepth.api import Spikes
 from primaldepth.app import openapi
-from primaldepth.app.answers import MEDIA_TYPES, Answer, Holes, accepted, check_format, finisher
+from primaldepth.app.answers import MEDIA_TYPES, Answer, accepted
 from primaldepth.app.engine import Engine
+from primaldepth.app.forms import StrictFormRoute
 from primaldepth.app.guard import BodyError, Guard, json_answer
+from primaldepth.app.headers import SafeHeaders
 from primaldepth.app.metrics import CONTENT_TYPE, Metrics
 from primaldepth.app.places import Places
 from primaldepth.app.problems import (
@@ -33,7 +33,8 @@ from primaldepth.app.problems import (
     problem_of_status,
 )
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.tasks import Task, check_fields, method_names
+from primaldepth.app.tasks import DepthFile, Holes, Task, check_fields, method_names
+from primaldepth.app.workspace import Workspace
 from primaldepth.core.errors import PrimalDepthError, did_you_mean
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import list_methods
@@ -68,6 +69,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     metrics = Metrics()
     engine = Engine(settings, metrics.computed)
     metrics.watch(engine)
+    workspace = Workspace()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -76,6 +78,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
             yield
         finally:
             await run_in_threadpool(engine.stop)
+            await run_in_threadpool(workspace.remove)
 
     app = FastAPI(
         title="primaldepth",
@@ -86,7 +89,9 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         redoc_url=None,
     )
     places = Places(settings.places)
+    app.router.route_class = StrictFormRoute
     app.state.engine, app.state.settings, app.state.places = engine, settings, places
+    app.state.workspace = workspace
     _add_errors(app)
     _add_upsample(app, engine, settings)
     _add_state(app, engine, metrics)
@@ -95,6 +100,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 
         mount_page(app, engine, settings)
     app.add_middleware(Guard, settings=settings, metrics=metrics, places=places)
+    app.add_middleware(SafeHeaders)
     return app
 
 
@@ -128,7 +134,7 @@ def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> No
         "/v1/upsample",
         summary="Make a depth map of the guide's size",
         response_class=Response,
-        responses=openapi.depth_answer() | openapi.problems(400, 401, 406, 408, 413, 422, 429, 500, 503, 504),
+        responses=openapi.depth_answer() | openapi.problems(*openapi.OF_UPSAMPLE),
         tags=["depth"],
     )
     async def upsample(
@@ -173,14 +179,13 @@ def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> No
         _refuse_unknown(await request.form())
         check_fields(method, unit, kind, noise)
         uploads = {"depth": depth, "guide": guide, "confidence": confidence, "cameras": cameras}
-        with tempfile.TemporaryDirectory(prefix="primaldepth-") as name:
+        with app.state.workspace.new_folder() as name:
             folder = Path(name)
             await run_in_threadpool(_store, uploads, folder)
             task = Task(
                 folder=folder,
                 method=method,
-                finish=finisher(media_type, holes),
-                check=partial(check_format, media_type),
+                wanted=DepthFile(media_type, holes),
                 unit=unit,
                 kind=kind,
                 noise=noise,
@@ -220,7 +225,12 @@ async def _awaited(request: Request, future: "Future[Answer]") -> Answer:
 
 
 def _add_state(app: FastAPI, engine: Engine, metrics: Metrics) -> None:
-    @app.get("/v1/methods", summary="List every method", responses=openapi.problems(401, 500), tags=["depth"])
+    @app.get(
+        "/v1/methods",
+        summary="List every method",
+        responses=openapi.problems(401, 421, 500),
+        tags=["depth"],
+    )
     async def methods() -> list[MethodItem]:
         """In the order of the documentation; `default` is used where a request names none."""
         default = app.state.settings.method
@@ -235,7 +245,12 @@ def _add_state(app: FastAPI, engine: Engine, metrics: Metrics) -> None:
             for info in list_methods()
         ]
 
-    @app.get("/healthz", summary="Whether the service lives", responses=openapi.problems(500), tags=["state"])
+    @app.get(
+        "/healthz",
+        summary="Whether the service lives",
+        responses=openapi.problems(421, 500),
+        tags=["state"],
+    )
     async def healthz() -> State:
         """Answers as long as the process does."""
         return State(status="alive", version=__version__)
@@ -243,7 +258,7 @@ def _add_state(app: FastAPI, engine: Engine, metrics: Metrics) -> None:
     @app.get(
         "/readyz",
         summary="Whether the service takes work",
-        responses=openapi.state_answer() | openapi.problems(500),
+        responses=openapi.state_answer() | openapi.problems(421, 500),
         tags=["state"],
     )
     async def readyz() -> State:
@@ -260,7 +275,7 @@ def _add_state(app: FastAPI, engine: Engine, metrics: Metrics) -> None:
         response_class=Response,
         responses={
             200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
-            **openapi.problems(401, 500),
+            **openapi.problems(401, 421, 500),
         },
         tags=["state"],
     )

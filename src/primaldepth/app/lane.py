@@ -9,14 +9,26 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
+from primaldepth.app.messages import (
+    Done,
+    Failed,
+    Lost,
+    Message,
+    Ready,
+    Started,
+    Ticket,
+    receive_message,
+    send_tickets,
+)
 from primaldepth.app.orders import Order, Orders
 from primaldepth.app.problems import INTERNAL, NOT_READY, Problem, place_of
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.worker import Done, Failed, Lost, Message, Ready, Started, work
+from primaldepth.app.worker import work
 
 log = logging.getLogger("primaldepth.app")
 _START_SECONDS = 300.0  # a cold machine imports torch and compiles the kernels
 _PAUSE_SECONDS = 1.0  # before the next try where something failed
+_BYTES_PER_PIXEL, _HEADER_BYTES = 16, 2**20  # of the largest file that a worker answers with
 
 
 class _Worker:
@@ -24,10 +36,11 @@ class _Worker:
 
     def __init__(self, settings: ServiceSettings) -> None:
         context = multiprocessing.get_context("spawn")
+        self._most_bytes = _BYTES_PER_PIXEL * settings.max_pixels + _HEADER_BYTES
         self.line: Connection
         self.line, far = context.Pipe()
         self._process: SpawnProcess = context.Process(
-            target=work, args=(far, settings), name="primaldepth-worker", daemon=True
+            target=work, args=(far, settings.for_worker()), name="primaldepth-worker", daemon=True
         )
         self._process.start()
         far.close()
@@ -37,10 +50,13 @@ class _Worker:
         try:
             if not self.line.poll(seconds):
                 return None
-            message: Message = self.line.recv()
-            return message
+            return receive_message(self.line, self._most_bytes)
         except OSError as error:
             raise EOFError from error
+
+    def tell(self, tickets: list[Ticket]) -> None:
+        """Hand tickets over."""
+        send_tickets(self.line, tickets)
 
     @property
     def pid(self) -> int | None:
@@ -139,7 +155,7 @@ class Lane:
         """Hand the orders over and pass the answers on, until each has one or the worker is gone."""
         current: tuple[int, ...] = ()
         try:
-            worker.line.send([order.ticket for order in self.running.values()])
+            worker.tell([order.ticket for order in self.running.values()])
             while self.running:
                 message = worker.hear(self._settings.seconds * max(1, len(current)))
                 if message is None:

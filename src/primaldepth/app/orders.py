@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from primaldepth.app.messages import Ticket
 from primaldepth.app.problems import BUSY_RETRY, DRAINING, Problem, RefusedError
 from primaldepth.app.tasks import Task
-from primaldepth.app.worker import Ticket
 
 
 @dataclass(frozen=True, slots=True, eq=False)

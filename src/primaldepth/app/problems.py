@@ -89,14 +89,30 @@ _IN_FIELDS = {  # a form has no order, no options and no files to write
     DEPTH_FIRST: ", and put the depth map in the field 'depth', the image in 'guide'",
     GIVE_CAMERAS: "give 'cameras'",
 }
+_OUR_WORDS = r"(?:depth|guide|confidence|cameras|valid|unit|kind|noise|Pf|Z|disparity)"
+_OUR_BRACKETS = r"(?:\d+ bytes|H, W(?:, \d)?|[\d, ]+|all 0, NaN, infinite or negative)"
+_QUOTED = re.compile(rf"""(?<!\w)b?(?:'(?!{_OUR_WORDS}')(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")(?!\w)""")
+_BRACKETED = re.compile(rf"\s*\((?!{_OUR_BRACKETS}\)).*\)(?=;|,|$)")  # up to the last: it may hold brackets
+_NO_CAMERAS = (
+    "cameras: cannot be used as a camera file; give JSON with 'guide', a camera_info of ROS as YAML or JSON, "
+    "or a 3x3 matrix as text; the command line, with --cameras, names what is wrong in a file"
+)
 _HINTS = {404: "see /openapi.json for what there is", 405: "see the Allow header for what may be done here"}
 
 
 def problem_of(error: PrimalDepthError, folder: Path | None = None) -> Problem:
-    """An error of this package as an answer; `folder` is taken out of its paths, files are told by field."""
+    """Return an error of this package as an answer.
+
+    Args:
+        error: raised on purpose.
+        folder: where the uploads lie; it is taken out of paths, so that files are told by their field, and
+            what was quoted from a file is left out.
+    """
     if isinstance(error, RefusedError):
         return error.problem
-    text = str(error) if folder is None else str(error).replace(f"{folder}/", "")
+    text = str(error)
+    if folder is not None and f"{folder}/" in text:
+        text = _without_contents(text.replace(f"{folder}/", ""))
     for words, in_fields in _IN_FIELDS.items():
         text = text.replace(words, in_fields)
     message, _, hint = " ".join(text.split()).partition("; ")
@@ -107,6 +123,17 @@ def problem_of(error: PrimalDepthError, folder: Path | None = None) -> Problem:
     if isinstance(error, FileFormatError):
         return Problem(422, "unreadable_file", message, hint)
     return Problem(422, "invalid_input", message, hint)
+
+
+def _without_contents(text: str) -> str:
+    """Leave out of a message what may be quoted from an upload: whose file that is, nobody here can know.
+
+    Camera files are text, of which their errors quote words and numbers in many ways; they get one message.
+    Of images, errors quote names and what a decoder said: in quotation marks or in brackets.
+    """
+    if text.startswith("cameras:"):
+        return _NO_CAMERAS
+    return _QUOTED.sub("...", _BRACKETED.sub("", text))
 
 
 def place_of(error: BaseException) -> str:

@@ -5,6 +5,7 @@ import logging
 import socket
 import time
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -12,6 +13,7 @@ from fastapi import FastAPI
 from primaldepth.app.engine import Engine
 from primaldepth.app.line import line_type
 from primaldepth.app.places import Places
+from primaldepth.app.problems import place_of
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.core.errors import InputError
 
@@ -63,7 +65,9 @@ def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
         log_config=None,
         access_log=False,
         server_header=False,
-        http=line_type(settings.answer_seconds),
+        http=line_type(settings.answer_seconds, settings.upload_seconds),
+        ws="none",
+        h11_max_incomplete_event_size=32 * 2**10,
         timeout_graceful_shutdown=5,
         timeout_keep_alive=10,
     )
@@ -72,7 +76,18 @@ def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
 
 def serve(app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> None:
     """Serve until a signal; returns when the port is closed."""
-    asyncio.run(create_server(app, settings).serve(sockets=[listener]))
+    asyncio.run(_serve(create_server(app, settings), listener))
+
+
+async def _serve(server: Server, listener: socket.socket) -> None:
+    asyncio.get_running_loop().set_exception_handler(_note)
+    await server.serve(sockets=[listener])
+
+
+def _note(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Write where a failure of the event loop was, without its text, which may quote a client."""
+    error = context.get("exception")
+    log.error("the event loop failed: %s", "?" if error is None else place_of(error))
 
 
 def listen(settings: ServiceSettings) -> socket.socket:

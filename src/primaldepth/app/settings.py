@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 
 from primaldepth.api import DEFAULT_METHOD, Device
+from primaldepth.app.hosts import check_name
 from primaldepth.core.settings import Count, Positive, Settings
 
 
@@ -16,7 +17,8 @@ class ServiceSettings(Settings):
     those that are computed together, workers the processes that compute, upload_seconds the time a body
     takes to arrive, answer_seconds the time a client may leave a part of its answer unread, grace_seconds the
     time that is left to finish when the service is told to end, memory_gib what decoding and computing may
-    take in all, disk_gib what uploads to the page and its results may.
+    take in all, disk_gib what uploads to the page and its results may. allowed_hosts are names under which
+    the service may be asked beside its own addresses; "*" stands for every name.
     """
 
     host: str = "127.0.0.1"
@@ -35,6 +37,7 @@ class ServiceSettings(Settings):
     grace_seconds: Positive = 60.0
     memory_gib: Annotated[float, Field(gt=0.0)] = 16.0
     disk_gib: Annotated[float, Field(gt=0.0)] = 8.0
+    allowed_hosts: tuple[Annotated[str, AfterValidator(check_name)], ...] = ()
     token: SecretStr | None = None
     page: bool = True
 
@@ -42,3 +45,7 @@ class ServiceSettings(Settings):
     def places(self) -> int:
         """Requests with a body at a time: those computed, those waiting, and as many on their way."""
         return 2 * self.queue + self.workers * self.batch
+
+    def for_worker(self) -> "ServiceSettings":
+        """Return what a worker needs: the same without the token, which files of strangers must not reach."""
+        return self.model_copy(update={"token": None})

@@ -1,9 +1,8 @@
 """What a request asks for, in a form that can be handed to another process."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from primaldepth.api import Inputs, Spikes, check_meaning, check_noise, load_inputs
 from primaldepth.app.problems import Problem, RefusedError
@@ -11,6 +10,8 @@ from primaldepth.core.errors import did_you_mean
 from primaldepth.core.frame import Prediction
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import list_methods
+
+Holes = Literal["fill", "keep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +32,33 @@ class Computed:
 
 
 @dataclass(frozen=True, slots=True)
+class DepthFile:
+    """Ask for the result as one depth file, whose bytes are the HTTP answer."""
+
+    media_type: str
+    holes: Holes
+
+
+@dataclass(frozen=True, slots=True)
+class PageFiles:
+    """Ask for everything the page shows of a result, as files in `folder` whose names begin with `prefix`."""
+
+    folder: Path
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
-    """One frame to compute.
+    """One frame to compute; it holds plain values only, so that it can be sent as JSON.
 
     Args:
         folder: where the uploads lie, under names of ours: depth, guide, confidence, cameras.
-        finish: makes the answer of the result, in the process that computed it.
-        check: raises, before the work is done, where the answer could not hold the result.
+        wanted: what to make of the result.
     """
 
     folder: Path
     method: str
-    finish: Callable[[Computed], Any]
-    check: Callable[[Inputs], None] | None = None
+    wanted: DepthFile | PageFiles
     unit: Unit | None = None
     kind: Kind | None = None
     noise: str = "auto"
@@ -54,7 +69,7 @@ class Task:
         confidence, cameras = (
             path if path.exists() else None for path in (self.folder / "confidence", self.folder / "cameras")
         )
-        inputs = load_inputs(
+        return load_inputs(
             self.folder / "depth",
             self.folder / "guide",
             unit=self.unit,
@@ -64,9 +79,6 @@ class Task:
             cameras=cameras,
             spikes=self.spikes,
         )
-        if self.check is not None:
-            self.check(inputs)
-        return inputs
 
 
 def method_names() -> list[str]:

@@ -15,61 +15,26 @@ import torch
 from torch import Tensor
 
 from primaldepth.api import Inputs, pick_device
+from primaldepth.app.answers import Answer, check_format, encode
+from primaldepth.app.messages import (
+    Done,
+    Failed,
+    Lost,
+    Ready,
+    Started,
+    Ticket,
+    receive_tickets,
+    send_message,
+)
+from primaldepth.app.page.drawing import Drawn, draw
+from primaldepth.app.parent import end_with_parent
 from primaldepth.app.problems import INTERNAL, Problem, place_of, problem_of
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.tasks import Computed, Task
+from primaldepth.app.tasks import Computed, DepthFile, Task
 from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.io.formats.budget import size_limit
 from primaldepth.methods import create
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """A task and the number it is known by."""
-
-    number: int
-    task: Task
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """The worker waits for tickets."""
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """From now on the clock of these tickets runs."""
-
-    numbers: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The answer to a ticket, made by its task."""
-
-    number: int
-    answer: Any
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """Why a ticket has no answer; `trace` names lines of code, never a value."""
-
-    number: int
-    problem: Problem
-    trace: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """The device is of no use to this process any more: the worker leaves, what it holds is not answered."""
-
-    trace: str
-
-
-Message = Ready | Started | Done | Failed | Lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +54,17 @@ class _Loaded:
 
 
 def work(connection: Connection, settings: ServiceSettings) -> None:
-    """Serve tickets until the other end is closed, or the device is lost."""
+    """Serve tickets until the other end is closed, the service has died or the device is lost."""
+    end_with_parent()
     for name in (signal.SIGINT, signal.SIGTERM):  # meant for the service, which lets this process finish
         signal.signal(name, signal.SIG_IGN)
     torch.set_num_threads(max(1, torch.get_num_threads() // settings.workers))
     worker = _Worker(connection, settings, pick_device(settings.device))
     try:
         worker.warm_up()
-        connection.send(Ready())
+        send_message(connection, Ready())
         while True:
-            worker.serve(connection.recv())
+            worker.serve(receive_tickets(connection))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return
 
@@ -128,23 +94,28 @@ class _Worker:
             held.append(loaded)
         self._compute_all(held)
 
+    def _say(self, message: Started | Done | Failed | Lost) -> None:
+        send_message(self._connection, message)
+
     def _load(self, ticket: Ticket) -> _Loaded | None:
-        self._connection.send(Started((ticket.number,)))
+        self._say(Started((ticket.number,)))
         try:
             with size_limit(self._settings.max_pixels, self._settings.max_side):
-                return _Loaded(ticket, ticket.task.load())
+                loaded = _Loaded(ticket, ticket.task.load())
+                _check_result_fits(ticket.task, loaded.inputs)
+                return loaded
         except Exception as error:
-            self._connection.send(_failed(ticket, error))
+            self._say(_failed(ticket, error))
         return None
 
     def _compute_all(self, held: Sequence[_Loaded]) -> None:
         for group in _groups(held):
-            self._connection.send(Started(tuple(each.ticket.number for each in group)))
+            self._say(Started(tuple(each.ticket.number for each in group)))
             try:
                 answers = self._compute(group)
             except Exception as error:
                 if not is_out_of_memory(error) and _is_lost(self._device):
-                    self._connection.send(Lost(place_of(error)))
+                    self._say(Lost(place_of(error)))
                     raise EOFError from error
                 if len(group) > 1:  # one of them may be at fault: none shall suffer for it
                     for each in group:
@@ -152,7 +123,7 @@ class _Worker:
                     continue
                 answers = [_failed(group[0].ticket, error)]
             for answer in answers:
-                self._connection.send(answer)
+                self._say(answer)
 
     def _compute(self, group: Sequence[_Loaded]) -> list[Done | Failed]:
         start = time.perf_counter()
@@ -181,10 +152,24 @@ def _finished(loaded: _Loaded, prediction: Prediction, seconds: float) -> Done |
     task = loaded.ticket.task
     try:
         meaning = task.unit or task.kind
-        answer = task.finish(Computed(loaded.inputs, prediction, task.method, task.noise, seconds, meaning))
+        computed = Computed(loaded.inputs, prediction, task.method, task.noise, seconds, meaning)
+        answer = _made(task, computed)
     except Exception as error:
         return _failed(loaded.ticket, error)
     return Done(loaded.ticket.number, answer, seconds)
+
+
+def _check_result_fits(task: Task, inputs: Inputs) -> None:
+    """Raise, before the work is done, if the file that is asked for could not hold the result."""
+    if isinstance(task.wanted, DepthFile):
+        check_format(task.wanted.media_type, inputs)
+
+
+def _made(task: Task, computed: Computed) -> Answer | Drawn:
+    wanted = task.wanted
+    if isinstance(wanted, DepthFile):
+        return encode(computed, media_type=wanted.media_type, holes=wanted.holes)
+    return draw(computed, folder=wanted.folder, prefix=wanted.prefix)
 
 
 def _failed(ticket: Ticket, error: Exception) -> Failed:

@@ -51,6 +51,12 @@ def serve(
     disk_gib: float = typer.Option(
         8.0, "--disk-gib", metavar="GIB", help="For the page's uploads and results; the oldest go first."
     ),
+    allowed_host: list[str] = typer.Option(
+        [],
+        "--allowed-host",
+        metavar="NAME",
+        help="Name under which it may be asked, beside localhost and its address; repeatable, * for all.",
+    ),
     token_file: Path | None = typer.Option(
         None,
         "--token-file",
@@ -77,6 +83,7 @@ def serve(
         "grace_seconds": grace_seconds,
         "memory_gib": memory_gib,
         "disk_gib": disk_gib,
+        "allowed_hosts": allowed_host,
         "token": _token(token_file),
         "page": page,
     }
@@ -132,8 +139,11 @@ def _write_log() -> None:
 
 
 def _token(path: Path | None) -> str | None:
-    """From the file, else from the environment; neither shows up in a list of processes."""
-    token = os.environ.get(_TOKEN_VARIABLE) if path is None else read_text(path, _MOST_TOKEN).strip()
+    """Return the token of the file, else of the environment; neither shows up in a list of processes.
+
+    The variable is taken out of the environment, which every process started from here would inherit.
+    """
+    token = os.environ.pop(_TOKEN_VARIABLE, None) if path is None else read_text(path, _MOST_TOKEN).strip()
     if token is not None and len(token) < 16:
         where = _TOKEN_VARIABLE if path is None else str(path)
         raise InputError(f"{where}: a token of {len(token)} characters can be guessed; use 16 or more")

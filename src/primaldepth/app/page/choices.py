@@ -1,6 +1,5 @@
 """From what a visitor chose to what the page shows."""
 
-import shutil
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -10,9 +9,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from primaldepth.app.engine import Engine
-from primaldepth.app.page.drawing import Drawn, drawer
+from primaldepth.app.page.drawing import Drawn
+from primaldepth.app.page.sources import Sources
 from primaldepth.app.problems import Problem, RefusedError, problem_of
-from primaldepth.app.tasks import Task, check_fields
+from primaldepth.app.tasks import PageFiles, Task, check_fields
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.io import Kind
 from primaldepth.results import length_text, noise_origin
@@ -37,22 +37,32 @@ class Choice:
     keep_spikes: bool = False
 
 
-def results(engine: Engine, choice: Choice, place: Path) -> tuple[Drawn, Drawn | None]:
-    """The result of the method and of the one it is compared with; their files are made in `place`."""
+def results(engine: Engine, choice: Choice, place: Path, sources: Sources) -> tuple[Drawn, Drawn | None]:
+    """Compute what a visitor chose.
+
+    Args:
+        engine: that computes it.
+        choice: of the visitor.
+        place: an empty folder for the files of the result, and for copies of the uploads until it is there.
+        sources: folders in which the chosen files may lie.
+
+    Returns:
+        The result of the method, and of the one it is compared with, if any.
+    """
     methods = [choice.method, *([] if choice.other in (NO_METHOD, choice.method) else [choice.other])]
     unit = None if choice.unit == AS_FILE_SAYS else choice.unit
     kind = None if choice.kind == AS_FILE_SAYS else choice.kind
     noise = (choice.noise or "").strip() or "auto"
     for method in methods:
         check_fields(method, unit, kind, noise)
-    with tempfile.TemporaryDirectory(prefix="primaldepth-") as name:
+    with tempfile.TemporaryDirectory(prefix="uploads-", dir=place) as name:
         folder = Path(name)
-        _store(choice, folder)
+        _store(choice, folder, sources)
         tasks = [
             Task(
                 folder=folder,
                 method=method,
-                finish=drawer(place, "" if method == choice.method else f"{method}-"),
+                wanted=PageFiles(place, "" if method == choice.method else f"{method}-"),
                 unit=unit,
                 kind=cast("Kind | None", kind),
                 noise=noise,
@@ -61,6 +71,7 @@ def results(engine: Engine, choice: Choice, place: Path) -> tuple[Drawn, Drawn |
             for method in methods
         ]
         drawn = _all_of(engine, tasks)
+        _check_places(drawn, place)
         return drawn[0], drawn[1] if len(drawn) > 1 else None
 
 
@@ -76,19 +87,29 @@ def _all_of(engine: Engine, tasks: Sequence[Task]) -> list[Drawn]:
             promise.cancel()
 
 
-def _store(choice: Choice, folder: Path) -> None:
+def _check_places(drawn: Sequence[Drawn], place: Path) -> None:
+    """Raise if a worker names files in another place than it was told: they would be shown to the visitor."""
+    only = Sources([place])
+    for each in drawn:
+        shown = (each.before, each.after, each.guide, each.residual, each.sigma)
+        for path in (*shown, each.mesh_before, each.mesh_after, *each.files):
+            if path is not None:
+                only.resolve(path)
+
+
+def _store(choice: Choice, folder: Path, sources: Sources) -> None:
     for name in ("depth", "guide", "confidence", "cameras"):
         path = getattr(choice, name)
         if path is not None:
-            _copy(name, Path(path), folder)
+            _copy(name, Path(path), folder, sources)
         elif name in ("depth", "guide"):
             what = "a depth file" if name == "depth" else "an image of the same view"
             raise RefusedError(Problem(422, "missing", f"{what} is missing", "drop one, or click an example"))
 
 
-def _copy(name: str, path: Path, folder: Path) -> None:
+def _copy(name: str, path: Path, folder: Path, sources: Sources) -> None:
     try:
-        shutil.copyfile(path, folder / name)
+        sources.copy(path, folder / name)
     except FileNotFoundError:
         message = f"{name}: the uploaded file is no longer kept"
         raise RefusedError(Problem(422, "missing", message, "drop it again")) from None

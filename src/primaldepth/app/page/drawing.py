@@ -199,8 +199,3 @@ def _files(computed: Computed, folder: Path, prefix: str) -> list[Path]:
 
 def _mask_rgb(mask: NDArray[np.bool_]) -> RGB:
     return np.repeat((mask * np.uint8(255))[..., None], 3, axis=-1)
-
-
-def drawer(folder: Path, prefix: str) -> "partial[Drawn]":
-    """What a worker does with a result for the page."""
-    return partial(draw, folder=folder, prefix=prefix)

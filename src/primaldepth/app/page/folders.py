@@ -9,6 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+_BLOCK_BYTES = 512  # whatever the disk's own are
+_LEAST_BYTES = 4096  # of a file or folder, whose entry takes room too
+_MOST_FOLDERS = 4096  # so that tidying stays quick
 _AGE_SECONDS = 1800.0  # as long as a visitor may take to look at the 3-D view
 
 
@@ -25,13 +28,14 @@ class Folders:
     """A folder for each result, and one in which Gradio has a folder for each file.
 
     Args:
-        most_bytes: that lie here at a time; the oldest folders are removed first.
+        root: of all of them; made here.
+        most_bytes: that lie on the disk for them at a time; the oldest folders are removed first.
     """
 
-    def __init__(self, most_bytes: float) -> None:
+    def __init__(self, root: Path, most_bytes: float) -> None:
         self._most = most_bytes
-        self.root = Path(tempfile.mkdtemp(prefix="primaldepth-page-"))
-        self.gradio = self.root / "gradio"
+        self.root, self.gradio = root, root / "gradio"
+        self.gradio.mkdir(parents=True)
 
     def new(self) -> Path:
         """An empty folder."""
@@ -43,8 +47,8 @@ class Folders:
         oldest = time.time() - _AGE_SECONDS
         kept = sorted(self._kept())
         total = sum(each.size for each in kept)
-        for each in kept:
-            if each.changed >= oldest and total <= self._most:
+        for rank, each in enumerate(kept):
+            if each.changed >= oldest and total <= self._most and len(kept) - rank <= _MOST_FOLDERS:
                 return
             shutil.rmtree(each.path, ignore_errors=True)
             total -= each.size
@@ -62,10 +66,16 @@ class Folders:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of all files below."""
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
+    """Return the bytes that a folder takes up on the disk: many small files take more than they hold."""
+    total = _taken(folder)
+    for place, folders, names in os.walk(folder):
+        for name in (*folders, *names):
             with suppress(OSError):
-                total += os.stat(os.path.join(place, name)).st_size
+                total += _taken(Path(place, name))
     return total
+
+
+def _taken(path: Path) -> int:
+    found = path.lstat()
+    blocks = getattr(found, "st_blocks", 0)  # not on every system
+    return max(found.st_size, blocks * _BLOCK_BYTES, _LEAST_BYTES)

@@ -1,5 +1,6 @@
 """What is where on the page, and what happens on a click."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from primaldepth.app.page.choices import (
 )
 from primaldepth.app.page.drawing import Drawn
 from primaldepth.app.page.folders import Folders
+from primaldepth.app.page.sources import Sources
+from primaldepth.app.problems import INTERNAL, RefusedError, place_of
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.data.noise import METRIC_SENSORS, SENSORS
@@ -22,9 +25,11 @@ from primaldepth.io.units import COMMON_UNITS, KINDS
 from primaldepth.methods import list_methods
 from primaldepth.samples import Example, example_scenes
 
+log = logging.getLogger("primaldepth.app")
 _DEPTH_TYPES = [".png", ".exr", ".pfm", ".npy", ".npz", ".tif", ".tiff", ".mat"]
 _GUIDE_TYPES = [".png", ".jpg", ".jpeg", ".tif", ".tiff", ".exr", ".npy"]
 _CAMERA_TYPES = [".json", ".txt", ".yaml", ".yml"]
+FILE_TYPES = frozenset((*_DEPTH_TYPES, *_GUIDE_TYPES, *_CAMERA_TYPES))
 _VIEW = "3-D"
 _NO_SIGMA = '<div class="pd-note">This method does not say how sure it is of each pixel.</div>'
 _NO_OTHER = '<div class="pd-note">Choose a second method on the left, and run again.</div>'
@@ -33,8 +38,8 @@ _NO_MESH = (
 )
 
 
-def build(engine: Engine, settings: ServiceSettings, folders: Folders) -> Any:
-    """The page as Gradio blocks."""
+def build(engine: Engine, settings: ServiceSettings, folders: Folders, sources: Sources) -> Any:
+    """Return the page as Gradio blocks; it reads files of `sources` alone."""
     import gradio as gr
 
     with gr.Blocks(title="primaldepth", analytics_enabled=False, delete_cache=(300, 1800)) as page:
@@ -48,7 +53,7 @@ def build(engine: Engine, settings: ServiceSettings, folders: Folders) -> Any:
                 inputs, button = _inputs(gr, settings)
             with gr.Column(scale=3, min_width=300):
                 outputs, views = _outputs(gr)
-        run = button.click(_runner(engine, folders), inputs, outputs, api_visibility="private")
+        run = button.click(_runner(engine, folders, sources), inputs, outputs, api_visibility="private")
         _link(gr, views, run)
     page.queue(default_concurrency_limit=settings.queue, max_size=4 * settings.queue)
     return page
@@ -167,12 +172,15 @@ def _outputs(gr: Any) -> tuple[list[Any], _Views]:
     return outputs, _Views(tabs, meshes, before, after)
 
 
-def _runner(engine: Engine, folders: Folders) -> Callable[..., list[Any]]:
+def _runner(engine: Engine, folders: Folders, sources: Sources) -> Callable[..., list[Any]]:
     def run(*values: Any) -> list[Any]:
         try:
-            drawn, other = results(engine, Choice(*values), folders.new())
+            drawn, other = results(engine, Choice(*values), folders.new(), sources)
         except PrimalDepthError as error:
             return [problem_text(error), *_EMPTY]
+        except Exception as error:  # Gradio would write its text into the log
+            log.error("the page failed: %s", place_of(error))
+            return [problem_text(RefusedError(INTERNAL)), *_EMPTY]
         return _shown(drawn, other)
 
     return run

@@ -10,44 +10,52 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Match, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.routing import BaseRoute, Match, Mount, Route
+from starlette.types import Receive, Scope, Send
 
 from primaldepth.app.engine import Engine
 from primaldepth.app.page.folders import Folders
-from primaldepth.app.page.layout import build
+from primaldepth.app.page.gate import Gate
+from primaldepth.app.page.layout import FILE_TYPES, build
+from primaldepth.app.page.sessions import Sessions
+from primaldepth.app.page.sources import Sources
 from primaldepth.app.page.theme import theme
+from primaldepth.app.page.transfers import Transfers
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.samples import example_scenes
 
 _OURS = ("/v1/{rest:path}", "/healthz", "/readyz", "/metrics", "/openapi.json")
 _TIDY_SECONDS = 60.0
-_POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
-    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
-    "connect-src 'self' data: blob:; worker-src 'self' blob:; "
-    "frame-ancestors 'self'; base-uri 'self'; form-action 'self'; object-src 'none'"
-)
+_MOST_SESSIONS = 256  # whose last meshes are remembered
+_GRADIO = {
+    "GRADIO_ANALYTICS_ENABLED": "False",
+    "GRADIO_ANALYTICS_MAX_EVENTS": "1",  # else it makes tables of events that nobody looks at
+    "GRADIO_ANALYTICS_CACHE_FREQUENCY": str(2**31),
+}
 
 
 def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
     """Add the page; what neither it nor the HTTP interface knows is refused as the interface does."""
-    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    folders = Folders(settings.disk_gib * 2**30)
+    os.environ.update(_GRADIO)
+    folders = Folders(app.state.workspace.root / "page", settings.disk_gib * 2**30)
     os.environ["GRADIO_TEMP_DIR"] = str(folders.gradio)
     import gradio as gr
 
+    examples = [example.depth.parent for example in example_scenes()]
+    sources = Sources([folders.gradio, *examples])
+    page = build(engine, settings, folders, sources)
+    page.state_session_capacity = _MOST_SESSIONS
     known = list(app.router.routes)
     for path in _OURS:
         app.router.routes.append(Route(path, _Refusal(known)))
     gr.mount_gradio_app(
         app,
-        build(engine, settings, folders),
+        page,
         path="/",
-        app_kwargs={"exception_handlers": {404: app.exception_handlers[HTTPException]}},
         footer_links=[],
         run_history=False,
-        allowed_paths=[str(example.depth.parent) for example in example_scenes()],
+        allowed_paths=[str(each) for each in examples],
+        show_error=False,
         max_file_size=settings.max_bytes,
         ssr_mode=False,
         theme=theme(),
@@ -55,8 +63,12 @@ def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
         mcp_server=False,
         pwa=False,
     )
-    app.add_middleware(OwnBytesOnly)
-    app.add_middleware(TidyBeforeUpload, folders=folders)
+    page.has_launched = True  # Gradio checks paths, too, only in a page that it believes to have launched
+    mounted = app.router.routes.pop()
+    if not isinstance(mounted, Mount):
+        raise TypeError("Gradio has mounted the page in a way that is not known")
+    gate = Gate(mounted.app, page.fns, Sessions(page._queue), Transfers(folders, FILE_TYPES), sources)
+    app.router.routes.append(Mount("/", gate))
     _keep_tidy(app, folders)
 
 
@@ -100,37 +112,3 @@ class _Refusal:
         if allowed:
             raise HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})
         raise HTTPException(404)
-
-
-class TidyBeforeUpload:
-    """Make room before another file is taken in."""
-
-    def __init__(self, app: ASGIApp, folders: Folders) -> None:
-        self._app, self._folders = app, folders
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let every request through, an upload to the page after the old ones are removed."""
-        if scope["type"] == "http" and scope["method"] == "POST" and scope["path"].endswith("/upload"):
-            await run_in_threadpool(self._folders.tidy)
-        await self._app(scope, receive, send)
-
-
-class OwnBytesOnly:
-    """Tell browsers to load nothing from elsewhere, whatever a library would like."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Add the policy to every page."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def with_policy(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                extra = [(b"content-security-policy", _POLICY.encode()), (b"referrer-policy", b"no-referrer")]
-                message["headers"] = [*message.get("headers", []), *extra]
-            await send(message)
-
-        await self._app(scope, receive, with_policy)
