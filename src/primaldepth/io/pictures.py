@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
-from primaldepth.core.errors import TooLargeError
+from primaldepth.core.errors import FileFormatError
 from primaldepth.io.formats import jpeg, png, png_chunks, tiff
 from primaldepth.io.formats.base import Raster, Source, library_errors
 from primaldepth.io.formats.budget import MAX_FILE_BYTES
@@ -75,7 +75,7 @@ def picture_size(source: bytes | BinaryIO, name: str | os.PathLike[str]) -> tupl
 def _source(source: bytes | BinaryIO, name: str | os.PathLike[str]) -> Source:
     data = source if isinstance(source, bytes) else source.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
-        raise TooLargeError(f"{os.fspath(name)}: has more than the limit of {MAX_FILE_BYTES} bytes; split it")
+        raise FileFormatError(f"{name}: has more than the limit of {MAX_FILE_BYTES} bytes; split it")
     return Source(Path(name), data, "guide")
 
 

@@ -74,9 +74,7 @@ class Source:
         """Refuse a file cut into more parts than the budget allows, each of which costs time of its own."""
         most = current_budget().parts
         if count > most:
-            raise TooLargeError(
-                f"{self.path}: has {count} {what}, more than the limit of {most}; export it in larger ones"
-            )
+            raise self.error(f"has {count} {what}, more than the limit of {most}; export it in larger ones")
 
     def check_apart(self, spans: Iterable[tuple[int, int]], what: str) -> None:
         """Refuse parts of the file, each (start, end), that share bytes and so are decoded more than once."""

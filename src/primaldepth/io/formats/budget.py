@@ -51,8 +51,8 @@ class Budget:
         return self.spare_memory + 4 * decoded + 2 * file_bytes
 
     def seconds(self, decoded: int) -> int:
-        """Return the CPU seconds a decoder may take for `decoded` bytes, at 32 MiB in each second."""
-        return self.spare_seconds + (decoded >> 25)
+        """Return the CPU seconds a decoder may take for `decoded` bytes, at 64 MiB in each second."""
+        return self.spare_seconds + (decoded >> 26)
 
 
 _current: ContextVar[Budget] = ContextVar("budget", default=Budget())  # noqa: B039 - frozen

@@ -26,7 +26,18 @@ from primaldepth.io.formats.base import (
 )
 from primaldepth.io.formats.exr_header import MAGIC, Channel, Header, damaged, parse_header
 
-_LINES = {"NONE": 1, "ZIPS": 1, "ZIP": 16}
+_LINES = {
+    "NONE": 1,
+    "RLE": 1,
+    "ZIPS": 1,
+    "ZIP": 16,
+    "PIZ": 32,
+    "PXR24": 16,
+    "B44": 32,
+    "B44A": 32,
+    "DWAA": 32,
+}
+_MANY_LINES = 256  # of DWAB and whatever came after it
 _RATIO = {"NONE": 1, "ZIPS": DEFLATE_RATIO, "ZIP": DEFLATE_RATIO}
 _LOOSE_RATIO = 2**16  # the other compressions have no bound as firm as deflate's
 
@@ -59,9 +70,10 @@ def _read(source: Source) -> Raster:
     header = parse_header(source)
     wanted = _pick(source, header)
     _check_one_part(source, header, wanted)
-    here = header.simple and header.compression in _LINES
+    here = header.simple and header.compression in _RATIO
     ratio = _RATIO.get(header.compression, _LOOSE_RATIO)
     source.check_size(header.height, header.width, stored_bytes=header.nbytes, ratio=ratio)
+    source.check_parts(-(-header.height // _LINES.get(header.compression, _MANY_LINES)), "chunks of rows")
     with library_errors(source, "EXR"):
         planes = (_read_lines if here else _read_apart)(source, header, wanted)
     return Raster(planes[0] if len(planes) == 1 else np.stack(planes, axis=-1))
@@ -103,7 +115,6 @@ def _chunks(source: Source, header: Header) -> list[tuple[int, int, int]]:
     """First row, start and end of every chunk: each row is there once, and no two chunks share bytes."""
     lines = _LINES[header.compression]
     count = -(-header.height // lines)
-    source.check_parts(count, "chunks of rows")
     if header.end + 8 * count > len(source.data):
         damaged(source, "ends in its table of chunks")
     found = []

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primaldepth.core.errors import TooLargeError
 from primaldepth.io.formats.base import Codec, Raster, Source, library_errors
 from primaldepth.io.formats.budget import current_budget
 from primaldepth.io.formats.orientation import UPRIGHT, exif_orientation, upright, xmp_orientation
@@ -62,18 +61,18 @@ def screen(source: Source) -> Screened:
     height, width = read_size(source)
     kept = [b"\xff\xd8"]
     blocks: dict[bytes, bytes] = {}
-    counts = dict.fromkeys(("frames", "scans"), 0)
+    frames = scans = 0
     for marker, body in _segments(source):
-        counts["frames"] += marker in _FRAMES
-        counts["scans"] += marker == _SCAN
+        frames += marker in _FRAMES
+        scans += marker == _SCAN
         if marker in _KEPT:
             kept.append(b"\xff%c" % marker + body)
-        elif marker == _APP1:
-            head = next((head for head in (_EXIF, _XMP) if body[2 : 2 + len(head)] == head), b"")
-            blocks.setdefault(head, bytes(body[2 + len(head) :]))
-    if counts["frames"] > 1:
+        for head in (_EXIF, _XMP):
+            if marker == _APP1 and body[2 : 2 + len(head)] == head:
+                blocks.setdefault(head, bytes(body[2 + len(head) :]))
+    if frames > 1:
         raise source.error("JPEG has two frame headers; the file is damaged, export it again")
-    _check_scans(source, height * width, counts["scans"])
+    _check_scans(source, height * width, scans)
     orientation = exif_orientation(blocks.get(_EXIF, b"")) or xmp_orientation(blocks.get(_XMP, b""))
     return Screened(height, width, b"".join(kept), orientation or UPRIGHT)
 
@@ -128,9 +127,7 @@ def _check_scans(source: Source, pixels: int, scans: int) -> None:
     budget = current_budget()
     if scans > budget.scans or scans * pixels > budget.scanned_pixels:
         most = min(budget.scans, budget.scanned_pixels // pixels)
-        raise TooLargeError(
-            f"{source.path}: JPEG has {scans} scans, more than the limit of {most}; save it as baseline JPEG"
-        )
+        raise source.error(f"JPEG has {scans} scans, more than the limit of {most}; save it as baseline JPEG")
 
 
 def _read(source: Source) -> Raster:

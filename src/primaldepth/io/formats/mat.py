@@ -30,11 +30,13 @@ from primaldepth.io.formats.budget import current_budget
 from primaldepth.io.row_blocks import row_blocks
 
 _HEADER = 128
+_HEAD_TABLES = 4096  # bytes, more than deflate needs before its first output
 _HEAD = 1024  # bytes of a variable that hold its flags, dimensions and name
 _COMPRESSED, _MATRIX, _INT8, _INT32, _UINT32 = 15, 14, 1, 5, 6
 _COMPLEX, _LOGICAL = 0x0800, 0x0200
 _CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
 _STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_SPARSE_RATIO = 2**30  # HDF5 fills in what was never written, at no cost to the file
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _WORDS = {"depth": ("depth", "disp"), "guide": ("guide", "image", "rgb"), "confidence": ("conf",)}
 
@@ -173,7 +175,7 @@ def _values(source: Source, variable: _Variable) -> Pixels:
 
 def _inflated_head(packed: bytes, length: int) -> bytes:
     """The first bytes of a stream; whether the rest is sound is not looked at."""
-    return zlib.decompressobj().decompress(packed, length)
+    return zlib.decompressobj().decompress(packed[: length + _HEAD_TABLES], length)
 
 
 def _is_hdf5(head: bytes) -> bool:
@@ -193,7 +195,7 @@ def _read_hdf5(source: Source, name: str) -> Pixels:
 
     listed = next(each for each in _list_hdf5(source) if each["name"] == name)
     height, width = listed["shape"][:2]
-    source.check_size(height, width, stored_bytes=listed["nbytes"])
+    source.check_size(height, width, stored_bytes=listed["nbytes"], ratio=_SPARSE_RATIO)
     pixels: Pixels = read_array(source, "hdf5", listed["nbytes"], name)[0]
     return native(pixels)
 

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from primaldepth.io.formats.base import Source
+from primaldepth.io.formats.base import DEFLATE_RATIO, Source
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
 COLOURS = {0: "grey", 2: "3 channels (RGB)", 3: "a palette", 4: "grey and alpha", 6: "4 channels (RGBA)"}
@@ -39,10 +39,13 @@ class Header:
                 total += rows * (1 + (columns * self.bits * _SAMPLES[self.colour] + 7) // 8)
         return total
 
-    def cost(self) -> int:
-        """Bytes that are decoded; 16 bits in colour are decoded twice, for Pillow keeps one byte of each."""
-        twice = self.bits == 16 and self.colour in (2, 6)
-        return (1 + twice) * self.height * (self.width * self.bits * _SAMPLES[self.colour] // 8)
+    def sample_bytes(self) -> int:
+        """Length of the samples without filter bytes."""
+        return self.height * (self.width * self.bits * _SAMPLES[self.colour] // 8)
+
+    def times_decoded(self) -> int:
+        """How often the image is decoded: twice for 16 bits in colour, of which Pillow keeps one byte."""
+        return 2 if self.bits == 16 and self.colour in (2, 6) else 1
 
     @property
     def mode(self) -> str:
@@ -79,7 +82,8 @@ def read_header(source: Source) -> Header:
         raise source.error("PNG header holds values no PNG has; export it again")
     header = Header(width, height, bits, colour, interlace == 1)
     source.check_size(height, width)
-    source.check_size(height, width, stored_bytes=header.cost())
+    times = header.times_decoded()
+    source.check_size(height, width, stored_bytes=times * header.sample_bytes(), ratio=times * DEFLATE_RATIO)
     return header
 
 
