@@ -86,7 +86,7 @@ def test_what_is_no_message_is_the_end_of_the_worker(line, words):
 def test_an_answer_that_is_too_long_is_not_taken(line):
     near, far = line
     send_message(far, Done(1, Answer(bytes(2000), "image/png", "{}"), 0.0))
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match="bad message length"):
         receive_message(near, 1000)
 
 

@@ -1,4 +1,4 @@
-"""Clients that do not read what they asked for."""
+"""Clients that do not read what they asked for, or never finish asking."""
 
 import asyncio
 import signal
@@ -77,6 +77,13 @@ class Unread:
     def connections(self):
         return len(self._server.server_state.connections)
 
+    def lost(self):
+        """Whether the service breaks the connection."""
+        try:
+            return self.line.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
     def end(self):
         self._server.handle_exit(signal.SIGTERM, None)
 
@@ -120,3 +127,21 @@ def test_a_reader_that_reads_on_gets_all_even_when_the_service_ends():
         assert found > len(service.BODY)
         assert time.monotonic() - start > seconds
         assert not service.broken
+
+
+def test_a_client_that_never_finishes_the_head_of_its_request_loses_its_connection():
+    with Unread(upload_seconds=0.5) as service:
+        service.line.sendall(b"POST /v1/upsample HTTP/1.1\r\nHost: local")
+        assert service.lost()
+        wait_until(lambda: service.connections == 0)
+
+
+def test_a_client_that_asks_again_on_its_connection_has_as_long_for_the_next_head(monkeypatch):
+    monkeypatch.setattr(Unread, "BODY", b"done\n")
+    with Unread(upload_seconds=0.5) as service:
+        service.ask()
+        with service.line.makefile("rb") as stream:
+            while stream.readline() != b"done\n":
+                pass
+        service.line.sendall(b"POST")
+        assert service.lost()

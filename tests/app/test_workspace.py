@@ -49,7 +49,13 @@ def test_a_killed_service_leaves_no_worker_and_the_next_removes_its_uploads(plac
     assert list(place.iterdir()) == []
 
 
-PROGRAM = "import time; from primaldepth.app.workspace import Workspace; w = Workspace(); print(w.root, flush=True); time.sleep(600)"
+PROGRAM = """
+import time
+from primaldepth.app.workspace import Workspace
+workspace = Workspace()
+print(workspace.root, flush=True)
+time.sleep(600)
+"""
 
 
 def test_the_folder_of_a_service_that_lives_is_left_alone(place):

@@ -33,7 +33,7 @@ class Visitor:
         return {"path": path, "meta": {"_type": "gradio.FileData"}, **more}
 
     def values(self, **given):
-        """What the inputs hold, in their order; those given by their labels' first word in place of the usual."""
+        """What the inputs hold, in their order; some may be given by the first words of their labels."""
         ids = [self._components[number] for number in self.run["inputs"]]
         labels = [each["props"]["label"].split()[0].strip(":").lower() for each in ids]
         return [given.get(label, each["props"].get("value")) for label, each in zip(labels, ids, strict=True)]
