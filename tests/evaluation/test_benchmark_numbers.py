@@ -4,7 +4,7 @@ import pytest
 
 from primaldepth.core.seeds import generator
 from primaldepth.data.degradations import middlebury_noisy_v1, reduced_size
-from primaldepth.evaluation.metrics import rmse
+from primaldepth.evaluation.metrics import mae, rmse
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.methods import create
 from primaldepth.operators.resampling import resample
@@ -25,6 +25,20 @@ def test_interpolation_scores_as_published(benchmark_data, method, scale):
     cases = [protocol.load(benchmark_data, scene, scale) for scene in SCENES]
     found = [rmse(create(method)(case.frame).depth, case.truth, case.known) for case in cases]
     assert found == pytest.approx(NUMBERS[method, scale], abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("real-holdout", (79.71, 28.09)), ("aligned-holes", (3.06, 1.11))]
+)
+def test_bicubic_on_maps_with_holes(benchmark_data, name, expected):
+    """Means over the scenes of RMSE and MAE at x4, single pixels with noise."""
+    protocol = get_protocol(name)
+    if protocol.find(benchmark_data) is None:
+        pytest.skip(f"no folder {protocol.folder}")
+    cases = [protocol.load(benchmark_data, scene, 4) for scene in protocol.scenes]
+    results = [(create("bicubic")(case.frame).depth, case.truth, case.known) for case in cases]
+    found = [sum(measure(*each) for each in results) / len(results) for measure in (rmse, mae)]
+    assert found == pytest.approx(expected, abs=0.006)
 
 
 def residual(case, samples):

@@ -224,9 +224,8 @@ def test_methods_are_scored(kind, request):
     assert all(0 < row.rmse < 100 for row in rows)
 
 
-def rendered(name):
+def rendered(protocol):
     """(name, frozen, arrays) of a protocol's last scene; one sample, for depth takes one ray anyway."""
-    protocol = get_protocol(name)
     settings = RenderSettings(preset=protocol.preset, samples=1, seed=protocol.seed, variant="llvm")
     try:
         renderer = settings.resolved().open()
@@ -236,15 +235,18 @@ def rendered(name):
     return scene, frozen, render_scene(renderer, protocol.seed, frozen["number"])
 
 
-def test_the_factory_still_makes_the_frozen_scenes():
-    _, frozen, arrays = rendered("rendered")
+@pytest.mark.parametrize(
+    "protocol", [get_protocol("rendered"), get_protocol("aligned-holes").parts(None)[-1]]
+)
+def test_the_factory_still_makes_the_frozen_scenes(protocol):
+    _, frozen, arrays = rendered(protocol)
     found = {"depth": block_means(arrays)["depth"]}
     assert differences(found, frozen) == ""
 
 
 def test_a_rendered_scene_as_a_mat_file(tmp_path):
     """The frozen scene, written as ToFMark's files would be, is read as what was rendered."""
-    _, frozen, arrays = rendered("tofmark-sim")
+    _, frozen, arrays = rendered(get_protocol("tofmark-sim"))
     means = block_means(arrays)
     assert differences({name: means[name] for name in ("depth", "tof")}, frozen) == ""
     case = get_protocol("tofmark").load(write_mat(tmp_path, arrays), "books", 5)
