@@ -29,7 +29,7 @@ def png_flush() -> bytes:
 
 def png_headers() -> bytes:
     """The first header is checked, the second one decoded: as many bytes, sixteen times as many pixels."""
-    rows = zlib.compress(bytes(8192 * (1 + 2 * 1024)), 9)
+    rows = zlib.compress((b"\0" + b"\xaa" * 2048) * 8192, 9)
     parts = [png.header(1024, 8192), png.header(16384, 8192, 1), (b"IDAT", rows), (b"IEND", b"")]
     return png.packed(parts)
 
@@ -40,17 +40,19 @@ def png_crowd() -> bytes:
 
 
 def exr_overlap() -> bytes:
-    """Run lengths of one row in chunks that each claim the rest of a large file."""
+    """Deflated chunks of one row that each claim the rest of a large file."""
     rows, tail = 12_000, 8_000_000
     window = struct.pack("<4i", 0, 0, 0, rows - 1)
     attributes = (("channels", "chlist", b"Z\0" + struct.pack("<iIii", 2, 0, 1, 1) + b"\0"),
-                  ("compression", "compression", b"\1"), ("dataWindow", "box2i", window),
+                  ("compression", "compression", b"\2"), ("dataWindow", "box2i", window),
                   ("displayWindow", "box2i", window))  # fmt: skip
     head = b"\x76\x2f\x31\x01" + struct.pack("<I", 2)
     head += b"".join(f"{n}\0{k}\0".encode() + struct.pack("<i", len(b)) + b for n, k, b in attributes) + b"\0"
     first = len(head) + 8 * rows
-    offsets = struct.pack(f"<{rows}Q", *(first + 10 * row for row in range(rows)))
-    chunks = b"".join(struct.pack("<iI", row, tail) + b"\3?" for row in range(rows))
+    row_of_ones = zlib.compress(b"\0\x00\x00\x00")
+    size = 8 + len(row_of_ones)
+    offsets = struct.pack(f"<{rows}Q", *(first + size * row for row in range(rows)))
+    chunks = b"".join(struct.pack("<iI", row, tail) + row_of_ones for row in range(rows))
     return head + offsets + chunks + bytes(tail)
 
 
@@ -96,7 +98,7 @@ def jpeg_scans() -> bytes:
     """A progressive image whose last scan is there twenty thousand times, without data."""
     from PIL import Image
 
-    image = Image.new("L", (512, 512), 90)
+    image = Image.new("L", (2048, 2048), 90)
     parts = jpeg.segments(saved(lambda path: image.save(path, progressive=True), ".jpg"))
     last = max(index for index, part in enumerate(parts) if part[0] == 0xDA)
     empty = (0xDA, parts[last][1], b"")

@@ -102,6 +102,7 @@ BOMBS: tuple[Bomb, ...] = (
     Bomb("weights:layers", _card(layers=3_000_000)),
     Bomb("weights:maps", _card(maps=3_000_000)),
     Bomb("weights:iterations", _card(iterations=50_000_000)),
+    Bomb("weights:blocks", _card(backbone="unet", widths=[8, 8], blocks=[3_000_000, 0])),
     Bomb("mat5:lengthened", _instead("depth.mat", bomb_files.mat_longer)),
     Bomb("record3d:deep", _text("metadata.json", '{"K": ' + _DEEP)),
     Bomb("record3d:digits", _text("metadata.json", f'{{"K": {_DIGITS}}}')),

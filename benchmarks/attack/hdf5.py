@@ -11,8 +11,8 @@ from benchmarks.attack.cases import Files, Mutant, Seed
 from benchmarks.attack.plain import damaged
 
 NAME = "depth.h5"
-OUTSIDE = "outside.bin"  # beside the file; nothing of it may ever be read
-SECRET = b"canary 7c1f4e; " * 40
+OUTSIDE = "outside.h5"  # beside the file; nothing of it may ever be read
+ELSEWHERE = "/etc/passwd"  # nor of this
 VALUES = np.arange(1, 36, dtype=np.float64).reshape(7, 5)
 _FIGURES = (np.uint8, np.int16, np.float16, np.float32, ">f8", np.int64, np.complex64, np.bool_)
 
@@ -29,11 +29,11 @@ def written(make: Callable[[Any], None], **options: Any) -> bytes:
 
 def beside(make: Callable[[Any], None]) -> Files:
     """The file and the one outside of it that it refers to."""
-    return {NAME: written(make), OUTSIDE: SECRET}
+    return {NAME: written(make), OUTSIDE: written(lambda file: file.create_dataset("depth", data=VALUES))}
 
 
 def external(file: Any) -> None:
-    file.create_dataset("depth", (5, 7), "u1", external=[(OUTSIDE, 0, 35)])
+    file.create_dataset("depth", (5, 7), "u1", external=[(ELSEWHERE, 0, 35)])
 
 
 def soft_link(file: Any) -> None:
@@ -52,8 +52,8 @@ def external_link(file: Any) -> None:
 def virtual(file: Any) -> None:
     import h5py
 
-    layout = h5py.VirtualLayout(shape=(5, 7), dtype="u1")
-    layout[:] = h5py.VirtualSource(OUTSIDE, "depth", shape=(5, 7))
+    layout = h5py.VirtualLayout(shape=VALUES.shape, dtype="f8")
+    layout[:] = h5py.VirtualSource(OUTSIDE, "depth", shape=VALUES.shape)
     file.create_virtual_dataset("depth", layout, fillvalue=7)
 
 

@@ -49,7 +49,8 @@ class Summary:
         self.rows.setdefault(reader, Row()).add(name, outcome)
         new = []
         for kind, detail in outcome.faults:
-            key = (reader, kind, _general(detail))
+            where = reader if name.rpartition(":")[2].isdecimal() else name
+            key = (where, kind, _general(detail))
             self.counts[key] = self.counts.get(key, 0) + 1
             known = self.faults.setdefault(key, [])
             if not known:

@@ -21,10 +21,11 @@ _TEXTS = (
     "1e999",
     "\ud800",
 )
-_WORDS = (b"nan", b"inf", b"-inf", b"1e999", b"9" * 5000, b"0x10", b"1_0", b"-0", b"", b"[", b"]", b"{", b"}",
-          b'"', b"'''", b"\\", b"\0", b"\xff", b"\xef\xbb\xbf", b"&a *a", b"!!python/object/apply:os.system [id]",
-          b"!!int ''", b"<<: *x", b"---", b"...", b"%TAG ! x", b"=", b"#", b"[" * 3000, b"{a: " * 500,
-          b"a." * 3000, b"1979-05-27T07:32:00Z", b"\\ud800", b"true", b"null", b"~")  # fmt: skip
+_WORDS = (b"nan", b"inf", b"-inf", b"1e999", b"9" * 5000, b"0x10", b"1_0", b"-0", b"", b"[", b"]", b"{",
+          b"}", b'"', b"'''", b"\\", b"\0", b"\xff", b"\xef\xbb\xbf", b"&a *a",
+          b"!!python/object/apply:os.system [id]", b"!!int ''", b"<<: *x", b"---", b"...", b"%TAG ! x", b"=",
+          b"#", b"[" * 3000, b"{a: " * 500, b"a." * 3000, b"1979-05-27T07:32:00Z", b"\\ud800", b"true",
+          b"null", b"~")  # fmt: skip
 
 
 def odd_value(rng: random.Random) -> Any:
