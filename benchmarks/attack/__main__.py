@@ -27,10 +27,15 @@ def main() -> None:
     parser.add_argument("--at", metavar="NAME:N", help="one input again, with all that is found")
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the inputs")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where inputs with faults are kept")
+    parser.add_argument("--http", action="store_true", help="attack the service instead of the readers")
+    parser.add_argument("--malformed", type=int, default=500, help="requests of no sense, with --http")
     parser.add_argument("--json", type=Path, metavar="FILE")
     arguments = parser.parse_args()
     if arguments.at:
         _again(arguments)
+        return
+    if arguments.http:
+        _attack_service(arguments)
         return
     summary = read_all(arguments)
     report = {"readers": summary.report()}
@@ -89,6 +94,19 @@ def _again(arguments: argparse.Namespace) -> None:
         print(f"FAULT {kind}: {detail}")
     if outcome.faults:
         raise SystemExit(1)
+
+
+def _attack_service(arguments: argparse.Namespace) -> None:
+    from benchmarks.attack.attack_service import attack
+
+    report = attack(arguments.seed, arguments.malformed)
+    if arguments.json:
+        _write(arguments.json, {"http": report})
+    for name in ("statuses", "good_requests", "memory_mib", "same_worker", "own_network"):
+        print(f"{name}: {report[name]}")
+    print("\n".join(report["faults"]))
+    if report["faults"]:
+        raise SystemExit(f"FAILED: {len(report['faults'])} faults")
 
 
 def _table(summary: Summary) -> str:

@@ -88,10 +88,10 @@ def structured_db3(rng: random.Random, data: bytes) -> bytes:
 
 def _edit_row(rng: random.Random, base: sqlite3.Connection) -> None:
     choice = rng.randrange(6)
-    rows = base.execute("select id, data from messages").fetchall()
+    rows = base.execute("select id, data from messages where typeof(data) = 'blob'").fetchall()
     if choice < 3 and rows:
         row, body = rng.choice(rows)
-        base.execute("update messages set data = ? where id = ?", (_message(rng, bytes(body or b"\0")), row))
+        base.execute("update messages set data = ? where id = ?", (_message(rng, body), row))
     elif choice == 3:
         value = rng.choice((None, "x", b"x", -1, 2**62, 1.5))
         column = rng.choice(("timestamp", "topic_id", "data"))

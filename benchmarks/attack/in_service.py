@@ -61,7 +61,7 @@ def read_form(folder: Path) -> Any:
         told = False
     if not told:
         raise WrongResult(f"status {status}: {answer[:200]!r}")
-    raise InputError(f"{folder}: {error['message'][:500]}")
+    raise InputError(f"{folder}: {' '.join(error['message'].split())[:500]}")
 
 
 async def _post(app: Any, kind: bytes, body: bytes) -> tuple[int, bytes]:

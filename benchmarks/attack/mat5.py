@@ -3,7 +3,9 @@
 import random
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from benchmarks.attack.plain import damaged, near, odd, rearranged
 
@@ -72,20 +74,21 @@ def packed(head: bytes, found: list[Element]) -> bytes:
     return bytes(out)
 
 
+@lru_cache(maxsize=8)
 def _stream(raw: bytes, damage: str) -> bytes:
     """The raw bytes as one zlib stream, or as something near it."""
     whole = zlib.compress(raw)
-    if damage == "longer":
-        return zlib.compress(raw[:-8] + bytes(8) + raw[-8:])
-    return {
-        "": whole,
-        "cut": whole[:-6],
-        "no checksum": whole[:-4],
-        "wrong checksum": whole[:-4] + b"\0\1\2\3",
-        "behind": whole + b"\0" * 9,
-        "two": whole + zlib.compress(bytes(1000)),
-        "bomb": zlib.compress(raw + bytes(20_000_000), 9),
-    }[damage]
+    makers: dict[str, Callable[[], bytes]] = {
+        "": lambda: whole,
+        "cut": lambda: whole[:-6],
+        "no checksum": lambda: whole[:-4],
+        "wrong checksum": lambda: whole[:-4] + b"\0\1\2\3",
+        "behind": lambda: whole + b"\0" * 9,
+        "two": lambda: whole + zlib.compress(bytes(1000)),
+        "longer": lambda: zlib.compress(raw[:-8] + bytes(8) + raw[-8:]),
+        "bomb": lambda: zlib.compress(raw + bytes(20_000_000), 9),
+    }
+    return makers[damage]()
 
 
 _DAMAGES = ("cut", "no checksum", "wrong checksum", "behind", "two", "longer", "bomb")

@@ -109,7 +109,10 @@ class Worker:
     def look(self, name: str) -> tuple[Outcome, Mutant]:
         """Make one input and read it."""
         folder = self._folder()
-        mutant = self._inputs.make(name, folder)
+        try:
+            mutant = self._inputs.make(name, folder)
+        except Exception as error:
+            return Outcome("none", [("harness", f"cannot make the input: {error!r}")]), Mutant({}, "none")
         reader = self._inputs.readers[name.partition(":")[0]]
         expected = self._expected.get((reader.name, mutant.origin), "")
         outcome = self._watch.look(reader, folder, mutant.promise, expected)

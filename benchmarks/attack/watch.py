@@ -1,5 +1,6 @@
 """Watch one input: how it ended, how long it took, how far memory grew, and what it left behind."""
 
+import ctypes
 import gc
 import os
 import signal
@@ -17,6 +18,7 @@ from benchmarks.service_process import children
 from primaldepth.core.errors import PrimalDepthError
 
 LONGEST_MESSAGE = 1000  # characters beside the path
+_TRIMMED_MIB = 30.0  # growth after which memory is given back, so that the next growth is seen
 
 
 class TooLong(BaseException):
@@ -143,6 +145,8 @@ class Watch:
         if outcome.ended == "read" and promise == "same" and expected and outcome.digest != expected:
             outcome.fault("misread", "other values than the seed's, although a checksum covers the damage")
         self._leftovers(outcome, before, folder)
+        if outcome.growth_mib > _TRIMMED_MIB:
+            _give_back()
         return outcome
 
     def _timed(self, reader: Reader, folder: Path, promise: Promise) -> Outcome:
@@ -193,6 +197,12 @@ def _check_message(outcome: Outcome, folder: Path) -> None:
         outcome.fault("message", f"not one short line: {text[:200]!r} ({len(text)} characters)")
     elif str(folder) not in text:
         outcome.fault("message", f"does not name the file: {text[:200]}")
+
+
+def _give_back() -> None:
+    """Return freed memory to the system: what the allocator keeps would hide how far the next input grows."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
 
 
 def _place(error: BaseException) -> str:
