@@ -67,7 +67,7 @@ def _all(
         "routes": lambda: routes.attack_routes(served, client, rng, paths),
         "forms": lambda: bodies.attack_forms(served),
         "malformed": lambda: _malformed(served, client, rng, malformed),
-        "bombs": lambda: bodies.attack_bombs(served, client, served.canaries.folder),
+        "bombs": lambda: bodies.attack_bombs(served, client),
         "slow": lambda: bodies.attack_slowly(served),
         "crowd": lambda: bodies.attack_in_a_crowd(served),
     }

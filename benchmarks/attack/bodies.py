@@ -5,7 +5,6 @@ import socket
 import threading
 import time
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import Any
 
 from benchmarks.attack import bomb_files, forms, hdf5
@@ -39,7 +38,7 @@ def attack_forms(target: Target) -> None:
     for share in (0, 1, len(whole) // 2, len(whole) - 1):
         raw(target, _HEAD % len(whole) + whole[:share], seconds=0.5)  # and then the line is closed
         target.count("form closed early")
-    status, kind, body = raw(target, _HEAD % len(whole) + whole, seconds=30.0)
+    status, _, body = raw(target, _HEAD % len(whole) + whole, seconds=30.0)
     if status != 200:
         target.fault(f"form: a good one is refused with {status}: {body[:100]!r}")
 
@@ -56,15 +55,12 @@ def _device_names() -> dict[str, bytes]:
     return {name: hdf5.beside(make)[hdf5.NAME] for name, make in hdf5.OUTWARD.items()}
 
 
-def attack_bombs(target: Target, client: Any, canary: Path) -> None:
+def attack_bombs(target: Target, client: Any) -> None:
     """The known bombs as uploads: each is refused, by a limit or by what is found in it."""
-    bombs = {
-        "png flush": bomb_files.png_flush, "png headers": bomb_files.png_headers, "png crowd": bomb_files.png_crowd,
-        "exr overlap": bomb_files.exr_overlap, "tiff overlap": bomb_files.tiff_overlap,
-        "tiff pages": bomb_files.tiff_pages, "npz channels": bomb_files.npz_channels, "mat longer": bomb_files.mat_longer,
-    }  # fmt: skip
-    for name, make in bombs.items():
-        data = make()
+    bombs = (bomb_files.png_flush, bomb_files.png_headers, bomb_files.png_crowd, bomb_files.exr_overlap,
+             bomb_files.tiff_overlap, bomb_files.tiff_pages, bomb_files.npz_channels, bomb_files.mat_longer)  # fmt: skip
+    for make in bombs:
+        name, data = make.__name__, make()
         ask(
             target,
             client,
@@ -127,7 +123,7 @@ def attack_slowly(target: Target, count: int = 20) -> None:
 
 
 def attack_in_a_crowd(target: Target, count: int = 1000, seconds: float = 5.0) -> None:
-    """So many connections at once, a third of them silent, a third within a request, a third with a whole one."""
+    """So many connections at once: a third is silent, a third within a request, a third asks for something."""
     starts = (b"", _HEAD % 1000 + b"--b\r\n", b"GET /v1/methods HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
     with ExitStack() as stack:
         lines = []

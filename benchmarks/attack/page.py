@@ -1,4 +1,4 @@
-"""Attacks on the page: what stands in a field for a file names no file and no address of the attacker's choice."""
+"""Attacks on the page: a field for a file must take no file and no address of the attacker's choice."""
 
 import json
 import secrets
@@ -67,7 +67,7 @@ class Page:
         text = ""
         try:
             with self.client.stream(
-                "GET", f"/gradio_api/queue/data?session_hash={session}", timeout=20
+                "GET", f"/gradio_api/queue/data?session_hash={session}", timeout=10
             ) as answer:
                 for line in answer.iter_lines():
                     text += line
@@ -192,7 +192,7 @@ def attack_events(target: Target, client: Any, rng: Any, count: int = 60) -> Non
     for wrong in ({"fn_index": 10**6}, {"fn_index": -1}, {"fn_index": None}, {"session_hash": "x" * 10_000},
                   {"session_hash": None}, {"api_name": "../x"}, {"trigger_id": "x"}, {"batched": True},
                   {"data": None}, {"event_data": canary}, {"simple_format": True}):  # fmt: skip
-        page.submit(f"event {list(wrong)[0]}", page.values(), **wrong)
+        page.submit(f"event {next(iter(wrong))}", page.values(), **wrong)
 
 
 def attack_files(target: Target, client: Any) -> None:

@@ -115,24 +115,36 @@ def attack_hosts(target: Target) -> None:
             target.fault(f"host {host}: refused with {status}: {body[:80]!r}")
 
 
+_POST = b"POST /v1/upsample HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+_GET = b"GET / HTTP/1.1\r\n"
 BROKEN = (
-    b"GET / HTTP/9.9\r\nHost: 127.0.0.1\r\n\r\n", b"GET /\r\n\r\n", b"\r\n\r\n\r\n", b"\x16\x03\x01\x02\x00\x01" * 20,
-    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"GET  / HTTP/1.1\r\n\r\n", b"get / http/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-    b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"GET / HTTP/1.1\r\nHost 127.0.0.1\r\n\r\n",
-    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
+    b"GET / HTTP/9.9\r\nHost: 127.0.0.1\r\n\r\n",
+    b"GET /\r\n\r\n",
+    b"\r\n\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01" * 20,
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"GET  / HTTP/1.1\r\n\r\n",
+    b"get / http/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    _GET + b"\r\n",
+    _GET + b"Host: a\r\nHost: b\r\n\r\n",
+    _GET + b"Host 127.0.0.1\r\n\r\n",
+    _GET + b"Host: 127.0.0.1\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
+    _GET + b"Host: 127.0.0.1\r\n\0: \0\r\n\r\n",
     b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-    b"POST /v1/upsample HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n",
-    b"POST /v1/upsample HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\nContent-Length: 10\r\n\r\n123456789",
-    b"POST /v1/upsample HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
-    b"POST /v1/upsample HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    b"POST /v1/upsample HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
-    b"POST /v1/upsample HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
-    b"POST /v1/upsample HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: gzip\r\n\r\n",
-    b"GET http://192.0.2.1/ HTTP/1.1\r\nHost: 192.0.2.1\r\n\r\n", b"CONNECT 192.0.2.1:80 HTTP/1.1\r\nHost: 192.0.2.1\r\n\r\n",
-    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\0: \0\r\n\r\n", b"GET /%ff%fe%00 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-    b"OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"GET /v1/../../etc/passwd HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-    b"GET /gradio_api/queue/data HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-)  # fmt: skip
+    _POST + b"Content-Length: -1\r\n\r\n",
+    _POST + b"Content-Length: 9\r\nContent-Length: 10\r\n\r\n123456789",
+    _POST + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n",
+    _POST + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    _POST + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
+    _POST + b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
+    _POST + b"Transfer-Encoding: gzip\r\n\r\n",
+    b"GET http://192.0.2.1/ HTTP/1.1\r\nHost: 192.0.2.1\r\n\r\n",
+    b"CONNECT 192.0.2.1:80 HTTP/1.1\r\nHost: 192.0.2.1\r\n\r\n",
+    b"GET /%ff%fe%00 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    b"OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    b"GET /v1/../../etc/passwd HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    b"GET /gradio_api/queue/data HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
+)
 
 
 def attack_http(target: Target) -> None:

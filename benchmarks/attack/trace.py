@@ -36,8 +36,7 @@ class Trace:
     def lines(self, start: int, end: int | None = None) -> Iterator[str]:
         with self.path.open(errors="replace") as file:
             file.seek(start)
-            for line in file.read(-1 if end is None else end - start).splitlines():
-                yield line
+            yield from file.read(-1 if end is None else end - start).splitlines()
 
     def opened(self, start: int, end: int | None = None) -> set[str]:
         """Files that were opened, by their real names, and those that someone tried to open by name."""
