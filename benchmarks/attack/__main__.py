@@ -28,13 +28,16 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the inputs")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where inputs with faults are kept")
     parser.add_argument("--http", action="store_true", help="attack the service instead of the readers")
+    parser.add_argument(
+        "--kill", type=int, nargs="?", const=20, metavar="N", help="kill the service so often"
+    )
     parser.add_argument("--malformed", type=int, default=500, help="requests of no sense, with --http")
     parser.add_argument("--json", type=Path, metavar="FILE")
     arguments = parser.parse_args()
     if arguments.at:
         _again(arguments)
         return
-    if arguments.http:
+    if arguments.http or arguments.kill:
         _attack_service(arguments)
         return
     summary = read_all(arguments)
@@ -97,16 +100,22 @@ def _again(arguments: argparse.Namespace) -> None:
 
 
 def _attack_service(arguments: argparse.Namespace) -> None:
-    from benchmarks.attack.attack_service import attack
+    """The attack on the service, the kills, or both."""
+    report: dict[str, Any] = {}
+    if arguments.http:
+        from benchmarks.attack.attack_service import attack
 
-    report = attack(arguments.seed, arguments.malformed)
+        report["http"] = attack(arguments.seed, arguments.malformed)
+    if arguments.kill:
+        from benchmarks.attack.kill import kill
+
+        report["kill"] = kill(arguments.kill)
     if arguments.json:
-        _write(arguments.json, {"http": report})
-    for name in ("statuses", "good_requests", "memory_mib", "same_worker", "own_network"):
-        print(f"{name}: {report[name]}")
-    print("\n".join(report["faults"]))
-    if report["faults"]:
-        raise SystemExit(f"FAILED: {len(report['faults'])} faults")
+        _write(arguments.json, report)
+    faults = [f"{name}: {text}" for name, part in report.items() for text in part.pop("faults")]
+    print("\n".join([json.dumps(report, indent=1), *faults]))
+    if faults:
+        raise SystemExit(f"FAILED: {len(faults)} faults")
 
 
 def _table(summary: Summary) -> str:
@@ -123,7 +132,9 @@ def _table(summary: Summary) -> str:
 
 
 def _write(path: Path, report: dict[str, Any]) -> None:
-    path.write_text(json.dumps(report, indent=1) + "\n")
+    """Put the parts into the file; those of another run of this program that are there stay."""
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(kept | report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,18 @@ def check(target: Target, what: str, status: int, kind: str, body: bytes, refuse
         target.fault(f"{what}: answered {status}")
 
 
+class Hung(Exception):  # noqa: N818 - the end of the attack, not of this program
+    """The service answers nobody any more."""
+
+
+def check_alive(target: Target, seconds: float = 20.0) -> None:
+    """Raise where the service does not even say that it lives."""
+    try:
+        httpx2.get(f"{target.url}/healthz", timeout=seconds)
+    except httpx2.TransportError as error:
+        raise Hung(repr(error)) from error
+
+
 def _is_json(body: bytes) -> bool:
     try:
         json.loads(body)

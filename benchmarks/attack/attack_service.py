@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 
 from benchmarks.attack import bodies, page, routes
-from benchmarks.attack.answers import ask
+from benchmarks.attack.answers import Hung, ask, check_alive
 from benchmarks.attack.good import GoodRequests
 from benchmarks.attack.served import Target, enter_own_network, target
 from benchmarks.attack.trace import strangers
@@ -70,11 +70,17 @@ def _all(
         "bombs": lambda: bodies.attack_bombs(served, client),
         "slow": lambda: bodies.attack_slowly(served),
         "crowd": lambda: bodies.attack_in_a_crowd(served),
+        "devices": lambda: page.attack_devices(served, client),
     }
     seconds = {}
     for name, part in parts.items():
         start = time.perf_counter()
-        part()
+        try:
+            part()
+            check_alive(served)
+        except Hung as error:
+            served.fault(f"{name}: the service hangs: {error}")
+            return seconds
         seconds[name] = round(time.perf_counter() - start, 1)
         print(f"{name}: {seconds[name]} s, {len(served.faults)} faults so far", flush=True)
     return seconds

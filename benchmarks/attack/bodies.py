@@ -55,11 +55,21 @@ def _device_names() -> dict[str, bytes]:
     return {name: hdf5.beside(make)[hdf5.NAME] for name, make in hdf5.OUTWARD.items()}
 
 
+_BOMBS = (
+    bomb_files.png_flush,
+    bomb_files.png_headers,
+    bomb_files.png_crowd,
+    bomb_files.exr_overlap,
+    bomb_files.tiff_overlap,
+    bomb_files.tiff_pages,
+    bomb_files.npz_channels,
+    bomb_files.mat_longer,
+)
+
+
 def attack_bombs(target: Target, client: Any) -> None:
     """The known bombs as uploads: each is refused, by a limit or by what is found in it."""
-    bombs = (bomb_files.png_flush, bomb_files.png_headers, bomb_files.png_crowd, bomb_files.exr_overlap,
-             bomb_files.tiff_overlap, bomb_files.tiff_pages, bomb_files.npz_channels, bomb_files.mat_longer)  # fmt: skip
-    for make in bombs:
+    for make in _BOMBS:
         name, data = make.__name__, make()
         ask(
             target,
@@ -123,7 +133,7 @@ def attack_slowly(target: Target, count: int = 20) -> None:
 
 
 def attack_in_a_crowd(target: Target, count: int = 1000, seconds: float = 5.0) -> None:
-    """So many connections at once: a third is silent, a third within a request, a third asks for something."""
+    """So many connections at once: a third is silent, a third within a request, a third asks something."""
     starts = (b"", _HEAD % 1000 + b"--b\r\n", b"GET /v1/methods HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
     with ExitStack() as stack:
         lines = []

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from benchmarks.attack.answers import ask, check
+from benchmarks.attack.answers import ask, check, check_alive
 from benchmarks.attack.good import good_files
 from benchmarks.attack.served import Target
 from benchmarks.attack.text import odd_value
@@ -56,6 +56,7 @@ class Page:
         except httpx2.TransportError as error:
             self.target.fault(f"{what}: {error!r}")
             self.target.canaries.release()
+            check_alive(self.target)
             return "none"
         if answer.status_code != 200:
             kind = answer.headers.get("content-type", "")
@@ -108,10 +109,7 @@ def outside(target: Target) -> Iterator[str]:
     yield from (
         "/etc/passwd",
         "/proc/self/environ",
-        "/dev/zero",
-        "/dev/stdin",
-        "/dev/fd/0",
-        str(canary / "pipe.png"),
+        "/dev/null",
     )
     yield from ("~/.bashrc", ".", "", "/", "x" * 5000, f"/gradio_api/file={whole}")
     for folder in target.temporary.glob("*/gradio"):
@@ -122,6 +120,11 @@ def outside(target: Target) -> Iterator[str]:
             link.symlink_to(whole)
         yield str(link)
         yield str(folder / ".." / ".." / ".." / "canaries" / "depth.png")
+
+
+def endless(target: Target) -> tuple[str, ...]:
+    """Names of what can be read for ever, or is never there to be read."""
+    return "/dev/zero", "/dev/stdin", "/dev/fd/0", str(target.canaries.folder / "pipe.png")
 
 
 def addresses(target: Target) -> Iterator[str]:
@@ -169,6 +172,18 @@ def attack_fields(target: Target, client: Any) -> None:
             page.submit(f"url {name} {given[:60]}", values)
     if page.submit("page good", page.values()) != "computed":
         target.fault("page: a good choice is not computed after the attack")
+
+
+def attack_devices(target: Target, client: Any) -> None:
+    """Devices and pipes in the fields: last, since a service that opens one never answers again."""
+    page = Page(target, client)
+    for given in endless(target):
+        for name, index in FIELDS.items():
+            values = page.values()
+            values[index] = file_data(given)
+            _refused(page, f"path {name} {given[:60]}", values)
+    for given in endless(target):
+        ask(target, client, "file route", "GET", f"/gradio_api/file={given}")
 
 
 def _refused(page: Page, what: str, values: list[Any]) -> None:
