@@ -46,10 +46,10 @@ class Page:
         unsaid = "as the file says"
         return [*good, "bilinear", "none", "auto", unsaid, unsaid, None, None, False]
 
-    def submit(self, what: str, data: Any, event: dict[str, Any] | None = None, **more: Any) -> str:
+    def submit(self, what: str, values: Any, event: dict[str, Any] | None = None, **more: Any) -> str:
         """Join the queue and wait: "computed", "problem" (told on the page), "refused" or "none"."""
         chosen, session = event or self.run, secrets.token_hex(6)
-        body = {"data": data, "fn_index": chosen["id"], "session_hash": session, "event_data": None}
+        body = {"data": values, "fn_index": chosen["id"], "session_hash": session, "event_data": None}
         sent = {"content": json.dumps(body | more), "headers": _JSON, "timeout": 10}
         try:
             answer = self.client.post("/gradio_api/queue/join", **sent)
