@@ -2,6 +2,7 @@
 
 import json
 import socket
+from http.client import HTTPException, HTTPResponse
 from typing import Any
 
 import httpx2
@@ -73,30 +74,19 @@ def ask(target: Target, client: Any, what: str, method: str, path: str, **rest: 
 
 
 def raw(target: Target, data: bytes, seconds: float = 10.0, close: bool = False) -> tuple[int, str, bytes]:
-    """Send bytes on a connection of their own: (status, type, body) of the answer, 0 if there is none."""
+    """Send bytes on a connection of their own: (status, type, body) of the answer, status 0 if there is none.
+
+    Args:
+        seconds: to wait for an answer.
+        close: say that nothing more will be sent.
+    """
     with socket.create_connection(target.address, timeout=seconds) as line:
-        answer = b""
         try:
             line.sendall(data)
             if close:
                 line.shutdown(socket.SHUT_WR)
-            while piece := line.recv(65536):
-                answer += piece
-                if _is_whole(answer):
-                    break
-        except OSError:
-            pass
-    head, _, body = answer.partition(b"\r\n\r\n")
-    kind = next(
-        (row[13:].strip() for row in head.split(b"\r\n") if row.lower().startswith(b"content-type:")), b""
-    )
-    status = int(head[9:12]) if head[:5] == b"HTTP/" and head[9:12].isdigit() else 0
-    return status, kind.decode("latin1"), body
-
-
-def _is_whole(answer: bytes) -> bool:
-    head, _, body = answer.partition(b"\r\n\r\n")
-    for row in head.lower().split(b"\r\n"):
-        if row.startswith(b"content-length:"):
-            return len(body) >= int(row[15:])
-    return False
+            answer = HTTPResponse(line)
+            answer.begin()
+            return answer.status, answer.headers.get("content-type", ""), answer.read()
+        except (OSError, HTTPException):
+            return 0, "", b""

@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx2
 
-from benchmarks.attack import bodies, page, routes
+from benchmarks.attack import bodies, page, routes, seed_images
 from benchmarks.attack.answers import Hung, ask, check_alive
-from benchmarks.attack.good import GoodRequests
+from benchmarks.attack.good import GoodRequests, good_files
 from benchmarks.attack.served import Target, enter_own_network, target
 from benchmarks.attack.trace import strangers
 from benchmarks.service_process import children
@@ -43,6 +43,10 @@ def _warm_up(served: Target, client: Any, seed: int) -> None:
     """Everything once that is loaded or opened on first use."""
     for request in requests(110, seed=seed + 1):
         request.send(client)
+    draw = random.Random(seed)
+    for seeds in (seed_images.mats73, seed_images.exrs_apart, seed_images.tiffs_apart):
+        [data] = seeds(draw)[0].files.values()
+        client.post("/v1/upsample", files=good_files(depth=("d", data)))
     visitor = page.Page(served, client)
     for event in visitor.events:
         visitor.submit(

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.attack.cases import Files, Mutant, Seed
-from benchmarks.attack.plain import damaged
+from benchmarks.attack.cases import Files, Mutant, Seed, Span
+from benchmarks.attack.plain import damaged, flipped
 
 NAME = "depth.h5"
 OUTSIDE = "outside.h5"  # beside the file; nothing of it may ever be read
@@ -25,6 +25,16 @@ def written(make: Callable[[Any], None], **options: Any) -> bytes:
     with h5py.File(stream, "w", **options) as file:
         make(file)
     return stream.getvalue()
+
+
+def chunk_spans(data: bytes) -> tuple[Span, ...]:
+    """Where the chunks of `depth` lie, which have a checksum each."""
+    import h5py
+
+    with h5py.File(io.BytesIO(data)) as file:
+        found = file["depth"].id
+        chunks = [found.get_chunk_info(index) for index in range(found.get_num_chunks())]
+    return tuple((each.byte_offset, each.byte_offset + each.size) for each in chunks)
 
 
 def beside(make: Callable[[Any], None]) -> Files:
@@ -140,5 +150,6 @@ def mutated(rng: random.Random, seeds: list[Seed]) -> Mutant:
         return Mutant({NAME: written(maker(rng), **options)}, maker.__name__)
     origin = rng.randrange(len(seeds))
     seed = seeds[origin]
-    files = {name: damaged(rng, data) for name, data in seed.files.items()}
-    return Mutant(files, "bytes", origin=origin)
+    if seed.sealed[NAME] and rng.random() < 0.5:
+        return Mutant({NAME: flipped(rng, seed.files[NAME], seed.sealed[NAME])}, "bits", "same", origin)
+    return Mutant({NAME: damaged(rng, seed.files[NAME])}, "bytes", origin=origin)

@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from benchmarks.attack import arrays, bags, exr, film, jpeg, mat5, png, tensors, text, tiff
 from benchmarks.attack.cases import Files, Mutant, Mutator, Seed, Span
-from benchmarks.attack.plain import damaged, rearranged, spliced
+from benchmarks.attack.plain import damaged, flipped, rearranged, spliced
 
 Structure = Callable[[random.Random, bytes], bytes]
 Repair = Callable[[random.Random, Files], Files]
@@ -48,15 +48,17 @@ def mutator(repair: Repair | None = None) -> Mutator:
         if len(seed.files) > 1 and rng.random() < 0.08:
             return Mutant(_other_files(rng, seed.files), "files", origin=origin)
         name = rng.choice(sorted(seed.files))
+        spans = seed.sealed.get(name, ())
+        if _is_partly_sealed(seed.files[name], spans) and rng.random() < 0.25:
+            data = flipped(rng, seed.files[name], spans)
+            return Mutant({**seed.files, name: data}, f"bits of {name}", "same", origin)
         how, data = _damage(rng, name, seed.files[name], seeds)
         files, mended = {**seed.files, name: data}, False
         if how == "bytes" and name.endswith(".png") and rng.random() < 0.5:
             files[name], mended = png.mend(data), True
         if repair is not None and rng.random() < 0.7:
             files, mended = repair(rng, files), True
-        sealed = (
-            how == "bytes" and not mended and _is_covered(seed.files[name], data, seed.sealed.get(name, ()))
-        )
+        sealed = how == "bytes" and not mended and _is_covered(seed.files[name], data, spans)
         return Mutant(files, f"{how} of {name}", "same" if sealed else "any", origin)
 
     return mutate
@@ -87,6 +89,10 @@ def _other_files(rng: random.Random, files: Files) -> Files:
         return {**files, here: files[there], there: files[here]}
     kept = rearranged(rng, names)
     return {name: files[name] for name in kept}
+
+
+def _is_partly_sealed(data: bytes, spans: tuple[Span, ...]) -> bool:
+    return bool(spans) and spans != ((0, len(data)),)
 
 
 def _is_covered(before: bytes, after: bytes, spans: tuple[Span, ...]) -> bool:

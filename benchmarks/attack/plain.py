@@ -119,6 +119,15 @@ def damaged(rng: random.Random, data: bytes) -> bytes:
     return bytes(changed)
 
 
+def flipped(rng: random.Random, data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
+    """One to three bits changed within these ranges."""
+    changed = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        low, high = rng.choice(spans)
+        _flip(rng, changed, rng.randrange(low, high))
+    return bytes(changed)
+
+
 def spliced(rng: random.Random, one: bytes, other: bytes) -> bytes:
     """The head of one file and the tail of another."""
     return one[: rng.randrange(len(one) + 1)] + other[rng.randrange(len(other) + 1) :]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from benchmarks.attack import hdf5, png
+from benchmarks.attack import exr, hdf5, png
 from benchmarks.attack.cases import Files, Seed, Span, whole
 from primaldepth.io.depth import encode_values
 
@@ -124,7 +124,17 @@ def exrs(rng: random.Random, names: tuple[str, ...] = ("NO", "RLE", "ZIPS", "ZIP
     for name in names:
         head = {"compression": getattr(OpenEXR, f"{name}_COMPRESSION"), "type": OpenEXR.scanlineimage}
         found.append(saved(OpenEXR.File(head, dict(planes)).write, ".exr"))
-    return [one("depth.exr", data) for data in found]
+    return [one("depth.exr", data, spans=_exr_streams(data)) for data in found]
+
+
+def _exr_streams(data: bytes) -> tuple[Span, ...]:
+    """Where the deflated chunks lie: each ends with its checksum."""
+    spans, at = [], len(data)
+    for chunk in reversed(exr.parsed(data).chunks):
+        at -= len(chunk)
+        if len(chunk) > 10 and chunk[8:9] == b"\x78":
+            spans.append((at + 8, at + len(chunk)))
+    return tuple(spans)
 
 
 def exrs_apart(rng: random.Random) -> list[Seed]:
@@ -177,7 +187,8 @@ def mats73(rng: random.Random) -> list[Seed]:
     def plain(file: Any) -> None:
         file["depth"] = values
 
-    return [one(hdf5.NAME, hdf5.written(make)) for make in (plain, checked)]
+    found = [hdf5.written(make) for make in (plain, checked)]
+    return [one(hdf5.NAME, found[0]), one(hdf5.NAME, found[1], spans=hdf5.chunk_spans(found[1]))]
 
 
 def confidences(rng: random.Random) -> list[Seed]:

@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.attack.plain import damaged, rearranged
 
 Path = tuple[str | int, ...]
+_DEEPEST = 30
 _NUMBERS = (0, -1, 1, 1.5, -0.0, 1e-320, 1e308, -1e308, 2**31, 2**63, 2**64, 10**30, 10**400)
 _TEXTS = (
     "",
@@ -52,8 +53,10 @@ def _nested(depth: int, as_list: bool) -> Any:
 
 
 def places(value: Any, path: Path = ()) -> list[Path]:
-    """Where every value of a tree is."""
+    """Where every value of a tree is, down to a depth that this program itself can follow."""
     found = [path]
+    if len(path) >= _DEEPEST:
+        return found
     if isinstance(value, dict):
         for key, inner in value.items():
             found += places(inner, (*path, key))

@@ -39,17 +39,17 @@ class Trace:
             yield from file.read(-1 if end is None else end - start).splitlines()
 
     def opened(self, start: int, end: int | None = None) -> set[str]:
-        """Files that were opened, by their real names, and those that someone tried to open by name."""
-        found = set()
+        """Files that were opened, by their real names, and those on whose opening someone still waits."""
+        found, waiting = set(), dict[str, str]()
         for line in self.lines(start, end):
-            if "connect(" in line:
-                continue
-            real, named = _OPENED.search(line), _NAMED.search(line)
-            if real is not None:
+            process, real, named = line.partition(" ")[0], _OPENED.search(line), _NAMED.search(line)
+            if "unfinished" in line and named is not None:
+                waiting[process] = named[1]
+            else:
+                waiting.pop(process, None)
+            if real is not None and "connect" not in line:
                 found.add(_general(real[1]))
-            elif named is not None and "ENOENT" not in line and "unfinished" in line:
-                found.add(_general(named[1]))
-        return found
+        return found | {_general(path) for path in waiting.values()}
 
     def called(self, start: int, end: int | None = None) -> set[str]:
         """Addresses and ports that someone tried to connect to."""
