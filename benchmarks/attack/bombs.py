@@ -128,6 +128,8 @@ BOMBS: tuple[Bomb, ...] = (
     Bomb("cameras:fifo", _fifo("cameras.json")),
     Bomb("cameras:device", _device("cameras.json")),
     Bomb("matrix:device", _device("cameras.txt")),
+    Bomb("token:fifo", _fifo("token.txt")),
+    Bomb("token:device", _device("token.txt")),
     Bomb("recipe:fifo", _fifo("recipe.toml")),
     Bomb("shards:fifo", _fifo("manifest.json")),
     Bomb("png:fifo", _fifo("depth.png")),

@@ -11,8 +11,9 @@ from pathlib import Path
 import httpx2
 
 sys.path.append(str(Path(__file__).parents[2] / "tests" / "app"))
-from malformed import good_files
+from malformed import depth_bytes, good_files, guide_bytes
 
+__all__ = ["GoodRequests", "depth_bytes", "good_files", "guide_bytes"]
 BUSY = (429, 503)
 
 

@@ -17,12 +17,13 @@ from typing import Any
 
 import httpx2
 
-from benchmarks.attack.good import GoodRequests, good_files
+from benchmarks.attack.good import GoodRequests, depth_bytes, good_files, guide_bytes
 from benchmarks.attack.served import OPTIONS
 from benchmarks.service_process import Service, children, running
 
 _CLIENTS = 4
-_WITHIN = 15.0  # seconds for what must end to end
+_WITHIN = 5.0  # seconds for what must end to end
+_SLOW = {"method": "nltgv-l1"}  # with a large image: computed for much longer than that
 _READY = 180.0  # for a service to take work again on a busy machine
 
 
@@ -83,8 +84,8 @@ def _kill_service(found: Killed, service: Service, place: Path, times: int) -> s
     """Its worker ends with it; returns the files that were there at its end."""
     if sum(found.kills.values()) >= times:
         return set()
-    with _load(found, service):
-        time.sleep(0.5)
+    with _load(found, service, long=True):
+        time.sleep(1.5)
         workers = set(children(service.process.pid))
         service.process.send_signal(signal.SIGKILL)
         found.kills["service"] += 1
@@ -112,8 +113,12 @@ def _wait(done: Callable[[], bool], seconds: float) -> bool:
 
 
 @contextmanager
-def _load(found: Killed, service: Service) -> Iterator[GoodRequests]:
-    """Clients that ask, and one that uploads to the page, until the block ends."""
+def _load(found: Killed, service: Service, long: bool = False) -> Iterator[GoodRequests]:
+    """Clients that ask, and one that uploads to the page, until the block ends.
+
+    Args:
+        long: the worker is also given something to compute for a long time.
+    """
     good, ended = GoodRequests(service.url), threading.Event()
 
     def ask() -> None:
@@ -131,7 +136,15 @@ def _load(found: Killed, service: Service) -> Iterator[GoodRequests]:
                 with suppress(httpx2.TransportError):
                     client.post("/gradio_api/upload", files={"files": (name, data + bytes(index))})
 
-    threads = [threading.Thread(target=each) for each in (*[ask] * _CLIENTS, upload)]
+    def ask_for_much() -> None:
+        files = good_files(
+            depth=("d.png", depth_bytes(shape=(240, 320))), guide=("g.png", guide_bytes(size=(1280, 960)))
+        )
+        with suppress(httpx2.TransportError):
+            httpx2.post(f"{service.url}/v1/upsample", files=files, data=_SLOW, timeout=60)
+
+    clients = (*[ask] * _CLIENTS, upload, *([ask_for_much] if long else ()))
+    threads = [threading.Thread(target=each) for each in clients]
     for thread in threads:
         thread.start()
     try:

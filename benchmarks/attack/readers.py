@@ -115,6 +115,12 @@ def _part(folder: Path) -> Any:
     return {name: np.array(each) for name, each in read_arrays(path).items()}
 
 
+def _token(folder: Path) -> Any:
+    from primaldepth.cli import serve
+
+    return serve._token(_only(folder))
+
+
 def _journal(folder: Path) -> Any:
     from primaldepth.cli import journal
 
@@ -201,6 +207,7 @@ READERS: tuple[Reader, ...] = (
     Reader("recipe", 40, seed_texts.recipes, plain, _recipe),
     Reader("shards", 30, seed_models.shards, mutator(tensors.mend_manifest), _shards),
     Reader("part", 20, seed_models.parts, mutator(tensors.mend_part), _part),
+    Reader("token", 5, seed_texts.tokens, plain, _token),
     Reader("journal", 10, seed_texts.journals, plain, _journal),
     Reader("cloud", 10, seed_texts.clouds, plain, _cloud),
     Reader("texture", 10, seed_recordings.textures, plain, _texture),

@@ -117,6 +117,10 @@ def recipes(rng: random.Random) -> list[Seed]:
     return [*(one("recipe.toml", data) for data in alone), extended]
 
 
+def tokens(rng: random.Random) -> list[Seed]:
+    return [one("token.txt", b"0123456789abcdef0123456789abcdef\n")]
+
+
 def journals(rng: random.Random) -> list[Seed]:
     lines = [{"key": f"{n:064x}", "outputs": {"-o": [10, n]}, "report": {"depth": "a.png"}} for n in range(3)]
     return [one("journal.jsonl", "\n".join(map(json.dumps, lines)).encode())]
