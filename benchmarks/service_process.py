@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,10 +48,19 @@ def _resident(pid: int) -> int:
 
 
 @contextmanager
-def running(*options: str, log: Path | None = None) -> Iterator[Service]:
-    """`primaldepth serve` on a free port, ready for requests; told to end afterwards."""
-    command = [sys.executable, "-c", PROGRAM, "serve", "--port", "0", *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+def running(
+    *options: str, log: Path | None = None, before: Sequence[str] = (), env: Mapping[str, str] | None = None
+) -> Iterator[Service]:
+    """`primaldepth serve` on a free port, ready for requests; told to end afterwards.
+
+    Args:
+        options: of `serve`.
+        log: where its log is written.
+        before: a command that starts it, such as a tracer.
+        env: the whole environment; that of this process if None.
+    """
+    command = [*before, sys.executable, "-c", PROGRAM, "serve", "--port", "0", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
     reader = threading.Thread(target=_drain, args=(process, log), daemon=True)
     try:
         url = _address(process)

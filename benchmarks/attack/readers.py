@@ -1,0 +1,223 @@
+"""Every way into the package: which files it is given and how they are read."""
+
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.attack import forms, hdf5, seed_images, seed_models, seed_recordings, seed_texts, tensors
+from benchmarks.attack.cases import Reader, WrongResult
+from benchmarks.attack.in_service import read_form
+from benchmarks.attack.mutations import mutator
+from benchmarks.attack.seed_images import SHAPE
+from primaldepth.core.errors import InputError, PrimalDepthError
+from primaldepth.io import read_confidence, read_depth, read_guide
+
+
+def _only(folder: Path) -> Path:
+    """The one file of an input."""
+    paths = [path for path in sorted(folder.iterdir()) if path.name != hdf5.OUTSIDE]
+    return paths[0] if paths else folder / "missing"
+
+
+def _depth(folder: Path) -> Any:
+    depth = read_depth(_only(folder))
+    if not depth.valid.any() or depth.values.dtype != np.float64:
+        raise WrongResult(f"depth of {depth.values.dtype}, {int(depth.valid.sum())} valid")
+    return depth
+
+
+def _guide(folder: Path) -> Any:
+    guide = read_guide(_only(folder))
+    well = guide.ndim == 3 and guide.dtype == np.float32 and guide.shape[2] in (1, 3)
+    if not (well and np.isfinite(guide).all() and guide.min() >= 0 and guide.max() <= 1):
+        raise WrongResult(f"guide {guide.shape} of {guide.dtype}")
+    return guide
+
+
+def _confidence(folder: Path) -> Any:
+    return read_confidence(_only(folder), SHAPE)
+
+
+def _cameras(folder: Path) -> Any:
+    from primaldepth.geometry.cameras import read_cameras
+
+    return read_cameras(_only(folder))
+
+
+def _matrix(folder: Path) -> Any:
+    from primaldepth.geometry.cameras import read_cameras
+
+    return read_cameras(_only(folder), (640, 480))
+
+
+def _realsense(folder: Path) -> Any:
+    from primaldepth.geometry.realsense import read_realsense
+
+    return read_realsense(_only(folder))
+
+
+def _azure(folder: Path) -> Any:
+    from primaldepth.geometry.azure_kinect import read_azure_kinect
+
+    return read_azure_kinect(_only(folder))
+
+
+def _ros(folder: Path) -> Any:
+    from primaldepth.geometry.ros import read_ros
+
+    return read_ros(folder / "guide.yaml", folder / "depth.yaml", folder / "transform.json")
+
+
+def _card(folder: Path) -> Any:
+    from primaldepth.networks.card import read_card
+
+    return read_card(folder / "net.json")
+
+
+def _weights(folder: Path) -> Any:
+    from primaldepth.networks.zoo import from_pretrained
+
+    return from_pretrained(folder / "net.safetensors").state_dict()
+
+
+def _checkpoint(folder: Path) -> Any:
+    from primaldepth.training.checkpoint import read_checkpoint
+
+    return read_checkpoint(_only(folder))
+
+
+def _recipe(folder: Path) -> Any:
+    from primaldepth.training.recipe import read_recipe
+
+    return read_recipe(folder / "recipe.toml")
+
+
+def _shards(folder: Path) -> Any:
+    from primaldepth.data.shards import Shards
+
+    found = Shards(folder, verify=True)
+    return [
+        found.load(threads=1),
+        [{name: np.array(each) for name, each in scene.items()} for scene in found],
+    ]
+
+
+def _part(folder: Path) -> Any:
+    from primaldepth.data.parts import is_whole
+    from primaldepth.data.tensor_file import read_arrays
+
+    path = _only(folder)
+    if not is_whole(path):
+        raise InputError(f"{path}: not whole")
+    return {name: np.array(each) for name, each in read_arrays(path).items()}
+
+
+def _token(folder: Path) -> Any:
+    from primaldepth.cli import serve
+
+    return serve._token(_only(folder))
+
+
+def _journal(folder: Path) -> Any:
+    from primaldepth.cli import journal
+
+    return journal._read(_only(folder))
+
+
+def _cloud(folder: Path) -> Any:
+    from primaldepth.io.pointcloud import read_ply
+
+    return read_ply(_only(folder))
+
+
+def _texture(folder: Path) -> Any:
+    from primaldepth.scenes.textures import _decoded
+
+    return _decoded(_only(folder))
+
+
+def _recording(root: Path) -> Any:
+    """Every shot as the command line reads it; one that is refused does not end the others."""
+    from primaldepth.cli.batch import Job
+    from primaldepth.cli.loading import read_job
+    from primaldepth.io.sequences import read_recording
+
+    recording = read_recording(root)
+    found: list[Any] = []
+    for shot in list(recording)[:20]:
+        job = Job(root, root, root / "out", shot=shot, unit=recording.unit)
+        try:
+            inputs = read_job(job, unit=None, kind=None, noise="auto", cameras=None, spikes="drop")
+            found.append(inputs.frame)
+        except PrimalDepthError as error:
+            _check_line(error)
+    return found
+
+
+def _check_line(error: PrimalDepthError) -> None:
+    if "\n" in str(error):
+        raise WrongResult(f"message of several lines: {error}")
+
+
+def _bag_1(folder: Path) -> Any:
+    return _recording(folder / "a.bag")
+
+
+def _bag_2(folder: Path) -> Any:
+    return _recording(folder / "bag")
+
+
+def _ros_image(folder: Path) -> Any:
+    """A compressed image of a message."""
+    from primaldepth.io.sequences.ros_images import color_pixels, depth_metres
+
+    path = _only(folder)
+    message = SimpleNamespace(data=path.read_bytes(), format="16UC1; compressedDepth")
+    return (depth_metres if path.name.startswith("depth") else color_pixels)(message, path)
+
+
+plain = mutator()
+READERS: tuple[Reader, ...] = (
+    Reader("png", 90, seed_images.png_depths, plain, _depth),
+    Reader("png-guide", 60, seed_images.png_guides, plain, _guide),
+    Reader("jpeg", 60, seed_images.jpeg_guides, plain, _guide),
+    Reader("tiff", 70, seed_images.tiffs, plain, _depth),
+    Reader("tiff-guide", 30, partial(seed_images.tiffs, channels=3), plain, _guide),
+    Reader("tiff-apart", 2, seed_images.tiffs_apart, plain, _depth, apart=True),
+    Reader("exr", 60, seed_images.exrs, plain, _depth),
+    Reader("exr-guide", 15, seed_images.exr_guides, plain, _guide),
+    Reader("exr-apart", 2, seed_images.exrs_apart, plain, _depth, apart=True),
+    Reader("pfm", 20, seed_images.pfms, plain, _depth),
+    Reader("npy", 30, seed_images.npys, plain, _depth),
+    Reader("npz", 60, seed_images.npzs, plain, _depth),
+    Reader("mat5", 60, seed_images.mats, plain, _depth),
+    Reader("mat73", 3, seed_images.mats73, hdf5.mutated, _depth, apart=True),
+    Reader("confidence", 30, seed_images.confidences, plain, _confidence),
+    Reader("cameras", 60, seed_texts.cameras, plain, _cameras),
+    Reader("matrix", 20, seed_texts.matrices, plain, _matrix),
+    Reader("realsense", 40, seed_texts.realsenses, plain, _realsense),
+    Reader("azure-kinect", 30, seed_texts.azures, plain, _azure),
+    Reader("ros", 40, seed_texts.ros_rigs, plain, _ros),
+    Reader("card", 30, seed_models.cards, plain, _card),
+    Reader("weights", 25, seed_models.networks, mutator(tensors.mend_card), _weights),
+    Reader("checkpoint", 15, seed_models.checkpoints, plain, _checkpoint),
+    Reader("recipe", 40, seed_texts.recipes, plain, _recipe),
+    Reader("shards", 30, seed_models.shards, mutator(tensors.mend_manifest), _shards),
+    Reader("part", 20, seed_models.parts, mutator(tensors.mend_part), _part),
+    Reader("token", 5, seed_texts.tokens, plain, _token),
+    Reader("journal", 10, seed_texts.journals, plain, _journal),
+    Reader("cloud", 10, seed_texts.clouds, plain, _cloud),
+    Reader("texture", 10, seed_recordings.textures, plain, _texture),
+    Reader("tum", 6, seed_recordings.tums, plain, _recording),
+    Reader("stray-scanner", 6, seed_recordings.strays, plain, _recording),
+    Reader("record3d", 8, seed_recordings.record3ds, plain, _recording),
+    Reader("film", 8, seed_recordings.films, plain, _recording),
+    Reader("bag-1", 4, seed_recordings.bags_1, plain, _bag_1),
+    Reader("bag-2", 4, seed_recordings.bags_2, plain, _bag_2),
+    Reader("mcap", 4, seed_recordings.mcaps, plain, _bag_2),
+    Reader("ros-image", 20, seed_recordings.compressed_images, plain, _ros_image),
+    Reader("form", 60, seed_models.bodies, forms.mutated, read_form),
+)

@@ -1,0 +1,40 @@
+"""Some hundred mutated inputs of every reader, in one process: no fault, and images without library noise."""
+
+import pytest
+
+pytest.importorskip("h5py", reason="the extra 'mat' is not installed")
+pytest.importorskip("rosbags", reason="the extra 'bags' is not installed")
+pytest.importorskip("av", reason="the extra 'video' is not installed")
+pytest.importorskip("fastapi", reason="the extra 'app' is not installed")
+
+from benchmarks.attack.readers import READERS
+from benchmarks.attack.run import Supervised, Work
+
+IMAGES = ("png", "png-guide", "jpeg", "tiff", "tiff-guide", "exr", "exr-guide", "pfm", "npy", "npz", "mat5")
+IMAGES += ("confidence",)
+SLOW = {"bag-1", "bag-2", "mcap", "mat73", "exr-apart", "tiff-apart"}
+TEXTS = tuple(reader.name for reader in READERS if reader.name not in {*IMAGES, *SLOW})
+
+
+def run(place, names):
+    """Faults of these inputs, and what was written to standard error."""
+    worker = Supervised(Work(7, tuple(names)), place)
+    worker.start()
+    found = [(name, kind, detail) for name, outcome, _ in worker.hear() for kind, detail in outcome.faults]
+    return found, (place / "noise.txt").read_text(errors="replace")
+
+
+def test_images(tmp_path):
+    faults, noise = run(tmp_path, [f"{name}:{index}" for name in IMAGES for index in range(250)])
+    assert faults == []
+    assert noise == ""
+
+
+def test_everything_else_that_is_cheap(tmp_path):
+    faults, _ = run(tmp_path, [f"{name}:{index}" for name in TEXTS for index in range(60)])
+    assert faults == []
+
+
+def test_decoders_in_processes_of_their_own_and_bags(tmp_path):
+    faults, _ = run(tmp_path, [f"{name}:{index}" for name in sorted(SLOW) for index in range(4)])
+    assert faults == []
