@@ -34,6 +34,6 @@ def test_damaged(name, count):
     result = json.loads(done.stdout)
     assert result["failures"] == []
     assert result["noise"] == ""
-    assert result["growth_mib"] < 1024
-    assert result["children_mib"] < 1280
+    assert result["growth_mib"] < 300
+    assert result["children_mib"] < 600
     assert result["read"] + result["refused"] == count
