@@ -6,10 +6,9 @@ import struct
 import numpy as np
 
 from primaldepth.io.formats.base import Pixels
-from primaldepth.io.formats.tiff_directory import first_directory
+from primaldepth.io.formats.tiff_directory import Tag, first_directory
 
 UPRIGHT = 1
-TAG = 0x0112
 _XMP = re.compile(rb'tiff:Orientation(?:="|>)([1-8])')
 
 
@@ -19,7 +18,7 @@ def exif_orientation(block: bytes) -> int | None:
     Only the first directory is read: Pillow would follow every offset in the block.
     """
     try:
-        value = first_directory(block).number(TAG, 0) if block else 0
+        value = first_directory(block).number(Tag.ORIENTATION, 0) if block else 0
     except (ValueError, struct.error):
         return None
     return value if value in range(1, 9) else None

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.io.formats.base import Codec, Pixels, Raster, Source, library_errors, native
-from primaldepth.io.formats.orientation import TAG as ORIENTATION
-from primaldepth.io.formats.orientation import upright
+from primaldepth.io.formats.orientation import UPRIGHT, upright
 from primaldepth.io.formats.tiff_directory import (
     FORMS,
     MAX_DIRECTORIES,
     Directory,
+    Tag,
     directories,
     screened,
 )
@@ -33,9 +33,8 @@ from primaldepth.io.formats.tiff_segments import (
 _PALETTE = 3
 _PLAIN = (0, 1, 2, _PALETTE)  # kinds of colour: grey (white or black is 0), RGB, palette
 _BY_PILLOW = (5, 6)  # CMYK, YCbCr
-# size, samples, compression, strips, predictor, palette, tiles, and what CMYK, JPEG and YCbCr need
-_STRIPS = (*range(256, 260), 262, 266, 273, *range(277, 280), 284)
-_STORAGE_TAGS = frozenset((*_STRIPS, 317, 320, *range(322, 326), 332, 334, 338, 339, 347, *range(529, 533)))
+# whatever says how pixels are stored; the orientation is applied here
+_STORAGE_TAGS = frozenset(Tag) - {Tag.PURPOSE, Tag.OLD_PURPOSE, Tag.ORIENTATION, Tag.IMAGE_DEPTH}
 _REDUCED, _MASK = 1, 4  # bits of the tag that says what an image is for
 
 
@@ -44,7 +43,7 @@ def _read(source: Source) -> Raster:
         pages = list(directories(source.data))
         layout = read_layout(source, pages[0])
         _check_alone(source, pages)
-        photometric = pages[0].number(262, 0)
+        photometric = pages[0].number(Tag.PHOTOMETRIC, 0)
         _check_colours(source, layout, photometric)
         plain = source.role != "guide" or photometric in _PLAIN
         if plain and layout.compression in UNPACKED_HERE:
@@ -53,7 +52,7 @@ def _read(source: Source) -> Raster:
             pixels = _read_apart(source, pages[0], layout)
         else:
             raise source.error(f"TIFF with compression {layout.compression}; export it with deflate or none")
-        return Raster(native(upright(pixels, pages[0].number(ORIENTATION, 1))))
+        return Raster(native(upright(pixels, pages[0].number(Tag.ORIENTATION, UPRIGHT))))
 
 
 def _check_alone(source: Source, pages: list[Directory]) -> None:
@@ -68,12 +67,12 @@ def _check_alone(source: Source, pages: list[Directory]) -> None:
 
 
 def _size(page: Directory) -> tuple[int, int]:
-    return page.number(257, 0), page.number(256, 0)
+    return page.number(Tag.HEIGHT, 0), page.number(Tag.WIDTH, 0)
 
 
 def _is_extra(page: Directory) -> bool:
     """Whether it is a preview or a mask of another image, as the new or the old tag for that says."""
-    return bool(page.number(254, 0) & (_REDUCED | _MASK)) or page.number(255, 0) == 2
+    return bool(page.number(Tag.PURPOSE, 0) & (_REDUCED | _MASK)) or page.number(Tag.OLD_PURPOSE, 0) == 2
 
 
 def _check_colours(source: Source, layout: Layout, photometric: int) -> None:
@@ -90,11 +89,11 @@ def _as_seen(source: Source, page: Directory, pixels: Pixels) -> Pixels:
     """For a guide: colours as they are meant to be seen, without alpha."""
     if source.role != "guide":
         return pixels
-    colours = page.numbers(320)
+    colours = page.numbers(Tag.PALETTE)
     if colours and pixels.ndim == 2:
         table = np.array(colours, np.uint16).reshape(3, -1)
         return np.stack([channel[pixels] for channel in table], axis=-1)
-    if page.number(262, 0) == 0 and pixels.dtype.kind == "u":  # white is zero
+    if page.number(Tag.PHOTOMETRIC, 0) == 0 and pixels.dtype.kind == "u":  # white is zero
         pixels = np.iinfo(pixels.dtype).max - pixels
     if pixels.ndim == 3 and pixels.shape[2] in (2, 4):
         pixels = pixels[..., 0] if pixels.shape[2] == 2 else pixels[..., :3]

@@ -6,12 +6,48 @@ Only the tags that are asked for are read. What leads outside the data raises `V
 import struct
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 
 from primaldepth.io.formats.budget import current_budget
 
 _MAX_TAGS = 4096  # of one directory
 MAX_DIRECTORIES = 64  # that are followed
 _INTEGERS = {1: "B", 3: "H", 4: "I", 13: "I", 16: "Q", 18: "Q"}  # type of a tag -> code of struct
+
+
+class Tag(IntEnum):
+    """The tags that say how pixels are stored and what an image is for; decoders need those from INKS on."""
+
+    PURPOSE = 254
+    OLD_PURPOSE = 255
+    WIDTH = 256
+    HEIGHT = 257
+    BITS = 258
+    COMPRESSION = 259
+    PHOTOMETRIC = 262
+    BIT_ORDER = 266
+    STRIP_OFFSETS = 273
+    ORIENTATION = 274
+    SAMPLES = 277
+    STRIP_ROWS = 278
+    STRIP_SIZES = 279
+    PLANES = 284
+    PREDICTOR = 317
+    PALETTE = 320
+    TILE_WIDTH = 322
+    TILE_HEIGHT = 323
+    TILE_OFFSETS = 324
+    TILE_SIZES = 325
+    EXTRA_SAMPLES = 338
+    SAMPLE_KIND = 339
+    IMAGE_DEPTH = 32997
+    INKS = 332
+    INK_COUNT = 334
+    JPEG_TABLES = 347
+    YCBCR_WEIGHTS = 529
+    YCBCR_SAMPLING = 530
+    YCBCR_PLACES = 531
+    BLACK_AND_WHITE = 532
 
 
 @dataclass(frozen=True, slots=True)

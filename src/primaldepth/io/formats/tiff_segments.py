@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primaldepth.io.formats.base import DEFLATE_RATIO, Pixels, Source, inflated
-from primaldepth.io.formats.tiff_directory import Directory
+from primaldepth.io.formats.tiff_directory import Directory, Tag
 
 UNCOMPRESSED, LZW, JPEG, PACKBITS = 1, 5, 7, 32773
 DEFLATE = (8, 32946)
@@ -73,23 +73,27 @@ class Layout:
 
 def read_layout(source: Source, directory: Directory) -> Layout:
     """Read the tags that say how pixels are stored, and refuse sizes that the file cannot hold."""
-    height, width = directory.number(257, 0), directory.number(256, 0)
+    height, width = directory.number(Tag.HEIGHT, 0), directory.number(Tag.WIDTH, 0)
     source.check_size(height, width)
-    tiled = 322 in directory.entries
-    rows = directory.number(323, 0) if tiled else min(directory.number(278, height), height)
+    tiled = Tag.TILE_WIDTH in directory.entries
+    rows = (
+        directory.number(Tag.TILE_HEIGHT, 0)
+        if tiled
+        else min(directory.number(Tag.STRIP_ROWS, height), height)
+    )
     layout = Layout(
         height=height,
         width=width,
-        samples=directory.number(277, 1),
+        samples=directory.number(Tag.SAMPLES, 1),
         dtype=_dtype(source, directory),
-        compression=directory.number(259, UNCOMPRESSED),
-        separate=directory.number(284, 1) == 2,
+        compression=directory.number(Tag.COMPRESSION, UNCOMPRESSED),
+        separate=directory.number(Tag.PLANES, 1) == 2,
         tiled=tiled,
         rows=rows,
-        columns=directory.number(322, 0) if tiled else width,
-        predictor=directory.number(317, 1),
-        reversed_bits=directory.number(266, 1) == 2,
-        spans=_spans(directory, *((324, 325) if tiled else (273, 279))),
+        columns=directory.number(Tag.TILE_WIDTH, 0) if tiled else width,
+        predictor=directory.number(Tag.PREDICTOR, 1),
+        reversed_bits=directory.number(Tag.BIT_ORDER, 1) == 2,
+        spans=_spans(directory, tiled),
     )
     _check(source, layout)
     return layout
@@ -112,19 +116,25 @@ def read_pixels(source: Source, layout: Layout) -> Pixels:
 
 def _dtype(source: Source, directory: Directory) -> np.dtype[Any]:
     """The one number type of all samples."""
-    bits, kinds = directory.numbers(258, (1,)), directory.numbers(339, (1,))
-    samples = directory.number(277, 1)
+    bits, kinds = directory.numbers(Tag.BITS, (1,)), directory.numbers(Tag.SAMPLE_KIND, (1,))
+    samples = directory.number(Tag.SAMPLES, 1)
     kind = _KINDS.get(kinds[0]) if len(set(kinds)) == 1 else None
     plain = kind is not None and len(set(bits)) == 1 and bits[0] in _SIZES[kind]
-    if kind is None or not plain or not 1 <= samples <= _MAX_SAMPLES or directory.number(32997, 1) != 1:
+    if (
+        kind is None
+        or not plain
+        or not 1 <= samples <= _MAX_SAMPLES
+        or directory.number(Tag.IMAGE_DEPTH, 1) != 1
+    ):
         raise source.error(
             f"TIFF with {samples} samples of {bits[0] if bits else 0} bits; export it as uint16 or float32"
         )
     return np.dtype(f"{directory.form.order}{kind}{bits[0] // 8}")
 
 
-def _spans(directory: Directory, offsets: int, sizes: int) -> tuple[tuple[int, int], ...]:
-    starts, counts = directory.numbers(offsets), directory.numbers(sizes)
+def _spans(directory: Directory, tiled: bool) -> tuple[tuple[int, int], ...]:
+    starts = directory.numbers(Tag.TILE_OFFSETS if tiled else Tag.STRIP_OFFSETS)
+    counts = directory.numbers(Tag.TILE_SIZES if tiled else Tag.STRIP_SIZES)
     return tuple((start, start + count) for start, count in zip(starts, counts, strict=True))
 
 
