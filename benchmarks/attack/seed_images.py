@@ -127,7 +127,7 @@ def _tiff_by_pillow(image: Image.Image, compression: str, **more: Any) -> bytes:
     return saved(lambda path: image.save(path, compression=compression, **more), ".tif")
 
 
-def exrs(rng: random.Random, names: tuple[str, ...] = ("NO", "RLE", "ZIPS", "ZIP")) -> list[Seed]:
+def exrs(rng: random.Random, names: tuple[str, ...] = ("NO", "ZIPS", "ZIP")) -> list[Seed]:
     import OpenEXR
 
     planes = {"Z": depths(rng).astype("f4"), "A": np.ones(SHAPE, "f2"), "id": np.ones(SHAPE, "u4")}
@@ -161,7 +161,7 @@ def exrs_apart(rng: random.Random) -> list[Seed]:
         for name in "ZA"
     ]
     found = [saved(each.write, ".exr") for each in (tiled, OpenEXR.File(parts))]
-    return [*exrs(rng, ("PIZ", "DWAA", "B44", "PXR24")), *(one("depth.exr", data) for data in found)]
+    return [*exrs(rng, ("RLE", "PIZ", "DWAA", "B44", "PXR24")), *(one("depth.exr", data) for data in found)]
 
 
 def exr_guides(rng: random.Random) -> list[Seed]:
