@@ -9,7 +9,7 @@ from queue import Queue
 from typing import Any
 
 import benchmarks.attack
-from benchmarks.attack.run import Inputs, Supervised, Work, Worker, chosen, limit_memory, plan
+from benchmarks.attack.run import Inputs, Supervised, Work, Worker, WorkerError, chosen, limit_memory, plan
 from benchmarks.attack.summary import Summary
 from benchmarks.attack.watch import Limits
 
@@ -66,6 +66,8 @@ def read_all(arguments: argparse.Namespace) -> Summary:
         left = len(threads)
         while left:
             item = found.get()
+            if isinstance(item, WorkerError):
+                raise SystemExit(str(item))
             left -= item is None
             for line in summary.add(*item) if item is not None else ():
                 print(line, flush=True)
@@ -77,8 +79,9 @@ def _hear(worker: Supervised, found: "Queue[Any]") -> None:
         worker.start()
         for item in worker.hear():
             found.put(item)
-    finally:
         found.put(None)
+    except WorkerError as error:
+        found.put(error)
 
 
 def _again(arguments: argparse.Namespace) -> None:

@@ -1,6 +1,7 @@
 """Attacks on the page: a field for a file must take no file and no address of the attacker's choice."""
 
 import json
+import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ class Page:
 
     target: Target
     client: Any
+
+    text: str = ""
 
     def __post_init__(self) -> None:
         config = self.client.get("/config").json()
@@ -78,6 +81,7 @@ class Page:
             self.target.count(f"{what.partition(' ')[0]} open")
             self.target.canaries.release()
         check(self.target, what, 200, "", text.encode())
+        self.text = text
         if "pd-facts" in text:
             return "computed"
         return "problem" if "pd-problem" in text else "refused"
@@ -172,6 +176,9 @@ def attack_fields(target: Target, client: Any) -> None:
             page.submit(f"url {name} {given[:60]}", values)
     if page.submit("page good", page.values()) != "computed":
         target.fault("page: a good choice is not computed after the attack")
+    shown = re.findall(r'"url": ?"http://[^/"]+(/[^"]+)"', page.text)
+    if not shown or any(client.get(address).status_code != 200 for address in shown):
+        target.fault(f"page: a result of {len(shown)} files cannot be fetched")
 
 
 def attack_devices(target: Target, client: Any) -> None:

@@ -33,11 +33,16 @@ HOSTS = (
 
 
 def known_routes() -> list[str]:
-    """Paths of every route, as the installed frameworks have them."""
+    """Paths of every route of the service and of the framework below the page, offered or not."""
+    import gradio as gr
+
     from primaldepth.app.http import create_app
     from primaldepth.app.settings import ServiceSettings
 
-    return sorted(set(_paths(create_app(ServiceSettings(method="bilinear", device="cpu")).routes)))
+    ours = create_app(ServiceSettings(method="bilinear", device="cpu")).routes
+    with gr.Blocks(analytics_enabled=False) as blocks:
+        gr.HTML("")
+    return sorted({*_paths(ours), *_paths(gr.routes.App.create_app(blocks).routes)})
 
 
 def _paths(routes: Any, before: str = "") -> Iterator[str]:

@@ -163,6 +163,10 @@ def serve(line: Connection, work: Work, start: int, place: Path) -> None:
     line.send((-1, None))
 
 
+class WorkerError(Exception):
+    """The worker cannot even read valid files, or fails for reasons of its own."""
+
+
 @dataclass
 class Supervised:
     """A worker in another process; it is started again behind an input that ended it."""
@@ -213,7 +217,7 @@ class Supervised:
         self.process.join()
         if self.at < 0:
             sys.stderr.write((self.place / "noise.txt").read_text(errors="replace")[-3000:])
-            raise SystemExit("the worker does not start")
+            raise WorkerError("the worker does not start")
         yield self.work.plan[self.at], Outcome("none", [(kind, detail)]), ""
         self.next = self.at + 1
         self.done = self.next >= len(self.work.plan)

@@ -111,12 +111,23 @@ def tiffs(rng: random.Random, channels: int = 1) -> list[Seed]:
 
 
 def tiffs_apart(rng: random.Random) -> list[Seed]:
-    colour = picture(rng)
-    lzw = saved(lambda path: colour.convert("L").save(path, compression="tiff_lzw"), ".tif")
-    return [one("depth.tif", lzw)]
+    grey = picture(rng, (40, 30)).convert("L")
+    wide = Image.fromarray(np.array(grey).astype(np.uint16) * 200 + 1)
+    kinds = ((grey, {}), (wide, {}), (grey, {"tiffinfo": {278: 8}}))
+    return [one("depth.tif", _tiff_by_pillow(image, "tiff_lzw", **more)) for image, more in kinds]
 
 
-def exrs(rng: random.Random, names: tuple[str, ...] = ("NO", "RLE", "ZIPS", "ZIP")) -> list[Seed]:
+def tiff_guides_apart(rng: random.Random) -> list[Seed]:
+    colour = picture(rng, (40, 30))
+    kinds = ((colour, "tiff_lzw"), (colour, "jpeg"), (colour.convert("CMYK"), "tiff_adobe_deflate"))
+    return [one("guide.tif", _tiff_by_pillow(image, compression)) for image, compression in kinds]
+
+
+def _tiff_by_pillow(image: Image.Image, compression: str, **more: Any) -> bytes:
+    return saved(lambda path: image.save(path, compression=compression, **more), ".tif")
+
+
+def exrs(rng: random.Random, names: tuple[str, ...] = ("NO", "ZIPS", "ZIP")) -> list[Seed]:
     import OpenEXR
 
     planes = {"Z": depths(rng).astype("f4"), "A": np.ones(SHAPE, "f2"), "id": np.ones(SHAPE, "u4")}
@@ -138,7 +149,19 @@ def _exr_streams(data: bytes) -> tuple[Span, ...]:
 
 
 def exrs_apart(rng: random.Random) -> list[Seed]:
-    return exrs(rng, ("PIZ", "DWAA", "B44", "PXR24"))
+    """Compressions of which the library alone knows the way, tiles, and two parts."""
+    import OpenEXR
+
+    planes = {"Z": depths(rng, (20, 24)).astype("f4")}
+    tiles = OpenEXR.TileDescription()
+    tiles.xSize = tiles.ySize = 16
+    tiled = OpenEXR.File({"type": OpenEXR.tiledimage, "tiles": tiles}, dict(planes))
+    parts = [
+        OpenEXR.Part({"type": OpenEXR.scanlineimage}, {name: planes["Z"].copy()}, f"part {name}")
+        for name in "ZA"
+    ]
+    found = [saved(each.write, ".exr") for each in (tiled, OpenEXR.File(parts))]
+    return [*exrs(rng, ("RLE", "PIZ", "DWAA", "B44", "PXR24")), *(one("depth.exr", data) for data in found)]
 
 
 def exr_guides(rng: random.Random) -> list[Seed]:
