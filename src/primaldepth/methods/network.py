@@ -25,7 +25,7 @@ from primaldepth.networks.inference import Inference
 from primaldepth.networks.normalisation import Scaling, relative_sigma
 from primaldepth.networks.zoo import SCALES, SHIPPED
 from primaldepth.operators.pairwise import half_window
-from primaldepth.operators.resampling import Resample
+from primaldepth.operators.sampling import Resample
 
 MAPS_HELD, PAIRWISE_HELD = 18, 36  # bytes per pixel and map at the peak, measured, with room to spare
 # Per pixel of the frame: depth 4, masks 3, stored numbers 4, the file 5. The allocator may keep what tiles

@@ -6,6 +6,7 @@ cache still holds. So an iteration needs no exchange between programs and moves 
 written) and w once through memory. README.md beside this file has the derivation and the bytes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,10 @@ import triton
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.pairwise import triton_kernels as kernels
+from primaldepth.operators.sampling import Samples
+from primaldepth.operators.sampling import triton as sampling
 
 TILE_Y, TILE_X, WARPS = 1, 128, 1
 BACK_Y, BACK_X, BACK_WARPS = 4, 64, 4
@@ -114,45 +118,71 @@ def forward(
     fixed: tuple[Tensor, Tensor, Tensor],
     row: Tensor,
     out: tuple[Tensor, Tensor, Tensor],
+    pull: Tensor | None = None,
 ) -> None:
-    """One iteration of (u, u_bar, p) into `out`; `fixed` is w, f, c; all padded; row: (5,)."""
+    """One iteration of (u, u_bar, p) into `out`; `fixed` is w, f, c; all padded; row: (5,) or more.
+
+    Args:
+        pull: A' q+ of the sample term, padded, or None without one.
+    """
     u, u_bar, p = state
     kernels.forward_kernel[layout.grid(TILE_Y, TILE_X)](
-        u, u_bar, p, *fixed, row, *out, layout.pitch, layout.area,
-        RADIUS=layout.radius, PAIRS=layout.pairs, BY=TILE_Y, BX=TILE_X, num_warps=WARPS,
+        u, u_bar, p, *fixed, u if pull is None else pull, row, *out, layout.pitch, layout.area,
+        SAMPLES=pull is not None, RADIUS=layout.radius, PAIRS=layout.pairs, BY=TILE_Y, BX=TILE_X,
+        num_warps=WARPS,
     )  # fmt: skip
 
 
 class Iterations(torch.autograd.Function):
-    """n iterations with a gradient for u, u_bar, p, w, f, c and every coefficient.
+    """n iterations with a gradient for u, u_bar, p, w, f, c, every coefficient and, with samples, q, d and lam.
 
-    Keeps u, u_bar and p of each iteration and recomputes everything else.
+    Keeps u, u_bar and p of each iteration, with samples also q, and recomputes everything else.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, u: Tensor, u_bar: Tensor, p: Tensor, w: Tensor, f: Tensor, c: Tensor, coefficients: Tensor
+        ctx: Any,
+        A: LinearOperator | None,
+        u: Tensor,
+        u_bar: Tensor,
+        p: Tensor,
+        w: Tensor,
+        f: Tensor,
+        c: Tensor,
+        coefficients: Tensor,
+        *measured: Tensor,
     ) -> tuple[Tensor, ...]:
         """Run and keep the states."""
-        ctx.layout = layout = Layout.of(p)
+        ctx.A, ctx.layout = A, Layout.of(p)
+        layout = ctx.layout
         state = (layout.enter(u), layout.enter(u_bar), layout.enter(p))
         fixed = (layout.enter(w), layout.enter(f), layout.enter(c))
-        kept = [*state]
+        sensor = None if A is None else SampleTerm(layout, A, *measured)
+        kept, sampled = [*state], [] if sensor is None else [sensor.q]
         for row in coefficients:
+            pull = None if sensor is None else sensor.step(state[1], row)
             new = (torch.zeros_like(state[0]), torch.zeros_like(state[1]), torch.empty_like(state[2]))
-            forward(layout, state, fixed, row, new)
+            forward(layout, state, fixed, row, new, pull)
             state = new
             kept += state
-        ctx.save_for_backward(*fixed, coefficients, *kept)
-        return tuple(layout.leave(t).contiguous() for t in state)
+            sampled += [] if sensor is None else [sensor.arrived, sensor.q]
+        ctx.count = len(kept)
+        ctx.save_for_backward(*fixed, coefficients, *measured[1:], *kept, *sampled)
+        last = () if sensor is None else (sensor.q,)
+        return (*(layout.leave(t).contiguous() for t in state), *last)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """The iterations in reverse."""
         layout: Layout = ctx.layout
-        w, f, c, coefficients, *kept = ctx.saved_tensors
-        grad_u, grad_bar, grad_p = (layout.enter(grad) for grad in grads)
+        w, f, c, coefficients, *rest = ctx.saved_tensors
+        undo = None
+        if ctx.A is not None:
+            d, lam, *rest = rest
+            undo = SampleGradients(layout, Samples(ctx.A, d, lam), grads[3].contiguous(), rest[ctx.count :])
+        kept = rest[: ctx.count]
+        grad_u, grad_bar, grad_p = (layout.enter(grad) for grad in grads[:3])
         grad_w, grad_f, grad_c = torch.empty_like(w), torch.zeros_like(f), torch.zeros_like(c)
         rows = torch.zeros_like(coefficients)
         for n in range(len(coefficients) - 1, -1, -1):
@@ -164,9 +194,59 @@ class Iterations(torch.autograd.Function):
             grad_p, grad_bar, dual = _dual_backward(
                 layout, (grad_p, grad_div), u_bar, p_next, w, coefficients[n], grad_w, first
             )
-            rows[n] = torch.stack([dual[0], primal[0], dual[1], primal[1], primal[2]])
+            steps = [] if undo is None else [undo.step(n, grad_div, grad_bar, coefficients[n])]
+            rows[n] = torch.stack([dual[0], primal[0], dual[1], primal[1], primal[2], *steps])
         found = (grad_u, grad_bar, grad_p, grad_w, grad_f, grad_c)
-        return (*(layout.leave(grad).contiguous() for grad in found), rows)
+        measured = () if undo is None else (undo.grad_q, undo.grad_d, undo.grad_lam)
+        return (None, *(layout.leave(grad).contiguous() for grad in found), rows, *measured)
+
+
+class SampleTerm:
+    """The dual variable of the sample term while the iterations run.
+
+    Attributes:
+        q: (B, 1, h, w) after the last step.
+        arrived: (B, 1, h, w) what the last step had before it was weighted, see `sampling.triton.dual_step`.
+    """
+
+    def __init__(self, layout: Layout, A: LinearOperator, q: Tensor, d: Tensor, lam: Tensor) -> None:
+        self._layout, self._samples = layout, Samples(A, d.contiguous(), lam.contiguous())
+        self.q = self.arrived = q.contiguous()
+        self._pull: Tensor | None = None
+
+    def step(self, u_bar: Tensor, row: Tensor) -> Tensor:
+        """Update q from the padded u_bar; return A' q+, padded, in memory that the next step overwrites."""
+        if self._pull is None:
+            self._pull = torch.zeros_like(u_bar)
+        self.arrived, self.q = sampling.dual_step(self._samples, self._layout.leave(u_bar), self.q, row[5])
+        sampling.spread(self._samples.A, self.q, self._layout.leave(self._pull))
+        return self._pull
+
+
+class SampleGradients:
+    """Gradients of the sample term while the iterations are undone.
+
+    Args:
+        samples: of the term.
+        grad_q: gradient of the last q.
+        kept: q of the start, then `arrived` and q of each iteration.
+    """
+
+    def __init__(self, layout: Layout, samples: Samples, grad_q: Tensor, kept: Sequence[Tensor]) -> None:
+        self._layout, self._samples, self._kept = layout, samples, kept
+        self.grad_q = grad_q
+        self.grad_d, self.grad_lam = torch.zeros_like(samples.d), torch.zeros_like(samples.lam)
+
+    def step(self, n: int, grad_div: Tensor, grad_bar: Tensor, row: Tensor) -> Tensor:
+        """Undo step n: add what flows to the padded `grad_bar`; return the gradient of the step of q."""
+        q, arrived = self._kept[2 * n], self._kept[2 * n + 1]
+        pulled = self._layout.leave(grad_div)
+        totals = (self.grad_d, self.grad_lam)
+        self.grad_q, seen, step = sampling.dual_backward(
+            self.grad_q, pulled, q, arrived, self._samples, row[5], totals
+        )
+        sampling.spread(self._samples.A, seen, self._layout.leave(grad_bar), add=True)
+        return step
 
 
 def _primal_backward(
@@ -215,18 +295,30 @@ def run(
     f: Tensor,
     c: Tensor,
     coefficients: Tensor,
-    *,
+    *measured: Tensor,
+    A: LinearOperator | None = None,
     storage: torch.dtype | None = None,
 ) -> tuple[Tensor, ...]:
-    """N iterations; keeps the states only if a gradient will be asked for."""
-    tensors = (u, u_bar, p, w, f, c, coefficients)
+    """N iterations; keeps the states only if a gradient will be asked for.
+
+    Args:
+        measured: q, d and lam of the sample term, or nothing.
+        A: operator of the sample term, or None.
+        storage: type in which p and w are kept.
+
+    Returns:
+        u, u_bar, p and, with samples, q.
+    """
+    tensors = (u, u_bar, p, w, f, c, coefficients, *measured)
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-        result: tuple[Tensor, ...] = Iterations.apply(*tensors)  # type: ignore[no-untyped-call]
+        result: tuple[Tensor, ...] = Iterations.apply(A, *tensors)  # type: ignore[no-untyped-call]
         return result
     layout = Layout.of(p)
     state = (layout.enter(u), layout.enter(u_bar), layout.enter(p, storage))
     fixed = (layout.enter(w, storage), layout.enter(f), layout.enter(c))
-    return tuple(layout.leave(t) for t in iterate(layout, state, fixed, coefficients))
+    sensor = None if A is None else SampleTerm(layout, A, *measured)
+    found = tuple(layout.leave(t) for t in iterate(layout, state, fixed, coefficients, sensor))
+    return found if sensor is None else (*found, sensor.q)
 
 
 def run_from_affinities(
@@ -236,14 +328,19 @@ def run_from_affinities(
     scales: Tensor,
     coefficients: Tensor,
     *,
+    samples: Samples | None = None,
     storage: torch.dtype | None = None,
 ) -> Tensor:
-    """N iterations from u = f, p = 0 with the support weights of `affinities`, without gradient: u."""
+    """N iterations from u = f, p = q = 0 with the support weights of `affinities`, without gradient: u."""
     layout = Layout.of(affinities)
     w = layout.support(affinities, scales, storage)
     start = layout.enter(f)
     state = (start, start, layout.zeros(w, layout.pairs))
-    return layout.leave(iterate(layout, state, (w, start, layout.enter(c)), coefficients)[0])
+    sensor = None
+    if samples is not None:
+        sensor = SampleTerm(layout, samples.A, torch.zeros_like(samples.d), samples.d, samples.lam)
+    fixed = (w, start, layout.enter(c))
+    return layout.leave(iterate(layout, state, fixed, coefficients, sensor)[0])
 
 
 def iterate(
@@ -251,13 +348,15 @@ def iterate(
     state: tuple[Tensor, Tensor, Tensor],
     fixed: tuple[Tensor, Tensor, Tensor],
     coefficients: Tensor,
+    sensor: SampleTerm | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Back and forth between two sets of buffers; the arguments are not modified."""
+    """Back and forth between two sets of buffers; the arguments, except `sensor`, are not modified."""
     buffers = []
     for _ in range(min(2, len(coefficients))):
         images = layout.zeros(state[0]), layout.zeros(state[0])
         buffers.append((*images, torch.empty_like(state[2])))
     for n, row in enumerate(coefficients):
-        forward(layout, state, fixed, row, buffers[n % 2])
+        pull = None if sensor is None else sensor.step(state[1], row)
+        forward(layout, state, fixed, row, buffers[n % 2], pull)
         state = buffers[n % 2]
     return state

@@ -2,8 +2,9 @@
 
 Both grids cover the same field of view and have their pixel centres at half-integers:
 output pixel i sits at input coordinate (i + 1/2) * n_in / n_out - 1/2. When the grid gets
-coarser the kernel is stretched by the ratio (antialiasing); at the border the signal is
-mirrored, and every row of weights sums to one.
+coarser the kernel is stretched by the ratio (antialiasing), except for "point", which interpolates
+linearly at the centre of each output pixel whatever the ratio; at the border the signal is mirrored, and
+every row of weights sums to one.
 """
 
 import math
@@ -17,9 +18,10 @@ from torch import Tensor
 
 from primaldepth.operators.base import LinearOperator
 
-Kernel = Literal["nearest", "bilinear", "bicubic", "area"]
+Kernel = Literal["nearest", "bilinear", "bicubic", "area", "point"]
 Array = NDArray[np.float64]
 Stretches = tuple[NDArray[np.int64], NDArray[np.floating[Any]]]
+Band = tuple[Tensor, Tensor]
 
 
 def _triangle(t: Array) -> Array:
@@ -35,8 +37,8 @@ def _cubic(t: Array) -> Array:
 
 
 def _kernel_matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
-    function, radius = (_triangle, 1.0) if kernel == "bilinear" else (_cubic, 2.0)
-    stretch = max(1.0, n_in / n_out)
+    function, radius = (_cubic, 2.0) if kernel == "bicubic" else (_triangle, 1.0)
+    stretch = 1.0 if kernel == "point" else max(1.0, n_in / n_out)
     centre = (np.arange(n_out) + 0.5) * (n_in / n_out) - 0.5
     taps = math.ceil(2 * radius * stretch) + 2
     index = np.floor(centre - radius * stretch)[:, None].astype(np.int64) + np.arange(taps)[None, :]
@@ -126,6 +128,7 @@ class Resample(LinearOperator):
         self.out_shape = (channels, rows.shape[0], columns.shape[0])
         self._cast: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor]] = {}
         self._stretches: dict[tuple[torch.dtype, bool], tuple[Stretches, Stretches]] = {}
+        self._bands: dict[tuple[torch.dtype, torch.device, bool], tuple[Band, Band]] = {}
 
     def _matrices(self, like: Tensor) -> tuple[Tensor, Tensor]:
         key = (like.dtype, like.device)
@@ -142,6 +145,17 @@ class Resample(LinearOperator):
             kind = torch.empty(0, dtype=dtype).numpy().dtype
             self._stretches[key] = ((y, rows.astype(kind)), (x, columns.astype(kind)))
         return self._stretches[key]
+
+    def bands(self, like: Tensor, *, transposed: bool) -> tuple[Band, Band]:
+        """The same as `stretches`, as tensors on the device of `like`; kept, so that only the first call copies."""
+        key = (like.dtype, like.device, transposed)
+        if key not in self._bands:
+            y, x = (
+                (torch.from_numpy(first).to(like.device, torch.int32), torch.from_numpy(weights).to(like.device))
+                for first, weights in self.stretches(like.dtype, transposed=transposed)
+            )
+            self._bands[key] = (y, x)
+        return self._bands[key]
 
     def forward(self, u: Tensor) -> Tensor:
         """A_y u A_x'."""
