@@ -1,4 +1,4 @@
-"""What every kernel compiled by numba needs: arrays of tensors, and a number of threads that agrees with torch's."""
+"""What kernels compiled by numba share: arrays of tensors, and a number of threads that agrees with torch."""
 
 from typing import Any
 

@@ -6,7 +6,6 @@ cache still holds. So an iteration needs no exchange between programs and moves 
 written) and w once through memory. README.md beside this file has the derivation and the bytes.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from torch.autograd.function import once_differentiable
 from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.pairwise import triton_kernels as kernels
 from primaldepth.operators.sampling import Samples
-from primaldepth.operators.sampling import triton as sampling
+from primaldepth.operators.sampling.triton_term import SampleGradients, SampleTerm
 
 TILE_Y, TILE_X, WARPS = 1, 128, 1
 BACK_Y, BACK_X, BACK_WARPS = 4, 64, 4
@@ -134,7 +133,7 @@ def forward(
 
 
 class Iterations(torch.autograd.Function):
-    """n iterations with a gradient for u, u_bar, p, w, f, c, every coefficient and, with samples, q, d and lam.
+    """n iterations with gradients for the state, w, f, c, every coefficient and, with samples, d and lam.
 
     Keeps u, u_bar and p of each iteration, with samples also q, and recomputes everything else.
     """
@@ -157,7 +156,7 @@ class Iterations(torch.autograd.Function):
         layout = ctx.layout
         state = (layout.enter(u), layout.enter(u_bar), layout.enter(p))
         fixed = (layout.enter(w), layout.enter(f), layout.enter(c))
-        sensor = None if A is None else SampleTerm(layout, A, *measured)
+        sensor = None if A is None else SampleTerm(layout.leave, A, *measured)
         kept, sampled = [*state], [] if sensor is None else [sensor.q]
         for row in coefficients:
             pull = None if sensor is None else sensor.step(state[1], row)
@@ -180,7 +179,9 @@ class Iterations(torch.autograd.Function):
         undo = None
         if ctx.A is not None:
             d, lam, *rest = rest
-            undo = SampleGradients(layout, Samples(ctx.A, d, lam), grads[3].contiguous(), rest[ctx.count :])
+            undo = SampleGradients(
+                layout.leave, Samples(ctx.A, d, lam), grads[3].contiguous(), rest[ctx.count :]
+            )
         kept = rest[: ctx.count]
         grad_u, grad_bar, grad_p = (layout.enter(grad) for grad in grads[:3])
         grad_w, grad_f, grad_c = torch.empty_like(w), torch.zeros_like(f), torch.zeros_like(c)
@@ -199,54 +200,6 @@ class Iterations(torch.autograd.Function):
         found = (grad_u, grad_bar, grad_p, grad_w, grad_f, grad_c)
         measured = () if undo is None else (undo.grad_q, undo.grad_d, undo.grad_lam)
         return (None, *(layout.leave(grad).contiguous() for grad in found), rows, *measured)
-
-
-class SampleTerm:
-    """The dual variable of the sample term while the iterations run.
-
-    Attributes:
-        q: (B, 1, h, w) after the last step.
-        arrived: (B, 1, h, w) what the last step had before it was weighted, see `sampling.triton.dual_step`.
-    """
-
-    def __init__(self, layout: Layout, A: LinearOperator, q: Tensor, d: Tensor, lam: Tensor) -> None:
-        self._layout, self._samples = layout, Samples(A, d.contiguous(), lam.contiguous())
-        self.q = self.arrived = q.contiguous()
-        self._pull: Tensor | None = None
-
-    def step(self, u_bar: Tensor, row: Tensor) -> Tensor:
-        """Update q from the padded u_bar; return A' q+, padded, in memory that the next step overwrites."""
-        if self._pull is None:
-            self._pull = torch.zeros_like(u_bar)
-        self.arrived, self.q = sampling.dual_step(self._samples, self._layout.leave(u_bar), self.q, row[5])
-        sampling.spread(self._samples.A, self.q, self._layout.leave(self._pull))
-        return self._pull
-
-
-class SampleGradients:
-    """Gradients of the sample term while the iterations are undone.
-
-    Args:
-        samples: of the term.
-        grad_q: gradient of the last q.
-        kept: q of the start, then `arrived` and q of each iteration.
-    """
-
-    def __init__(self, layout: Layout, samples: Samples, grad_q: Tensor, kept: Sequence[Tensor]) -> None:
-        self._layout, self._samples, self._kept = layout, samples, kept
-        self.grad_q = grad_q
-        self.grad_d, self.grad_lam = torch.zeros_like(samples.d), torch.zeros_like(samples.lam)
-
-    def step(self, n: int, grad_div: Tensor, grad_bar: Tensor, row: Tensor) -> Tensor:
-        """Undo step n: add what flows to the padded `grad_bar`; return the gradient of the step of q."""
-        q, arrived = self._kept[2 * n], self._kept[2 * n + 1]
-        pulled = self._layout.leave(grad_div)
-        totals = (self.grad_d, self.grad_lam)
-        self.grad_q, seen, step = sampling.dual_backward(
-            self.grad_q, pulled, q, arrived, self._samples, row[5], totals
-        )
-        sampling.spread(self._samples.A, seen, self._layout.leave(grad_bar), add=True)
-        return step
 
 
 def _primal_backward(
@@ -316,7 +269,7 @@ def run(
     layout = Layout.of(p)
     state = (layout.enter(u), layout.enter(u_bar), layout.enter(p, storage))
     fixed = (layout.enter(w, storage), layout.enter(f), layout.enter(c))
-    sensor = None if A is None else SampleTerm(layout, A, *measured)
+    sensor = None if A is None else SampleTerm(layout.leave, A, *measured)
     found = tuple(layout.leave(t) for t in iterate(layout, state, fixed, coefficients, sensor))
     return found if sensor is None else (*found, sensor.q)
 
@@ -338,7 +291,7 @@ def run_from_affinities(
     state = (start, start, layout.zeros(w, layout.pairs))
     sensor = None
     if samples is not None:
-        sensor = SampleTerm(layout, samples.A, torch.zeros_like(samples.d), samples.d, samples.lam)
+        sensor = SampleTerm(layout.leave, samples.A, torch.zeros_like(samples.d), samples.d, samples.lam)
     fixed = (w, start, layout.enter(c))
     return layout.leave(iterate(layout, state, fixed, coefficients, sensor)[0])
 

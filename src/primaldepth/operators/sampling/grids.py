@@ -147,11 +147,14 @@ class Resample(LinearOperator):
         return self._stretches[key]
 
     def bands(self, like: Tensor, *, transposed: bool) -> tuple[Band, Band]:
-        """The same as `stretches`, as tensors on the device of `like`; kept, so that only the first call copies."""
+        """Return `stretches` as tensors on the device of `like`; only the first call copies them there."""
         key = (like.dtype, like.device, transposed)
         if key not in self._bands:
             y, x = (
-                (torch.from_numpy(first).to(like.device, torch.int32), torch.from_numpy(weights).to(like.device))
+                (
+                    torch.from_numpy(first).to(like.device, torch.int32),
+                    torch.from_numpy(weights).to(like.device),
+                )
                 for first, weights in self.stretches(like.dtype, transposed=transposed)
             )
             self._bands[key] = (y, x)

@@ -20,7 +20,9 @@ class PointSamples(LinearOperator):
 
     def __init__(self, size: tuple[int, int], points: Tensor) -> None:
         if points.ndim not in (2, 3) or points.shape[-1] != 2 or not points.is_floating_point():
-            raise ValueError(f"points: {points.dtype} {tuple(points.shape)}, expected floats (N, 2) or (B, N, 2)")
+            raise ValueError(
+                f"points: {points.dtype} {tuple(points.shape)}, expected floats (N, 2) or (B, N, 2)"
+            )
         self.size = size
         self.in_shape, self.out_shape = (1, *size), (1, 1, int(points.shape[-2]))
         self.index, self.weight = _corners(size, points if points.ndim == 3 else points[None])

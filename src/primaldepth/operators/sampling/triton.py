@@ -64,7 +64,8 @@ def dual_backward(
     partial = q.new_empty(programs)
     grad_q_out, grad_seen = torch.empty_like(q), torch.empty_like(q)
     kernels.dual_backward_kernel[(programs,)](
-        grad_q, through, q, arrived, samples.lam, step, grad_q_out, grad_seen, *totals, partial, count, BLOCK=BLOCK
+        grad_q, through, q, arrived, samples.lam, step, grad_q_out, grad_seen, *totals, partial, count,
+        BLOCK=BLOCK,
     )  # fmt: skip
     return grad_q_out, grad_seen, partial.sum()
 

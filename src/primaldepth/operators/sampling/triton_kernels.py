@@ -85,4 +85,6 @@ def dual_backward_kernel(
     tl.store(grad_seen + i, s * through, inside)
     tl.store(grad_d + i, tl.load(grad_d + i, inside, 0.0) - s * through, inside)
     tl.store(grad_lam + i, tl.load(grad_lam + i, inside, 0.0) + g * value * s * weight * weight, inside)
-    tl.store(partial + tl.program_id(0), tl.sum(tl.where(inside, through * (departure - value * weight), 0.0)))
+    tl.store(
+        partial + tl.program_id(0), tl.sum(tl.where(inside, through * (departure - value * weight), 0.0))
+    )
