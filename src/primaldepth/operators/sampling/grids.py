@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import pad
 
 from primaldepth.operators.base import LinearOperator
 
@@ -95,14 +96,19 @@ def stretches(matrix: Array) -> Stretches:
 
     Everything beyond is 0: an output pixel reads a few neighbouring input pixels.
     """
-    used, n = matrix != 0, matrix.shape[1]
-    some = used.any(axis=1)
-    first = np.where(some, used.argmax(axis=1), 0)
-    last = np.where(some, n - 1 - used[:, ::-1].argmax(axis=1), 0)
+    n = matrix.shape[1]
+    first, last = _ends(matrix)
     taps = int((last - first).max()) + 1
     first = np.minimum(first, n - taps)
     index = first[:, None] + np.arange(taps)[None, :]
     return first, np.take_along_axis(matrix, index, axis=1)
+
+
+def _ends(matrix: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(m,) the columns of the first and of the last weight of each row; 0 for a row of zeros."""
+    used, n = matrix != 0, matrix.shape[1]
+    some = used.any(axis=1)
+    return np.where(some, used.argmax(axis=1), 0), np.where(some, n - 1 - used[:, ::-1].argmax(axis=1), 0)
 
 
 class Resample(LinearOperator):
@@ -122,10 +128,12 @@ class Resample(LinearOperator):
         columns = _matrix(kernel, in_size[1], out_size[1])
         self._set(rows, columns, channels)
 
-    def _set(self, rows: Array, columns: Array, channels: int) -> None:
+    def _set(self, rows: Array, columns: Array, channels: int, bound: float | None = None) -> None:
         self.rows, self.columns = torch.from_numpy(rows), torch.from_numpy(columns)
         self.in_shape = (channels, rows.shape[1], columns.shape[1])
         self.out_shape = (channels, rows.shape[0], columns.shape[0])
+        self._bound = bound
+        self._averaging: Resample | None = None
         self._cast: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor]] = {}
         self._stretches: dict[tuple[torch.dtype, bool], tuple[Stretches, Stretches]] = {}
         self._bands: dict[tuple[torch.dtype, torch.device, bool], tuple[Band, Band]] = {}
@@ -172,9 +180,11 @@ class Resample(LinearOperator):
 
     @property
     def norm_bound(self) -> float:
-        """Product of the bounds of the two axes."""
-        squares = [m.abs().sum(1).max() * m.abs().sum(0).max() for m in (self.rows, self.columns)]
-        return float((squares[0] * squares[1]).sqrt())
+        """Product of the bounds of the two axes; a part of an operator has the bound of the whole."""
+        if self._bound is None:
+            squares = [m.abs().sum(1).max() * m.abs().sum(0).max() for m in (self.rows, self.columns)]
+            self._bound = float((squares[0] * squares[1]).sqrt())
+        return self._bound
 
     def magnitude(self) -> LinearOperator:
         """The same with absolute weights."""
@@ -184,10 +194,49 @@ class Resample(LinearOperator):
         """The operator that gives only these rows and columns of the output."""
         return self._like(self.rows[rows], self.columns[columns])
 
+    def averaging(self) -> "Resample":
+        """Return the operator of means with the absolute weights, scaled so that every row sums to one."""
+        if self._averaging is None:
+            both = (m.abs() / m.abs().sum(1, keepdim=True) for m in (self.rows, self.columns))
+            self._averaging = self._like(*both)
+        return self._averaging
+
+    def restricted(self, rows: slice, columns: slice) -> tuple["Resample", tuple[slice, slice]]:
+        """Return the operator from a window of the input to the outputs that read nothing else, and which.
+
+        Its norm bound is that of the whole, which holds for every part: steps do not depend on windows.
+        """
+        y, x = _inside(self.rows, rows), _inside(self.columns, columns)
+        return self._bounded(self.rows[y, rows], self.columns[x, columns]), (y, x)
+
+    def padded(self, below: int, right: int) -> "Resample":
+        """Return the operator for an input with as many more rows and columns, which it does not read."""
+        return self._bounded(pad(self.rows, (0, below)), pad(self.columns, (0, right)))
+
+    def turned(self, turns: int, flip: bool) -> "Resample":
+        """Return the operator on images turned by `rot90(turns)`, then with `flip` mirrored left to right."""
+        rows, columns = self.rows, self.columns
+        for _ in range(turns % 4):
+            rows, columns = columns.flip(0, 1), rows
+        return self._bounded(rows, columns.flip(0, 1) if flip else columns)
+
+    def _bounded(self, rows: Tensor, columns: Tensor) -> "Resample":
+        other = self._like(rows, columns)
+        other._bound = self.norm_bound
+        return other
+
     def _like(self, rows: Tensor, columns: Tensor) -> "Resample":
         other = Resample.__new__(Resample)
-        other._set(rows.numpy(), columns.numpy(), self.in_shape[0])
+        other._set(rows.contiguous().numpy(), columns.contiguous().numpy(), self.in_shape[0])
         return other
+
+
+def _inside(matrix: Tensor, window: slice) -> slice:
+    """Return the rows of a banded matrix whose weights all lie within a stretch of its columns."""
+    first, last = _ends(matrix.numpy())
+    start, stop, _ = window.indices(matrix.shape[1])
+    whole = np.flatnonzero((first >= start) & (last < stop))
+    return slice(int(whole[0]), int(whole[-1]) + 1) if len(whole) else slice(0, 0)
 
 
 def resample(u: Tensor, size: tuple[int, int], kernel: Kernel = "bicubic") -> Tensor:

@@ -26,6 +26,7 @@ class PointSamples(LinearOperator):
         self.size = size
         self.in_shape, self.out_shape = (1, *size), (1, 1, int(points.shape[-2]))
         self.index, self.weight = _corners(size, points if points.ndim == 3 else points[None])
+        self._bound: float | None = None
 
     def forward(self, u: Tensor) -> Tensor:
         """Sum over the four pixels around each point, weighted: (B, 1, H, W) -> (B, 1, 1, N)."""
@@ -44,8 +45,14 @@ class PointSamples(LinearOperator):
     @property
     def norm_bound(self) -> float:
         """Root of the largest column sum."""
-        one = self.weight.new_ones((len(self.index), *self.out_shape))
-        return float(self.adjoint(one).max().sqrt()) if self.out_shape[2] else 0.0
+        if self._bound is None:
+            one = self.weight.new_ones((len(self.index), *self.out_shape))
+            self._bound = float(self.adjoint(one).max().sqrt()) if self.out_shape[2] else 0.0
+        return self._bound
+
+    def averaging(self) -> "PointSamples":
+        """Itself: the weights of a sample sum to one."""
+        return self
 
     def magnitude(self) -> LinearOperator:
         """Itself: no weight is negative."""
