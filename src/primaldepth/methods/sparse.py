@@ -32,4 +32,5 @@ def averaged(frame: Frame, cells: Cells) -> Frame:
         valid=some,
         sigma=None if variance is None else (variance / count).sqrt(),
         confidence=trust,
+        sampling="average",
     )

@@ -14,7 +14,7 @@ from primaldepth.networks.inputs import SensorSamples
 from primaldepth.networks.unet import FIRST, UNet
 from primaldepth.networks.unrolled import PrimalDualNet
 from primaldepth.operators.pairwise import half_window
-from primaldepth.operators.sampling import PointSamples, Resample, Samples
+from primaldepth.operators.sampling import MixedResample, PointSamples, Resample, Samples
 
 
 class NetworkSettings(Settings):
@@ -68,7 +68,7 @@ class Features:
     log_sigma: Tensor | None = None
     log_omega: Tensor | None = None
 
-    def omega(self, A: Resample | PointSamples) -> Tensor | None:
+    def omega(self, A: Resample | PointSamples | MixedResample) -> Tensor | None:
         """(B, 1, h, w) trust in each sample: exp of the mean of the map by A's absolute weights, limited."""
         return None if self.log_omega is None else _limited(A.averaging()(self.log_omega))
 

@@ -8,11 +8,13 @@ from primaldepth.operators.sampling.grids import (
     resampling_matrix,
     stretches,
 )
+from primaldepth.operators.sampling.mixed import MixedResample
 from primaldepth.operators.sampling.points import PointSamples
 from primaldepth.operators.sampling.samples import Samples
 
 __all__ = [
     "Kernel",
+    "MixedResample",
     "PointSamples",
     "Resample",
     "Samples",
