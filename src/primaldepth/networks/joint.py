@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 from torch import Tensor, nn
 
 from primaldepth.core.settings import Settings
@@ -38,6 +38,13 @@ class NetworkSettings(Settings):
     iterations: int = Field(20, ge=0)
     model: str = "nlh-l2"
     samples: bool = False
+
+    @field_validator("samples")
+    @classmethod
+    def _with_trust(cls, samples: bool, info: ValidationInfo) -> bool:
+        if samples and info.data.get("backbone") != "unet":
+            raise ValueError("only the backbone 'unet' has a map of the trust in samples")
+        return samples
 
     @property
     def colours(self) -> int:

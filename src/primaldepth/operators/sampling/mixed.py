@@ -22,8 +22,8 @@ class MixedResample(LinearOperator):
 
     def __init__(self, rows: Tensor, columns: Tensor, norms: Tensor, bound: float | None = None) -> None:
         self.rows, self.columns, self.norms, self._bound = rows, columns, norms, bound
-        self.in_shape = (1, int(rows.shape[3]), int(columns.shape[3]))
-        self.out_shape = (1, int(rows.shape[2]), int(columns.shape[2]))
+        self.in_shape = (1, rows.shape[3], columns.shape[3])
+        self.out_shape = (1, rows.shape[2], columns.shape[2])
 
     @classmethod
     def interleaved(cls, parts: Sequence[Resample], count: int, like: Tensor) -> "MixedResample":
@@ -34,6 +34,12 @@ class MixedResample(LinearOperator):
         norms = torch.tensor([part.norm_bound for part in parts]).to(like).view(-1, 1, 1, 1)
         rows, columns = (each[:, None].repeat(count, 1, 1, 1) for each in (rows, columns))
         return cls(rows, columns, norms.repeat(count, 1, 1, 1))
+
+    @classmethod
+    def given(cls, rows: Tensor, columns: Tensor) -> "MixedResample":
+        """Return the operator of one image from its matrices, (h, H) and (w, W), without asking for sizes."""
+        squares = [m.abs().sum(1).amax(0) * m.abs().sum(0).amax(0) for m in (rows, columns)]
+        return cls(rows[None, None], columns[None, None], (squares[0] * squares[1]).sqrt().view(1, 1, 1, 1))
 
     def part(self, share: slice) -> "MixedResample":
         """Return the operator of some images of the batch."""
