@@ -22,7 +22,7 @@ from primaldepth.evaluation.metrics import rmse
 from primaldepth.evaluation.protocol import Case
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.methods import create
-from primaldepth.operators.resampling import Resample
+from primaldepth.operators.sampling import Resample
 
 RATIOS = (2.0, 2.7, 4.0, 6.0, 7.5, 8.0)
 HOLES = 0.3

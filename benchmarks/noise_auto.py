@@ -25,7 +25,7 @@ from primaldepth.data.draws import normal
 from primaldepth.data.noise import noise_map
 from primaldepth.evaluation.metrics import rmse
 from primaldepth.methods import create
-from primaldepth.operators.resampling import Resample
+from primaldepth.operators.sampling import Resample
 from primaldepth.scenes.renderer import Renderer
 from primaldepth.scenes.sampler import sample
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 
 from primaldepth.operators.pairwise import use_backend
-from primaldepth.operators.resampling import Resample
+from primaldepth.operators.sampling import Resample
 from primaldepth.variational import MODELS, DataTerm, ModelParameters, build_energy, preconditioned
 from primaldepth.variational.primal_dual import State, primal_dual_step
 

@@ -20,15 +20,21 @@ def main() -> None:
     for name in ("net", "depth", "image", "out"):
         parser.add_argument(name)
     parser.add_argument("--noise", type=float, required=True, help="standard deviation of a sample")
+    parser.add_argument("--sampling", choices=("average", "point"), default="average")
     options = parser.parse_args()
     depth = np.asarray(Image.open(options.depth)).astype(np.float64)
     image = np.asarray(Image.open(options.image).convert("RGB"), np.float32) / 255
-    result = upsample(onnxruntime.InferenceSession(options.net), depth, image, options.noise)
+    session = onnxruntime.InferenceSession(options.net)
+    result = upsample(session, depth, image, options.noise, options.sampling)
     Image.fromarray(np.clip(np.rint(result), 0, 65535).astype(np.uint16)).save(options.out)
 
 
 def upsample(
-    session: onnxruntime.InferenceSession, depth: np.ndarray, image: np.ndarray, noise: float
+    session: onnxruntime.InferenceSession,
+    depth: np.ndarray,
+    image: np.ndarray,
+    noise: float,
+    sampling: str = "average",
 ) -> np.ndarray:
     """(h, w) depth and (H, W, 3) image in [0, 1] -> (H, W) depth in the same unit."""
     any_scale = "ratio" in [each.name for each in session.get_inputs()]
@@ -38,6 +44,18 @@ def upsample(
     if any_scale:  # a network for every scale: it reads colours, and by how much the image is larger
         feed["guide"] = image.transpose(2, 0, 1)[None].astype(np.float32)
         feed["ratio"] = np.full((1, 1, 1, 1), 0.5 * np.log2(image[..., 0].size / depth.size), np.float32)
+    if "rows" in names:  # a network that compares its result with the samples: it reads how they come about
+        size = image.shape[:2]
+        kernel = cubic if sampling == "average" and size != depth.shape else point
+        feed["rows"], feed["columns"] = (
+            kernel(*sides).astype(np.float32) for sides in zip(size, depth.shape, strict=True)
+        )
+        scaled = {
+            "samples": np.where(depth > 0, (depth - centre) / spread, 0.0),
+            "sample_sigma": np.full(depth.shape, noise / spread),
+            "sample_trust": depth > 0,
+        }
+        feed |= {name: np.asarray(each, np.float32)[None, None] for name, each in scaled.items()}
     return session.run(["result"], feed)[0][0, 0] * spread + centre
 
 
@@ -106,6 +124,35 @@ def area(old: int, new: int) -> np.ndarray:
     cell = np.arange(old)[None, :]
     covered = np.clip(np.minimum(left + old / new, cell + 1) - np.maximum(left, cell), 0, None)
     return covered / covered.sum(axis=1, keepdims=True)
+
+
+def cubic(old: int, new: int) -> np.ndarray:
+    """Cubic convolution (a = -1/2), as wide as a new pixel: samples that average what they cover."""
+    return kernel_matrix(old, new, max(1.0, old / new), 2.0, cubic_weight)
+
+
+def point(old: int, new: int) -> np.ndarray:
+    """Linear between pixel centres at the centre of each new pixel: samples of single points."""
+    return kernel_matrix(old, new, 1.0, 1.0, lambda t: np.maximum(0.0, 1.0 - np.abs(t)))
+
+
+def cubic_weight(t: np.ndarray) -> np.ndarray:
+    """The cubic kernel: it meets 1 at 0 and 0 at every other integer."""
+    t = np.abs(t)
+    near, far = 1.5 * t**3 - 2.5 * t**2 + 1.0, -0.5 * t**3 + 2.5 * t**2 - 4.0 * t + 2.0
+    return np.where(t <= 1.0, near, np.where(t < 2.0, far, 0.0))
+
+
+def kernel_matrix(old: int, new: int, stretch: float, radius: float, weight) -> np.ndarray:
+    """(new, old) weights of a kernel at the centres of new pixels; the border is mirrored."""
+    centre = (np.arange(new) + 0.5) * (old / new) - 0.5
+    first = np.floor(centre - radius * stretch).astype(int)
+    index = first[:, None] + np.arange(int(np.ceil(2 * radius * stretch)) + 2)
+    weights = weight((centre[:, None] - index) / stretch)
+    inside = np.minimum(index % (2 * old), 2 * old - 1 - index % (2 * old))
+    matrix = np.zeros((new, old))
+    np.add.at(matrix, (np.arange(new)[:, None], inside), weights / weights.sum(axis=1, keepdims=True))
+    return matrix
 
 
 if __name__ == "__main__":

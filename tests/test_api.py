@@ -13,6 +13,7 @@ from primaldepth import PrimalDepthError, upsample
 from primaldepth.api import as_depth_map, load_inputs, pick_device
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Prediction
+from primaldepth.data.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS
 from primaldepth.geometry.cameras import Cameras, Intrinsics, write_cameras
 from primaldepth.geometry.conversions import radial_from_z
 from primaldepth.io import DepthMap, read_depth, write_depth
@@ -467,3 +468,27 @@ def test_a_metric_sensor_refuses_files_of_disparities(tmp_path):
     np.save(path, np.full((4, 4), 1.5, np.float32))
     with pytest.raises(PrimalDepthError, match="'lidar' describes metres"):
         upsample(path, np.zeros((8, 8)), unit="disparity", noise="lidar", method="bilinear")
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({}, None),
+        ({"noise": 0.01}, None),
+        ({"noise": "lidar"}, "point"),
+        ({"noise": "kinect-v2"}, "average"),
+        ({"noise": "kinect-v2", "sampling": "point"}, "point"),
+    ],
+)
+def test_the_sensor_says_how_it_samples_unless_one_says_it(asked, expected):
+    depth = 1.0 + torch.rand((6, 8), generator=torch.Generator().manual_seed(0))
+    assert load_inputs(depth, torch.rand(12, 16), unit="m", **asked).frame.sampling == expected
+
+
+def test_an_unknown_way_of_sampling():
+    with pytest.raises(InputError, match="sampling: 'mean' is not average or point"):
+        load_inputs(torch.ones(6, 8), torch.rand(12, 16), sampling="mean")
+
+
+def test_every_sensor_that_can_be_named_says_how_it_samples():
+    assert set(SAMPLINGS_OF) == set(SENSORS | METRIC_SENSORS)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
-from primaldepth.core.frame import Frame, Prediction
-from primaldepth.data.noise import METRIC_SENSORS, SENSORS, UNITLESS_SENSORS, noise_map
+from primaldepth.core.frame import Frame, Prediction, Sampling, check_sampling
+from primaldepth.data.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS, UNITLESS_SENSORS, noise_map
 from primaldepth.data.spikes import spikes as find_spikes
 from primaldepth.geometry.cameras import Cameras, Intrinsics, read_cameras
 from primaldepth.geometry.conversions import z_from_radial
@@ -59,6 +59,7 @@ def upsample(
     confidence: ArrayLike | PathLike | None = None,
     cameras: Cameras | Intrinsics | PathLike | None = None,
     spikes: Spikes = "drop",
+    sampling: Sampling | None = None,
     device: Device | torch.device = "auto",
     options: Mapping[str, Any] | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -85,6 +86,8 @@ def upsample(
             the depth (in metres, or in `unit`) is registered into the guide's view first.
         spikes: "drop" takes samples for holes that stand out from all around them, alone or two together;
             "keep" does not.
+        sampling: "average" if a sample is the mean of what its pixel covers, "point" if it is the depth at
+            its centre; None for what the sensor named by `noise` does. Read by networks with the sample term.
         device: "auto" takes a CUDA device where there is one; a torch.device is taken too.
         options: parameters of the method in place of its defaults.
         progress: called now and then while the method iterates.
@@ -102,6 +105,7 @@ def upsample(
         confidence=confidence,
         cameras=cameras,
         spikes=spikes,
+        sampling=sampling,
     )
     prediction = create(method, options, progress=progress)(inputs.frame.to(pick_device(device)))
     prediction = prediction.to(depth.device if isinstance(depth, Tensor) else "cpu").depths_only()
@@ -119,10 +123,12 @@ def load_inputs(
     confidence: ArrayLike | PathLike | None = None,
     cameras: Cameras | Intrinsics | PathLike | None = None,
     spikes: Spikes = "drop",
+    sampling: Sampling | None = None,
 ) -> Inputs:
     """Read and check everything, before any work is done."""
     check_meaning(unit, kind)
     check_spikes(spikes)
+    check_sampling(sampling)
     if isinstance(noise, str | int | float):
         check_noise(noise)
     values, valid, found_unit, found_kind = _load_depth(depth, unit, kind)
@@ -143,7 +149,9 @@ def load_inputs(
     given = _Samples(values, valid, trust, _noise(noise, from_file, values), found_kind, metres)
     kept = given.without_spikes() if spikes == "drop" else given
     seen, note = kept.in_guide_view(known, size)
-    frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid))
+    registered = known is not None and known.depth is not None
+    how = sampling or ("point" if registered else _sampling_of(given.noise))
+    frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), how)
     return Inputs(frame, found_unit, seen.kind, known, note, int((given.valid & ~kept.valid).sum()))
 
 
@@ -217,6 +225,11 @@ def _check_metres(noise: Any, cameras: Cameras | None, samples: Tensor) -> None:
             f"{why} takes the depth for metres, but half of it is beyond {FARTHEST:g}; "
             "say its unit, e.g. unit='mm'"
         )
+
+
+def _sampling_of(noise: str | float | Tensor) -> Sampling | None:
+    """Return how the samples of the sensor come about that `noise` names; None where it names none."""
+    return SAMPLINGS_OF.get(noise) if isinstance(noise, str) else None
 
 
 def check_meaning(unit: str | None, kind: str | None) -> None:

@@ -232,6 +232,7 @@ def _fields(random_: random.Random) -> Malformed:
             },
             {"holes": random_.choice(("none", "FILL"))},
             {"spikes": random_.choice(("none", "fill"))},
+            {"sampling": random_.choice(("mean", "POINT"))},
             {random_.choice(("nosie", "Unit", "../depth", "x" * 5000)): "1"},
         )
     )

@@ -43,6 +43,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "device": ([*BASE, "--device", "tpu"], "not one of auto, cpu, cuda"),
     "holes": ([*BASE, "--holes", "drop"], "not fill or keep"),
     "spikes": ([*BASE, "--spikes", "fill"], "not drop or keep"),
+    "sampling": ([*BASE, "--sampling", "mean"], "sampling: 'mean' is not average or point"),
     "noise name": ([*BASE, "--noise", "kinekt"], "neither a number nor one of auto, middlebury"),
     "noise negative": ([*BASE, "--noise", "-1"], "-1.0 is not a standard deviation"),
     "noise nan": ([*BASE, "--noise", "nan"], "not a standard deviation"),

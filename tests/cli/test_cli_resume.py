@@ -69,6 +69,7 @@ CHANGES = {
     "unit": (*FAST, "--unit", "5000"),
     "holes": (*FAST, "--holes", "keep"),
     "spikes": (*FAST, "--spikes", "keep"),
+    "sampling": (*FAST, "--sampling", "point"),
     "preview": (*FAST, "--preview", "look"),
 }
 

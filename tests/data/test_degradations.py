@@ -5,7 +5,7 @@ import torch
 
 from primaldepth.core.seeds import generator
 from primaldepth.data.degradations import fill_occlusions, middlebury_noisy_v1, reduced_size
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 NAN = float("nan")
 

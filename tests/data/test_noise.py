@@ -8,7 +8,7 @@ from primaldepth.core.frame import Frame
 from primaldepth.data.noise import MIDDLEBURY_NOISE, estimate_sigma, local_mean, middlebury_sigma, noise_map
 from primaldepth.data.noise_estimate import _edges
 from primaldepth.methods import create
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 SIZE = (60, 80)
 

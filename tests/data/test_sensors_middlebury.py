@@ -8,7 +8,7 @@ from primaldepth.data.degradations import middlebury_noisy_v1
 from primaldepth.data.noise import middlebury_sigma
 from primaldepth.data.sensors import sensor
 from primaldepth.evaluation.protocols import get_protocol
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 NAME = "middlebury-noisy-v1"
 

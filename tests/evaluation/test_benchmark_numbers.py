@@ -7,7 +7,7 @@ from primaldepth.data.degradations import middlebury_noisy_v1, reduced_size
 from primaldepth.evaluation.metrics import mae, rmse
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.methods import create
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 pytestmark = pytest.mark.data
 SCENES = ("art", "books", "moebius")

@@ -14,7 +14,7 @@ from primaldepth.core.frame import Frame
 from primaldepth.evaluation import metrics
 from primaldepth.evaluation.metrics import geometric_mean, mae, rmse
 from primaldepth.evaluation.scoring import Scoring
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 SHAPE = (1, 1, 5, 6)
 maps = arrays(np.float32, SHAPE, elements=st.floats(-1000, 1000, width=32))

@@ -15,7 +15,7 @@ from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.evaluation.rendered import BLOCKS, block_means, camera_matrices, differences
 from primaldepth.evaluation.run import evaluate
 from primaldepth.methods import create
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 from primaldepth.scenes.job import Progress
 from primaldepth.scenes.source import RenderSettings, render_scene
 

@@ -35,6 +35,9 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 NETS = {
     "one scale": NetworkSettings(layers=2, maps=3, window=5, iterations=2),
     "every scale": NetworkSettings(backbone="unet", widths=(8, 8), blocks=(1, 1), window=3, iterations=2),
+    "samples": NetworkSettings(
+        backbone="unet", widths=(8, 8), blocks=(1, 1), window=3, iterations=2, samples=True
+    ),
 }
 
 

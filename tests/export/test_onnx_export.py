@@ -112,3 +112,18 @@ def test_a_network_for_every_scale(tmp_path):
     graph = onnx.load(tmp_path / "net.onnx").graph
     names = [value.name for value in (*graph.input, *graph.output)]
     assert names == ["depth", "sigma", "trust", "guide", "ratio", "result", "uncertainty"]
+
+
+def test_a_network_with_the_sample_term(tmp_path):
+    """The sampling operator is an input, so that one file serves every ratio of the sizes."""
+    net = random_net(
+        backbone="unet", widths=(8, 8), blocks=(1, 1), window=3, iterations=4, samples=True
+    ).eval()
+    export_onnx(net, tmp_path / "net.onnx")
+    assert max(parity.error for parity in check_parity(net, tmp_path / "net.onnx", UNSEEN)) <= 1e-4
+    graph = onnx.load(tmp_path / "net.onnx").graph
+    names = [value.name for value in graph.input]
+    assert names[5:] == ["rows", "columns", "samples", "sample_sigma", "sample_trust"]
+    sizes = {value.name: [dim.dim_param for dim in value.type.tensor_type.shape.dim] for value in graph.input}
+    assert sizes["rows"] == ["samples_height", "height"]
+    assert sizes["samples"][2:] == ["samples_height", "samples_width"]

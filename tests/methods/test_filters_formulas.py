@@ -12,7 +12,7 @@ from primaldepth.methods import create
 from primaldepth.methods.bilateral import FLOOR, Axis, Samples, Window
 from primaldepth.methods.he10 import guided_filter, solve_symmetric
 from primaldepth.methods.yang07 import between
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 LOW, HIGH = (5, 6), (13, 12)
 

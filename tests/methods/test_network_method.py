@@ -7,7 +7,8 @@ import torch
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
 from primaldepth.methods import create
-from primaldepth.methods.network import Network, NetworkInputs, Window, memory_in_use, tile_for_memory, tiles
+from primaldepth.methods.network import Network, memory_in_use, tile_for_memory
+from primaldepth.methods.network_inputs import NetworkInputs, Window, tiles
 from primaldepth.networks import DepthNet, ModelCard, NetworkSettings, load, save_model
 
 SMALL = NetworkSettings(layers=3, maps=4, iterations=3)

@@ -3,12 +3,15 @@
 import pytest
 import torch
 
+from primaldepth.methods.network_inputs import sampling_operator
 from primaldepth.networks import DepthNet, NetworkSettings
 from primaldepth.networks import inference as inference_module
 from primaldepth.networks.inference import Inference, Key
+from primaldepth.networks.inputs import NetworkInput, SensorSamples
 from primaldepth.operators.pairwise import use_backend
 
 UNET = {"backbone": "unet", "widths": (16, 24), "blocks": (1, 1), "window": 5, "iterations": 3}
+SAMPLES = {**UNET, "samples": True}
 FCN = {"layers": 3, "maps": 16, "window": 5, "iterations": 3}
 
 
@@ -21,12 +24,15 @@ def made(device: str, **settings: object) -> DepthNet:
     return net.to(device)
 
 
-def maps(device: str, size: tuple[int, int], colours: int, seed: int = 0) -> tuple[torch.Tensor, ...]:
+def maps(device: str, size: tuple[int, int], colours: int, seed: int = 0) -> NetworkInput:
     draw = torch.Generator().manual_seed(seed)
-    return tuple(torch.rand((1, n, *size), generator=draw).to(device) for n in (1, 1, 1, colours))
+    images = (torch.rand((1, n, *size), generator=draw).to(device) for n in (1, 1, 1, colours))
+    A = sampling_operator(size, (size[0] // 4, size[1] // 3), "average")
+    measured = (each.to(device) for each in torch.rand((3, 1, *A.out_shape), generator=draw))
+    return NetworkInput(*images, samples=SensorSamples(A, *measured))
 
 
-@pytest.mark.parametrize(("settings", "channels"), [(UNET, 2), (FCN, 1)])
+@pytest.mark.parametrize(("settings", "channels"), [(UNET, 2), (SAMPLES, 2), (FCN, 1)])
 def test_depth_and_sigma_are_the_networks(settings, channels):
     net = made("cpu", **settings)
     seen = maps("cpu", (18, 22), net.settings.colours)
@@ -37,7 +43,7 @@ def test_depth_and_sigma_are_the_networks(settings, channels):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("settings", [UNET, FCN])
+@pytest.mark.parametrize("settings", [UNET, SAMPLES, FCN])
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_what_is_played_back_equals_what_is_run(settings, precision):
     net = made("cuda", **settings).stored_as(precision)

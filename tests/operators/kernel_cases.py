@@ -16,11 +16,12 @@ import torch
 
 from primaldepth.operators.pairwise import half_window, use_backend
 from primaldepth.operators.pairwise.reference import ends
+from primaldepth.operators.sampling import PointSamples, Resample, Samples
 from primaldepth.variational.huber_iterations import huber_from_affinities, huber_iterations
 from primaldepth.variational.primal_dual import State
 
-NAMES = ("u", "u_bar", "p", "w", "f", "c", "coefficients")
-RESULTS = ("u+", "u_bar+", "p+")
+NAMES = ("u", "u_bar", "p", "w", "f", "c", "coefficients", "q", "d", "lam")
+RESULTS = ("u+", "u_bar+", "p+", "q+")
 # (height, width), window, images
 CASES = [
     ((1, 1), 3, 2),
@@ -38,12 +39,37 @@ CASES = [
 ]
 
 
+# (height, width), (height, width) of the samples or their number, kernel, window, images
+SAMPLE_CASES = [
+    ((1, 1), (1, 1), "bicubic", 3, 2),
+    ((7, 7), (3, 2), "bicubic", 3, 2),
+    ((7, 5), (7, 5), "bicubic", 5, 1),
+    ((12, 9), (3, 4), "point", 3, 1),
+    ((63, 5), (8, 2), "bicubic", 3, 2),
+    ((3, 130), (1, 48), "bicubic", 3, 1),
+    ((130, 3), (33, 1), "point", 3, 1),
+    ((9, 8), 20, "scattered", 3, 2),
+]
 AFFINITY_CASES = [((9, 11), 7), ((4, 3), 3), ((7, 6), 11)]
 
 
 def case_id(case):
     (height, width), window, images = case
     return f"{images}x{height}x{width}-window{window}"
+
+
+def sample_case_id(case):
+    size, low, kernel, *_ = case
+    return f"{size[0]}x{size[1]}-to-{low}-{kernel}".replace(" ", "")
+
+
+def sampling(case):
+    """The operator of a case with samples."""
+    size, low, kernel, *_ = case
+    if kernel != "scattered":
+        return Resample(size, low, kernel)
+    place = torch.rand((low, 2), generator=torch.Generator().manual_seed(8))
+    return PointSamples(size, place * torch.tensor(size) - 0.5)
 
 
 def staying(size, window):
@@ -67,27 +93,38 @@ def problem(size, window, images, iterations=2):
     return u, u_bar, p, w, f, torch.where(trust < 0.33, 0.0, trust), rows
 
 
+def problem_with_samples(case):
+    """As `problem`, with q, samples and their precisions behind; a third of the samples are holes."""
+    size, _, _, window, images = case
+    *others, rows = problem(size, window, images)
+    random = torch.Generator().manual_seed(5)
+    q, d, lam = torch.rand((3, images, *sampling(case).out_shape), generator=random)
+    step = 0.5 + torch.rand((len(rows), 1), generator=random)
+    return *others, torch.cat([rows, step], dim=1), q - 0.5, d, torch.where(lam < 0.33, 0.0, 8.0 * lam)
+
+
 def directions(results, window):
     """Fixed cotangents, one per result."""
     random = torch.Generator().manual_seed(99)
-    *images, pairs = (torch.randn(r.shape, generator=random) for r in results)
-    pairs = pairs * staying(pairs.shape[2:], window)
-    return [d.to(results[0].device) for d in (*images, pairs)]
+    found = [torch.randn(r.shape, generator=random) for r in results]
+    found[2] *= staying(found[2].shape[2:], window)
+    return [d.to(results[0].device) for d in found]
 
 
-def run(arguments, window):
-    u, u_bar, p, w, f, c, rows = arguments
-    last = huber_iterations(State(u, u_bar, (p,)), w, f, c, rows, half_window(window))
-    return last.u, last.u_bar, last.p[0]
+def run(arguments, window, A=None):
+    u, u_bar, p, w, f, c, rows, *measured = arguments
+    q, samples = (measured[:1], Samples(A, *measured[1:])) if measured else ([], None)
+    last = huber_iterations(State(u, u_bar, (p, *q)), w, f, c, rows, half_window(window), samples)
+    return last.u, last.u_bar, *last.p
 
 
-def run_with_gradients(backend, arguments, window):
-    """Three results without gradients, the same with them, and the gradient of each argument."""
+def run_with_gradients(backend, arguments, window, A=None):
+    """Results without gradients, the same with them, and the gradient of each argument."""
     with use_backend(backend):
         with torch.no_grad():
-            plain = run(arguments, window)
+            plain = run(arguments, window, A)
         leaves = [a.clone().requires_grad_() for a in arguments]
-        results = run(leaves, window)
+        results = run(leaves, window, A)
         grads = torch.autograd.grad(results, leaves, directions(results, window))
     return [*plain, *(r.detach() for r in results), *grads]
 
@@ -122,13 +159,25 @@ def poison(backend):
 def errors(backend, case, device="cpu"):
     """Largest difference of every result and gradient, over its largest value; NaN counts as infinite."""
     size, window, images = case
-    arguments = problem(size, window, images)
-    expected = run_with_gradients("torch", arguments, window)
+    return differences(backend, problem(size, window, images), window, device)
+
+
+def sample_errors(backend, case, device="cpu"):
+    """As `errors`, of a case with samples."""
+    A = sampling(case)
+    if isinstance(A, PointSamples):
+        A.index, A.weight = A.index.to(device), A.weight.to(device)
+    return differences(backend, problem_with_samples(case), case[3], device, A, sampling(case))
+
+
+def differences(backend, arguments, window, device, A=None, A_here=None):
+    expected = run_with_gradients("torch", arguments, window, A_here)
     moved = [a.to(device) for a in arguments]
     with poison(backend):
-        found = run_with_gradients(backend, moved, window)
+        found = run_with_gradients(backend, moved, window, A)
     unchanged = all(a.equal(b.cpu()) for a, b in zip(arguments, moved, strict=True))
-    names = [*RESULTS, *(f"{r} (kept)" for r in RESULTS), *(f"grad {n}" for n in NAMES)]
+    results, names = (RESULTS, NAMES) if A else (RESULTS[:3], NAMES[:7])
+    names = [*results, *(f"{r} (kept)" for r in results), *(f"grad {n}" for n in names)]
     report = {"an argument was changed": 0.0 if unchanged else float("inf")}
     for name, a, b in zip(names, found, expected, strict=True):
         error = float((a.cpu() - b).abs().max() / b.abs().max().clamp_min(1e-3))
@@ -159,13 +208,15 @@ def worst(report):
 
 def all_errors(backend):
     fused = importlib.import_module("primaldepth.operators.pairwise.triton")
+    checks = [(case, case_id, errors) for case in CASES]
+    checks += [(case, sample_case_id, sample_errors) for case in SAMPLE_CASES]
     found = {}
-    for case in CASES:
+    for case, name, check in checks:
         height, width = case[0]
         y, x = 64 if height > 7 else 4, 128 if width > 7 else 8
         tiles = {"TILE_Y": y, "TILE_X": x, "BACK_Y": 2 * y, "BACK_X": x, "ENTER_Y": 256, "ENTER_X": 256}
         with patch.multiple(fused, **tiles):  # few programs: the interpreter's time is theirs
-            found[case_id(case)] = errors(backend, case)
+            found[name(case)] = check(backend, case)
     return found
 
 

@@ -12,6 +12,7 @@ from primaldepth.operators import (
     Mask,
     PairwiseDifference,
     PairwiseSlope,
+    PointSamples,
     Resample,
     SelectChannels,
     SymmetrizedGradient,
@@ -19,7 +20,7 @@ from primaldepth.operators import (
 )
 
 Factory = Callable[[torch.dtype], LinearOperator]
-KERNELS = ("nearest", "bilinear", "bicubic", "area")
+KERNELS = ("nearest", "bilinear", "bicubic", "area", "point")
 GRIDS = [
     ((7, 9), (14, 27)),
     ((12, 9), (4, 3)),
@@ -30,6 +31,15 @@ GRIDS = [
     ((1, 1), (4, 3)),
     ((1, 6), (3, 2)),
     ((5, 1), (13, 1)),
+]
+
+SENSORS = [
+    ((5, 6), (1.0, 1.0)),
+    ((5, 6), (2.0, 2.0)),
+    ((10, 10), (2.7, 2.7)),
+    ((4, 3), (4.0, 4.0)),
+    ((4, 5), (7.5, 3.2)),
+    ((2, 2), (16.0, 16.0)),
 ]
 
 
@@ -93,6 +103,26 @@ def between_grids() -> dict[str, Factory]:
     return cases | {"bicubic-two-channels": lambda dtype: Resample((7, 9), (4, 12), "bicubic", channels=2)}
 
 
+def of_sensors() -> dict[str, Factory]:
+    """How samples come from the image: every ratio of the sizes, both ways of sampling, scattered points."""
+
+    def scattered(count) -> Factory:
+        random = torch.Generator().manual_seed(7)
+        points = 12.0 * torch.rand((count, 2), generator=random, dtype=torch.float64) - 1.0
+        return lambda dtype: PointSamples((7, 10), points.to(dtype))
+
+    def make(kernel, low, ratio) -> Factory:
+        high = tuple(round(side * factor) for side, factor in zip(low, ratio, strict=True))
+        return lambda dtype: Resample(high, low, kernel)
+
+    reduced = {
+        f"{kernel}-ratio-{y:g}x{x:g}": make(kernel, low, (y, x))
+        for kernel in ("bicubic", "point")
+        for low, (y, x) in SENSORS
+    }
+    return reduced | {"scattered": scattered(30), "one-point": scattered(1)}
+
+
 def named(cases, size) -> dict[str, Factory]:
     return {f"{name}-{size[0]}x{size[1]}": make for name, make in cases(size).items()}
 
@@ -109,11 +139,12 @@ SMALL: dict[str, Factory] = (
     | named(wide_windows, (7, 9))
     | named(wide_windows, (1, 1))
     | between_grids()
+    | of_sensors()
 )
 MAGNITUDES: dict[str, Factory] = {
     f"|{name}|": magnitude_of(make)
     for name, make in SMALL.items()
-    if name.startswith("bicubic") or name.endswith(("7x9", "1x6", "1x1"))
+    if name.startswith(("bicubic", "scattered")) or name.endswith(("7x9", "1x6", "1x1"))
 }
 OPERATORS: dict[str, Factory] = SMALL | MAGNITUDES
 LARGE: dict[str, Factory] = named(on_grid, (24, 20)) | named(wide_windows, (28, 28))

@@ -10,7 +10,19 @@ from pathlib import Path
 import kernel_cases
 import pytest
 import torch
-from kernel_cases import AFFINITY_CASES, CASES, affinity_error, case_id, errors, problem, run, worst
+from kernel_cases import (
+    AFFINITY_CASES,
+    CASES,
+    SAMPLE_CASES,
+    affinity_error,
+    case_id,
+    errors,
+    problem,
+    run,
+    sample_case_id,
+    sample_errors,
+    worst,
+)
 
 from primaldepth.core.errors import InputError, MissingDependencyError
 from primaldepth.operators.pairwise import backends, half_window, use_backend
@@ -31,6 +43,12 @@ def test_numba_is_the_definition(case):
     check(errors("numba", case))
 
 
+@pytest.mark.parametrize("case", SAMPLE_CASES, ids=sample_case_id)
+def test_numba_with_samples_is_the_definition(case):
+    pytest.importorskip("numba")
+    check(sample_errors("numba", case))
+
+
 @pytest.mark.parametrize(("size", "window"), AFFINITY_CASES)
 def test_numba_makes_the_weights(size, window):
     pytest.importorskip("numba")
@@ -48,7 +66,7 @@ def test_interpreted_triton_is_the_definition():
     )
     assert child.returncode == 0, child.stderr[-2000:]
     reports = json.loads(child.stdout)
-    assert len(reports) == len(CASES) + len(AFFINITY_CASES)
+    assert len(reports) == len(CASES) + len(SAMPLE_CASES) + len(AFFINITY_CASES)
     found = {name: worst(report) for name, report in reports.items()}
     assert {name: pair for name, pair in found.items() if not pair[1] <= TOLERANCE} == {}
 
@@ -57,6 +75,12 @@ def test_interpreted_triton_is_the_definition():
 @pytest.mark.parametrize("case", CASES, ids=case_id)
 def test_compiled_triton_is_the_definition(case):
     check(errors("triton", case, device="cuda"))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", SAMPLE_CASES, ids=sample_case_id)
+def test_compiled_triton_with_samples_is_the_definition(case):
+    check(sample_errors("triton", case, device="cuda"))
 
 
 @pytest.mark.gpu
@@ -77,7 +101,7 @@ def test_half_precision_storage_stays_close():
 def test_numba_bands_meet_without_a_seam():
     """Several threads split the rows into bands; the result does not depend on how many."""
     cpu = pytest.importorskip("primaldepth.operators.pairwise.cpu")
-    if cpu._MAX_THREADS < 2:
+    if cpu.MAX_THREADS < 2:
         pytest.skip("one core")
     arguments, before = problem((63, 9), 7, 2), torch.get_num_threads()
     results = []

@@ -64,7 +64,7 @@ def test_numba_is_the_definition(size, window, dtype, step):
 
 def test_bands_meet_without_a_seam():
     cpu = pytest.importorskip("primaldepth.operators.pairwise.cpu")
-    if cpu._MAX_THREADS < 2:
+    if cpu.MAX_THREADS < 2:
         pytest.skip("one core")
     K, u, w, p = problem((63, 9), 7, torch.float64)
     results = []

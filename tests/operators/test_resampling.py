@@ -8,7 +8,7 @@ import torch
 from operator_cases import GRIDS, KERNELS
 from torch.nn.functional import interpolate
 
-from primaldepth.operators.resampling import Resample, resample, resampling_matrix
+from primaldepth.operators.sampling import Resample, resample, resampling_matrix
 
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 PAIRS = [(9, 3), (3, 9), (7, 4), (4, 7), (10, 10), (1, 5), (5, 1), (1, 1), (100, 6), (6, 100)]

@@ -8,7 +8,7 @@ from kernel_cases import poisoned
 
 from primaldepth.operators import Resample, SelectChannels
 from primaldepth.operators.pairwise import use_backend
-from primaldepth.operators.resampling import resampling_matrix, stretches
+from primaldepth.operators.sampling import resampling_matrix, stretches
 from primaldepth.variational.energies import Term
 from primaldepth.variational.fused import fused_dual_step
 from primaldepth.variational.penalties import Absolute, Quadratic
@@ -50,7 +50,7 @@ def test_stretches_of_a_reduction_are_short():
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("kernel", ["nearest", "bilinear", "bicubic", "area"])
 def test_both_directions_are_the_definition(high, low, dtype, kernel):
-    from primaldepth.operators.resampling_cpu import reduce, spread
+    from primaldepth.operators.sampling.cpu import reduce, spread
 
     A, most = Resample(high, low, kernel), 1e-13 if dtype == torch.float64 else 1e-5
     u, p = random(2, 3, *high, dtype=dtype), random(2, 1, *low, seed=1, dtype=dtype)

@@ -57,7 +57,7 @@ class TestNoise:
             data={**NO_JITTER, "far": (100.0, 110.0), "near": (200.0, 220.0), "noise": (gain, gain)}, scale=1
         )
         batch = draw_batch(flat(), wanted, 8, 64, (0, 0, 0))
-        depth, sigma, trust, _, _ = batch.maps
+        depth, sigma, trust = batch.maps[:3]
         ratio = (depth - batch.truth) / sigma
         assert float(ratio.std()) == pytest.approx(1.0, rel=0.03)
         assert abs(float(ratio.mean())) < 0.03
@@ -117,7 +117,7 @@ class TestUnits:
         batch = draw_batch(scenes, recipe(), 16, 32, (0, 0, 0))
         assert not batch.valid.all()
         assert float(batch.maps[2][~batch.valid].mean()) < 0.5
-        assert all(torch.isfinite(image).all() for image in batch.maps)
+        assert all(torch.isfinite(image).all() for image in batch.maps.tensors())
 
 
 class TestMixture:

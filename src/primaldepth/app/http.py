@@ -36,13 +36,14 @@ from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import DepthFile, Holes, Task, check_fields, method_names
 from primaldepth.app.workspace import Workspace
 from primaldepth.core.errors import PrimalDepthError, did_you_mean
+from primaldepth.core.frame import Sampling
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import list_methods
 from primaldepth.version import __version__
 
 FIELDS = (
     *("depth", "guide", "confidence", "cameras"),
-    *("method", "unit", "kind", "noise", "spikes", "holes"),
+    *("method", "unit", "kind", "noise", "spikes", "sampling", "holes"),
 )
 _WATCH_SECONDS = 1.0  # how often to look whether a waiting client is still there
 
@@ -164,6 +165,10 @@ def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> No
         spikes: Annotated[
             Spikes, Form(description="drop: samples far off all around them are holes.")
         ] = "drop",
+        sampling: Annotated[
+            Sampling | None,
+            Form(description="A sample is the mean over its pixel, or its centre; else as noise says."),
+        ] = None,
         holes: Annotated[Holes, Form(description="keep: what was not measured stays a hole.")] = "fill",
         confidence: Annotated[UploadFile | None, File(description="Map of the depth's size.")] = None,
         cameras: Annotated[
@@ -190,6 +195,7 @@ def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> No
                 kind=kind,
                 noise=noise,
                 spikes=spikes,
+                sampling=sampling,
             )
             answer = await _awaited(request, engine.submit(task))
         return Response(answer.body, media_type=answer.media_type, headers=answer.headers)

@@ -7,7 +7,7 @@ from typing import Literal
 from primaldepth.api import Inputs, Spikes, check_meaning, check_noise, load_inputs
 from primaldepth.app.problems import Problem, RefusedError
 from primaldepth.core.errors import did_you_mean
-from primaldepth.core.frame import Prediction
+from primaldepth.core.frame import Prediction, Sampling
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import list_methods
 
@@ -63,6 +63,7 @@ class Task:
     kind: Kind | None = None
     noise: str = "auto"
     spikes: Spikes = "drop"
+    sampling: Sampling | None = None
 
     def load(self) -> Inputs:
         """Read and check the uploads."""
@@ -78,6 +79,7 @@ class Task:
             confidence=confidence,
             cameras=cameras,
             spikes=self.spikes,
+            sampling=self.sampling,
         )
 
 

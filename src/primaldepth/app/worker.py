@@ -45,7 +45,8 @@ class _Loaded:
     @property
     def key(self) -> tuple[Any, ...]:
         frame = self.inputs.frame
-        return self.ticket.task.method, frame.depth.shape, frame.guide.shape, frame.confidence is None
+        trusted, how = frame.confidence is None, frame.sampling
+        return self.ticket.task.method, frame.depth.shape, frame.guide.shape, trusted, how
 
     @property
     def pixels(self) -> int:
@@ -200,6 +201,7 @@ def _joined(frames: Sequence[Frame]) -> Frame:
         guide=torch.cat([frame.guide for frame in frames]),
         confidence=_all_or_none([frame.confidence for frame in frames]),
         sigma=_all_or_none([frame.sigma for frame in frames]),
+        sampling=frames[0].sampling,
     )
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from primaldepth.api import Inputs, Spikes, load_inputs
 from primaldepth.cli.batch import Job
 from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Sampling
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.geometry.ros import intrinsics_of
 from primaldepth.io import Kind, Unit
@@ -18,6 +19,7 @@ def read_job(
     noise: str,
     cameras: Cameras | Path | None,
     spikes: Spikes,
+    sampling: Sampling | None,
 ) -> Inputs:
     """Read and check; a recording's own unit and camera stand where none is given."""
     if job.shot is None:
@@ -30,6 +32,7 @@ def read_job(
             confidence=job.confidence,
             cameras=cameras,
             spikes=spikes,
+            sampling=sampling,
         )
     content = job.shot.read()
     if unit is not None and not isinstance(content.depth, Path):
@@ -45,4 +48,5 @@ def read_job(
         confidence=content.confidence,
         cameras=cameras,
         spikes=spikes,
+        sampling=sampling,
     )

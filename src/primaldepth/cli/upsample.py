@@ -41,7 +41,7 @@ from primaldepth.cli.writing import (
     write_sigma,
 )
 from primaldepth.core.errors import InputError, PrimalDepthError
-from primaldepth.core.frame import Method, Prediction
+from primaldepth.core.frame import Method, Prediction, Sampling, check_sampling
 from primaldepth.doubts import doubts
 from primaldepth.evaluation.cache import method_identity
 from primaldepth.geometry.cameras import Cameras, is_list, read_cameras
@@ -66,6 +66,7 @@ class Request:
     noise: str
     cameras: Cameras | Path | None
     spikes: Spikes
+    sampling: Sampling | None
     device: torch.device
     fill: bool
     jump: float
@@ -131,6 +132,12 @@ def upsample(
     spikes: str = typer.Option(
         "drop", "--spikes", metavar="drop|keep", help="drop: samples far off all around them count as holes."
     ),
+    sampling: str | None = typer.Option(
+        None,
+        "--sampling",
+        metavar="average|point",
+        help="A sample is the mean over its pixel or the depth at its centre; default: as --noise says.",
+    ),
     holes: str = typer.Option(
         "fill", "--holes", metavar="fill|keep", help="keep: what was not measured stays a hole."
     ),
@@ -158,6 +165,7 @@ def upsample(
     check_meaning(unit, kind)
     check_noise(noise)
     check_spikes(spikes)
+    check_sampling(sampling)
     ray = check_engine(engine, gpus, temporal)
     request = Request(
         method=method,
@@ -167,6 +175,7 @@ def upsample(
         noise=noise,
         cameras=None if cameras is None else _cameras(cameras),
         spikes=cast("Spikes", spikes),
+        sampling=cast("Sampling | None", sampling),
         device=worker_device(device, gpus) if ray else pick_device(device),
         fill=holes == "fill",
         jump=check_jump(mesh_jump),
@@ -301,6 +310,7 @@ def _read(job: Job, request: Request) -> Inputs:
         noise=request.noise,
         cameras=request.cameras,
         spikes=request.spikes,
+        sampling=request.sampling,
     )
 
 

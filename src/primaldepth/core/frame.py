@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
+
+Sampling = Literal["average", "point"]
+SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 
 
 def _require(condition: bool, message: str) -> None:
@@ -18,6 +21,12 @@ def _require(condition: bool, message: str) -> None:
 def _map_like(name: str, value: Tensor, shape: torch.Size, dtype: torch.dtype) -> None:
     _require(value.shape == shape, f"{name}: shape {tuple(value.shape)}, but the depth has {tuple(shape)}")
     _require(value.dtype == dtype, f"{name}: dtype {value.dtype}, expected {dtype}")
+
+
+def check_sampling(sampling: str | None) -> None:
+    """Raise unless it names a way in which samples come from the image, or is None."""
+    known = " or ".join(SAMPLINGS)
+    _require(sampling is None or sampling in SAMPLINGS, f"sampling: '{sampling}' is not {known}")
 
 
 def _finite(image: Tensor) -> bool:
@@ -35,6 +44,8 @@ class Frame:
         guide: (B, C, H, W) in [0, 1], C = 1 or 3; covers the same field of view.
         confidence: (B, 1, h, w) in [0, 1], or None for equal trust.
         sigma: (B, 1, h, w) standard deviation of the noise in the depth's unit, or None if unknown.
+        sampling: whether a sample is the average of what its pixel covers or the depth at its centre; None
+            if unknown.
     """
 
     depth: Tensor
@@ -42,8 +53,10 @@ class Frame:
     guide: Tensor
     confidence: Tensor | None = None
     sigma: Tensor | None = None
+    sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
+        check_sampling(self.sampling)
         depth, guide = self.depth, self.guide
         _require(
             depth.ndim == 4 and depth.shape[1] == 1,
@@ -102,16 +115,16 @@ class Frame:
 
     def to(self, device: torch.device | str) -> "Frame":
         """The same frame on another device."""
-        moved = {name: value.to(device) for name, value in self._tensors().items()}
+        moved: dict[str, Any] = {name: value.to(device) for name, value in self._tensors().items()}
         return replace(self, **moved)
 
     def images(self) -> "list[Frame]":
         """Each image of the batch as a frame of its own."""
         parts = {name: value.chunk(len(value)) for name, value in self._tensors().items()}
-        return [
-            replace(self, **{name: part[index] for name, part in parts.items()})
-            for index in range(len(self.depth))
+        found: list[dict[str, Any]] = [
+            {name: part[index] for name, part in parts.items()} for index in range(len(self.depth))
         ]
+        return [replace(self, **each) for each in found]
 
     def _tensors(self) -> dict[str, Tensor]:
         names = ("depth", "valid", "guide", "confidence", "sigma")

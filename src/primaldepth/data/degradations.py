@@ -8,7 +8,7 @@ from torch import Tensor
 from primaldepth.core.errors import InputError
 from primaldepth.data.draws import normal
 from primaldepth.data.noise import MIDDLEBURY_NOISE
-from primaldepth.operators.resampling import Resample
+from primaldepth.operators.sampling import Resample
 
 
 def reduced_size(size: tuple[int, int], scale: int) -> tuple[int, int]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from primaldepth.core.frame import Sampling
+
 
 @dataclass(frozen=True, slots=True)
 class Device:
@@ -20,12 +22,15 @@ class Device:
         formula: the same in words.
         source: who measured or states it.
         approximate: not checked against the source, a fit by eye to its figures, or a round number.
+        sampling: "average" for cameras that mix the light of all surfaces a pixel covers, "point" for those
+            that find one surface.
     """
 
     sigma: Callable[[Tensor], Tensor]
     formula: str
     source: str
     approximate: bool = False
+    sampling: Sampling = "point"
 
 
 def kinect_v1(z: Tensor) -> Tensor:
@@ -72,12 +77,14 @@ DEVICES: dict[str, Device] = {
         "(1.5 - 0.5 z + 0.3 z^2) mm",
         "Fankhauser et al.: Kinect v2 for mobile robot navigation, ICAR 2015, surface facing the camera",
         approximate=True,
+        sampling="average",
     ),
     "azure-kinect": Device(
         azure_kinect,
         "0.5 mm + 0.15 mm z^2",
         "below 2 mm within 3 m, after Tölgyessy et al., Sensors 21(2), 2021; Microsoft promises 17 mm",
         approximate=True,
+        sampling="average",
     ),
     "realsense-d415": Device(
         stereo(0.055, 1280, 65.0), "1.4 mm z^2", f"{_INTEL_STEREO}; 55 mm, 65 degrees, 1280 px", True
@@ -94,5 +101,7 @@ DEVICES: dict[str, Device] = {
     "ipad-lidar": Device(
         one_percent, "z / 100", "about 1 cm within a few metres; smoothed by the device", True
     ),
-    "pmd-pico": Device(one_percent, "z / 100", "pmd, CamBoard pico flexx: 1 % of the distance at 5 Hz", True),
+    "pmd-pico": Device(
+        one_percent, "z / 100", "pmd, CamBoard pico flexx: 1 % of the distance at 5 Hz", True, "average"
+    ),
 }

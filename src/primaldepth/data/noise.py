@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Sampling
 from primaldepth.data.device_noise import DEVICES
 from primaldepth.data.noise_estimate import estimate_sigma as estimate_sigma
 from primaldepth.data.noise_estimate import local_mean as local_mean
@@ -61,6 +62,14 @@ METRIC_SENSORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "lidar": lidar_sigma,
     **{name: partial(device_sigma, name) for name in DEVICES},
 }
+SAMPLINGS_OF: dict[str, Sampling] = {
+    "middlebury": "average",
+    "tof": "average",
+    "structured-light": "point",
+    "lidar": "point",
+    **{name: device.sampling for name, device in DEVICES.items()},
+}
+"""How the samples of each sensor come from the image."""
 UNITLESS_SENSORS = frozenset({"lidar"})  # a part of the depth, whatever its unit
 
 

@@ -72,7 +72,7 @@ class Scenes:
     many depth ranges, and a plane stays a plane.
 
     Args:
-        depth: (N, H, W) z in metres, 0 where nothing was hit.
+        depth: (N, H, W) z in metres; 0, negative or not finite where nothing was hit or measured.
         image: (N, H, W, 3) uint8.
     """
 
@@ -82,8 +82,8 @@ class Scenes:
                 f"scenes: depth {tuple(depth.shape)} and image {tuple(image.shape)} do not fit; "
                 "render at least one shard"
             )
-        self.depth, self.image = depth, image
-        self.statistics = torch.stack([_quantiles(scene) for scene in depth])
+        self.depth, self.image = _zero_in_holes(depth), image
+        self.statistics = torch.stack([_quantiles(scene) for scene in self.depth])
 
     @classmethod
     def load(
@@ -163,6 +163,17 @@ class Scenes:
             soft = avg_pool2d(pad(image, (1, 1, 1, 1), mode="replicate"), 3, stride=1)
             image = torch.lerp(image, soft, variation.blur * u[:, 6, None, None, None])
         return image
+
+
+def _zero_in_holes(depth: Tensor) -> Tensor:
+    """Return the depth with 0 in its holes; itself where they hold 0 already.
+
+    NaN in a hole would go through: a loss that leaves the hole out has the gradient 0 times NaN there.
+    """
+    low, high = torch.aminmax(depth)
+    if bool(torch.isfinite(high) & (low >= 0)):  # both are NaN if any number is
+        return depth
+    return torch.where(torch.isfinite(depth) & (depth > 0), depth, 0.0)
 
 
 def _disparity(

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
 from primaldepth.core.frame import Frame
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 
 def _errors(depth: Tensor, truth: Tensor, known: Tensor) -> Tensor:

@@ -4,15 +4,16 @@ import copy
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from primaldepth.evaluation.kernel_bench import BenchRow
 from primaldepth.evaluation.timing import Measurement, measure
 from primaldepth.networks import DepthNet, NetworkSettings, load
 from primaldepth.networks.inference import Inference
+from primaldepth.networks.inputs import NetworkInput, SensorSamples
 from primaldepth.networks.zoo import SHIPPED
 from primaldepth.operators.pairwise import pick_backend, use_backend
+from primaldepth.operators.sampling import Resample
 
 SIZES = {"cuda": ((1088, 1376), (2160, 3840)), "cpu": ((1088, 1376),)}
 
@@ -29,7 +30,7 @@ def convolution_flops(settings: NetworkSettings, size: tuple[int, int]) -> int:
     with torch.device("meta"):
         net, maps = DepthNet(settings), _maps(settings, size, "meta")
     with FlopCounterMode(display=False) as counter, torch.no_grad():
-        net.features(*maps)
+        net.features(*maps[:5])
     return int(counter.get_total_flops())
 
 
@@ -50,10 +51,13 @@ def _networks() -> dict[str, NetworkSettings]:
     return {"fcn-pdn-s": NetworkSettings(), **shipped}
 
 
-def _maps(settings: NetworkSettings, size: tuple[int, int], device: str) -> list[Tensor]:
-    """Random depth, noise, trust and guide."""
-    channels = (1, 1, 1, settings.colours)
-    return [torch.rand((1, count, *size), device=device) for count in channels]
+def _maps(settings: NetworkSettings, size: tuple[int, int], device: str) -> NetworkInput:
+    """Random depth, noise, trust and guide; samples of x4 for a network with the sample term."""
+    guide = torch.rand((1, settings.colours, *size), device=device)
+    depth, sigma, trust = torch.rand((3, 1, 1, *size), device=device)
+    A = Resample(size, (size[0] // 4, size[1] // 4))
+    samples = SensorSamples(A, *torch.rand((3, 1, *A.out_shape), device=device)) if settings.samples else None
+    return NetworkInput(depth, sigma, trust, guide, samples=samples)
 
 
 def _bench_size(
@@ -74,7 +78,7 @@ def _bench_size(
         reference = _time(net, maps, torch.float32, device, 3)
     return BenchRow(
         f"{name} {size[1]}x{size[0]} {str(dtype).removeprefix('torch.')}",
-        pick_backend(maps[0]),
+        pick_backend(maps.depth),
         fast.ms,
         reference.ms,
         reference.ms / fast.ms,
@@ -84,9 +88,9 @@ def _bench_size(
     )
 
 
-def _time(net: DepthNet, maps: list[Tensor], dtype: torch.dtype, device: str, repeats: int) -> Measurement:
+def _time(net: DepthNet, window: NetworkInput, dtype: torch.dtype, device: str, repeats: int) -> Measurement:
     """As methods run it; what is played back has its memory already, so that is measured call by call."""
-    inference, window = Inference(net, dtype), tuple(maps)
+    inference = Inference(net, dtype)
     if device != "cuda":
         return measure(lambda: inference(window), device, repeats=repeats, warmup=1)
     by_call = measure(lambda: inference.run(window), device, repeats=1)

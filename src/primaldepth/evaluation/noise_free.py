@@ -178,7 +178,7 @@ def _cropped(image: Tensor, multiple: int) -> Tensor:
 def reduced(truth: Tensor, scale: int) -> Tensor:
     """Every `scale`-th sample of (1, 1, H, W), antialiased: Pillow's bicubic resize of 32-bit floats.
 
-    The published numbers were made with it. It differs from `operators.resampling` at the frame's edges only,
+    The published numbers were made with it. It differs from `operators.sampling` at the frame's edges only,
     where it cuts the kernel off instead of mirroring the image.
     """
     height, width = truth.shape[2:]

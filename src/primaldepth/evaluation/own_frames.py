@@ -16,7 +16,7 @@ from primaldepth.evaluation.run import Row
 from primaldepth.evaluation.sampling import cropped
 from primaldepth.evaluation.zone_scoring import ZoneScoring
 from primaldepth.io import Unit, read_depth
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 MM = 1000.0
 CUT_OUTS = "cut-outs"

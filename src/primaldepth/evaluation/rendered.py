@@ -26,7 +26,7 @@ from primaldepth.data.shards import Shards
 from primaldepth.evaluation.cache import cache_folder
 from primaldepth.evaluation.protocol import Case, Protocol, Watcher, file_sha256
 from primaldepth.evaluation.tof_view import cell_frame, seen_by
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 Arrays = Mapping[str, NDArray[Any]]
 BLOCKS = 8

@@ -3,7 +3,10 @@
 Inputs `depth`, `sigma`, `trust`, `guide` and output `result`, all (1, 1, height, width) float32 in
 the network's units: depth centred and scaled as by `Scaling`. A network for every scale reads a guide of
 three channels and `ratio`, (1, 1, 1, 1), log2 of the guide's size over that of the samples, and also
-gives `uncertainty`. (ONNX gives every value one name, so outputs cannot be called as inputs are.)
+gives `uncertainty`. A network with the sample term also reads the sampling operator as two matrices, `rows`
+(samples_height, height) and `columns` (samples_width, width), the `samples` themselves, `sample_sigma` and
+`sample_trust`, all (1, 1, samples_height, samples_width). (ONNX gives every value one name, so outputs cannot
+be called as inputs are.)
 """
 
 import copy
@@ -25,10 +28,13 @@ from primaldepth.core.seeds import generator
 from primaldepth.export.traceable import TraceableNet
 from primaldepth.io.atomic import write_bytes
 from primaldepth.networks import DepthNet
+from primaldepth.networks.inputs import NetworkInput, SensorSamples
 from primaldepth.operators.pairwise import use_backend
+from primaldepth.operators.sampling import Resample
 from primaldepth.version import __version__
 
 IMAGES, RATIO = ("depth", "sigma", "trust", "guide"), "ratio"
+MATRICES, SAMPLES = ("rows", "columns"), ("samples", "sample_sigma", "sample_trust")
 RESULT, UNCERTAINTY = "result", "uncertainty"
 OLDEST_OPSET = 18
 _DEPTH_RANGE = 2.0  # of the random depth, which is uniform in [-1, 1]
@@ -55,14 +61,14 @@ def export_onnx(net: DepthNet, path: str | os.PathLike[str], opset: int = OLDEST
         newest = onnx.defs.onnx_opset_version()
         raise InputError(f"opset {opset} is not supported; use {OLDEST_OPSET} to {newest}")
     traceable = TraceableNet(copy.deepcopy(net).cpu().float()).eval()
-    size = {2: torch.export.Dim("height", min=2), 3: torch.export.Dim("width", min=2)}
+    given = named_inputs(net, random_input(net, (40, 56)))
     with torch.no_grad(), _quiet():
         program = torch.onnx.export(
             traceable,
-            random_input(net, (40, 56)),
-            input_names=input_names(net),
+            tuple(given.values()),
+            input_names=tuple(given),
             output_names=(RESULT, UNCERTAINTY)[: 2 if net.is_for_any_scale else 1],
-            dynamic_shapes=tuple(size if name in IMAGES else {} for name in input_names(net)),
+            dynamic_shapes=_free_sizes(given),
             opset_version=opset,
             dynamo=True,
             verbose=False,
@@ -86,7 +92,7 @@ def check_parity(
     Args:
         tolerance: allowed difference, as a part of the range of the depth.
     """
-    session = _session(Path(path), input_names(net))
+    session = _session(Path(path), tuple(named_inputs(net, random_input(net, (8, 8)))))
     found = tuple(Parity(size, _difference(net, session, size)) for size in sizes)
     for parity in found:
         if not parity.error <= tolerance:
@@ -98,26 +104,46 @@ def check_parity(
     return found
 
 
-def input_names(net: DepthNet) -> tuple[str, ...]:
-    """What the exported network reads, in order."""
-    return (*IMAGES, RATIO) if net.is_for_any_scale else IMAGES
+def named_inputs(net: DepthNet, maps: NetworkInput) -> dict[str, Tensor]:
+    """Return what the exported network reads, by name and in order."""
+    found = dict(zip(IMAGES, maps[:4], strict=True))
+    if maps.ratio is not None and net.is_for_any_scale:
+        found[RATIO] = maps.ratio
+    if maps.samples is not None and net.settings.samples and isinstance(maps.samples.A, Resample):
+        A = maps.samples.A
+        found |= dict(zip(MATRICES, (A.rows.float(), A.columns.float()), strict=True))
+        found |= dict(zip(SAMPLES, maps.samples[1:], strict=True))
+    return found
 
 
-def random_input(net: DepthNet, size: tuple[int, int], seed: int = 0) -> tuple[Tensor, ...]:
-    """Depth, sigma, trust (with holes) and guide of that size, and x4 for a network that reads the ratio."""
+def random_input(net: DepthNet, size: tuple[int, int], seed: int = 0) -> NetworkInput:
+    """Return random depth, sigma, trust, guide and samples of x4, with holes, for an image of that size."""
     random = generator("onnx", seed, *size)
     depth, sigma, trust = torch.rand((3, 1, 1, *size), generator=random)
     guide = torch.rand((1, net.settings.colours, *size), generator=random)
-    images = (2.0 * depth - 1.0, 0.1 * sigma, (trust > 0.2).float(), guide)
-    return (*images, torch.full((1, 1, 1, 1), 2.0)) if net.is_for_any_scale else images
+    A = Resample(size, (max(1, size[0] // 4), max(1, size[1] // 4)))
+    d, noise, seen = torch.rand((3, 1, *A.out_shape), generator=random)
+    samples = SensorSamples(A, 2.0 * d - 1.0, 0.1 * noise, (seen > 0.2).float())
+    ratio = torch.full((1, 1, 1, 1), 2.0)
+    return NetworkInput(2.0 * depth - 1.0, 0.1 * sigma, (trust > 0.2).float(), guide, ratio, samples)
+
+
+def _free_sizes(given: dict[str, Tensor]) -> tuple[Any, ...]:
+    """Return which sizes of the inputs are free, in the form `TraceableNet.forward` takes them."""
+    names = ("height", "width", "samples_height", "samples_width")
+    height, width, h, w = (torch.export.Dim(name, min=2) for name in names)
+    image, sample = {2: height, 3: width}, {2: h, 3: w}
+    free = {"rows": {0: h, 1: height}, "columns": {0: w, 1: width}, RATIO: {}}
+    found = [free.get(name, sample if name in SAMPLES else image) for name in given]
+    return tuple(found) if len(found) <= 5 else (*found[:5], tuple(found[5:]))  # the rest is one argument
 
 
 def _difference(net: DepthNet, session: Any, size: tuple[int, int]) -> float:
-    images = random_input(net, size)
-    feed = {name: image.numpy() for name, image in zip(input_names(net), images, strict=True)}
+    maps = random_input(net, size)
+    feed = {name: image.numpy() for name, image in named_inputs(net, maps).items()}
     ours = copy.deepcopy(net).cpu().float().eval()
     with torch.no_grad(), use_backend("torch"):
-        estimate = ours(*images)
+        estimate = ours(*maps)
     expected = [estimate.depth, *([] if estimate.sigma is None else [estimate.sigma])]
     found = [torch.from_numpy(each) for each in session.run(None, feed)]
     return max(float((a - b).abs().max()) for a, b in zip(found, expected, strict=True)) / _DEPTH_RANGE

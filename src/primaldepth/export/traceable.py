@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
 from primaldepth.networks import DepthNet, PrimalDualNet
+from primaldepth.networks.inputs import SensorSamples
 from primaldepth.networks.unrolled import ALPHA_0
 from primaldepth.operators import (
     EdgeTensor,
@@ -22,6 +23,7 @@ from primaldepth.operators import (
     SymmetrizedGradient,
 )
 from primaldepth.operators.pairwise import Offset
+from primaldepth.operators.sampling import MixedResample, Samples
 from primaldepth.variational.energies import Energy, OnDepth, Term
 from primaldepth.variational.penalties import Absolute, GroupNorm, Huber, Quadratic
 from primaldepth.variational.primal_dual import State, primal_dual_step
@@ -109,6 +111,7 @@ class TraceableSolver(nn.Module):
     def __init__(self, pdn: PrimalDualNet) -> None:
         super().__init__()
         self.pdn, self.rows = pdn, pdn.coefficients.tolist()
+        self.precision = pdn.log_precision.detach().exp().item() if pdn.samples else 1.0
         three = pdn.model.channels == 3
         self.alpha = pdn.log_alpha_0.exp().tolist() if three else [ALPHA_0] * len(self.rows)
         for name, taps in self._kernels().items():
@@ -123,19 +126,25 @@ class TraceableSolver(nn.Module):
         slopes = difference_taps(offsets, channels=2)
         return {"ends": end_taps(offsets), "coupling": slope_taps(offsets), "slopes": slopes}
 
-    def forward(self, f: Tensor, affinities: Tensor, trust: Tensor, guide: Tensor) -> Tensor:
-        """As `PrimalDualNet.forward`."""
+    def forward(
+        self, f: Tensor, affinities: Tensor, trust: Tensor, guide: Tensor, samples: Samples | None = None
+    ) -> Tensor:
+        """As `PrimalDualNet.forward`, with samples of an operator whose norm is 1."""
         model = self.pdn.model
         support = self.pdn.support(affinities, guide)
         operators = self._operators(support)
         data = Quadratic if model.norm == "l2" else Absolute
         u = torch.cat([f, *[torch.zeros_like(f)] * (model.channels - 1)], dim=1)
         state: State | None = None
-        for (sigma, tau, eps, lam, theta), alpha_0 in zip(self.rows, self.alpha, strict=True):
+        measured: tuple[Term, ...] = ()
+        if samples is not None:
+            measured = (Term(samples.A, Quadratic(samples.d, self.precision * samples.lam)),)
+        for (sigma, tau, eps, lam, theta, *rho), alpha_0 in zip(self.rows, self.alpha, strict=True):
             terms = self._terms(operators, support, alpha_0, eps)
-            energy = Energy(terms, OnDepth(data(f, lam * trust)))
+            energy = Energy((*terms, *measured), OnDepth(data(f, lam * trust)))
             state = State.start(energy, u) if state is None else state
-            state = primal_dual_step(energy, state, StepSizes(tau, (sigma,) * len(terms), theta))
+            steps = (*(sigma,) * len(terms), *rho[: len(measured)])
+            state = primal_dual_step(energy, state, StepSizes(tau, steps, theta))
         return u[:, :1] if state is None else state.u[:, :1]
 
     def _operators(self, support: Tensor) -> tuple[LinearOperator, ...]:
@@ -179,12 +188,27 @@ class TraceableNet(nn.Module):
         self.net, self.solver = net, TraceableSolver(net.pdn) if net.pdn is not None else None
 
     def forward(
-        self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor, ratio: Tensor | None = None
+        self,
+        depth: Tensor,
+        sigma: Tensor,
+        trust: Tensor,
+        guide: Tensor,
+        ratio: Tensor | None = None,
+        *measured: Tensor,
     ) -> tuple[Tensor, ...]:
-        """As `DepthNet.forward`: the result and, where the network gives one, its uncertainty."""
+        """As `DepthNet.forward`: the result and, where the network gives one, its uncertainty.
+
+        Args:
+            measured: of a network with the sample term: the matrices of the sampling operator, (h, H) and
+                (w, W), then the samples, their noise and the trust in them, (1, 1, h, w).
+        """
         features = self.net.features(depth, sigma, trust, guide, ratio)
         result = features.first
         if self.solver is not None:
             weight = trust if features.weight is None else trust * features.weight
-            result = self.solver(result, features.affinities, weight, guide)
+            samples = None
+            if measured:
+                A = MixedResample.given(*measured[:2])
+                samples = SensorSamples(A, *measured[2:]).weighed(features.omega(A))
+            result = self.solver(result, features.affinities, weight, guide, samples)
         return (result,) if features.log_sigma is None else (result, features.log_sigma.exp())

@@ -10,7 +10,7 @@ from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Se
 from primaldepth.methods.gaussian_field import SampledDepth
 from primaldepth.methods.holes import measured_mask
 from primaldepth.operators.bilateral_grid import BilateralGrid, cells
-from primaldepth.operators.resampling import Kernel, Resample
+from primaldepth.operators.sampling import Kernel, Resample
 from primaldepth.variational.conjugate_gradients import conjugate_gradients
 
 

@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 
 from primaldepth.core.frame import Frame
 from primaldepth.methods.trust import trust
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 FLOOR = 1e-6  # least weight of a neighbour: where none looks alike, distance decides
 # Numbers a step works on at once. Up to 2^15 torch computes in one thread, within the cache, and for

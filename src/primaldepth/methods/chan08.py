@@ -13,7 +13,7 @@ from primaldepth.methods.bilateral import FLOOR, Samples, likeness, mean_or
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.methods.kopf07 import Kopf07Settings
 from primaldepth.methods.trust import interpolate, noise_level, trust
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 
 class Chan08Settings(Kopf07Settings):

@@ -9,7 +9,7 @@ from torch.nn.functional import max_pool2d
 from primaldepth.core.frame import Frame
 from primaldepth.data.lone_samples import Cells
 from primaldepth.methods.sparse import averaged
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 REACH = 4  # samples from the nearest one: so deep a network fills holes by itself, twice as deep not at all
 COARSER = 4

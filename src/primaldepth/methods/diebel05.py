@@ -9,7 +9,7 @@ from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Iterations, NotNegative, Positive, Settings
 from primaldepth.methods.gaussian_field import SampledDepth
 from primaldepth.operators.pairwise import Offset
-from primaldepth.operators.resampling import Kernel
+from primaldepth.operators.sampling import Kernel
 from primaldepth.variational.affinities import guide_distance
 from primaldepth.variational.quadratic import PairedQuadratic
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
 from primaldepth.methods.variational import Variational, VariationalSettings
-from primaldepth.operators.resampling import Kernel
+from primaldepth.operators.sampling import Kernel
 
 
 class Ferstl13Settings(Settings):

@@ -9,7 +9,7 @@ from torch import Tensor
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.methods.variational import Normalised
-from primaldepth.operators.resampling import Kernel, Resample, resample
+from primaldepth.operators.sampling import Kernel, Resample, resample
 from primaldepth.variational.conjugate_gradients import LinearSolution
 
 

@@ -6,7 +6,7 @@ from torch.nn.functional import conv2d, max_pool2d
 
 from primaldepth.core.frame import Frame
 from primaldepth.data.lone_samples import lone_samples
-from primaldepth.operators.resampling import nearest_index, resample
+from primaldepth.operators.sampling import nearest_index, resample
 
 
 def fill_holes(values: Tensor, valid: Tensor) -> Tensor:

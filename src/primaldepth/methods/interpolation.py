@@ -6,7 +6,7 @@ import torch
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.methods.holes import fill_holes, measured_mask
-from primaldepth.operators.resampling import Kernel, resample
+from primaldepth.operators.sampling import Kernel, resample
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,64 +12,26 @@ from typing import Annotated, Any, Literal
 import torch
 from pydantic import Field
 from torch import Tensor
-from torch.nn.functional import pad
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Settings
 from primaldepth.methods.deep_holes import COARSER, blended, coarser, deep_share
-from primaldepth.methods.holes import fill_holes, grow_into_holes, measured_mask
+from primaldepth.methods.holes import measured_mask
+from primaldepth.methods.network_inputs import NetworkInputs, tiles, turned_back, turned_input
 from primaldepth.methods.sparse import with_samples
 from primaldepth.networks import DepthNet, from_pretrained, load
 from primaldepth.networks.inference import Inference
+from primaldepth.networks.inputs import NetworkInput
 from primaldepth.networks.joint import MOST_ITERATIONS
-from primaldepth.networks.normalisation import Scaling, relative_sigma
 from primaldepth.networks.zoo import SCALES, SHIPPED
 from primaldepth.operators.pairwise import half_window
-from primaldepth.operators.resampling import Resample
 
 MAPS_HELD, PAIRWISE_HELD = 18, 36  # bytes per pixel and map at the peak, measured, with room to spare
 # Per pixel of the frame: depth 4, masks 3, stored numbers 4, the file 5. The allocator may keep what tiles
 # took until after the file is written, so both have to fit together.
 BYTES_OF_RESULT = 16
-# Distance from the border of a hole, in samples, up to which its fill is trusted like a measurement, and from
-# which on it is not trusted. Chosen by real-holdout, aligned-holes and cut-outs together.
-TRUSTED_RING, UNTRUSTED_RING = 2, 6
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A rectangle of the guide's grid: rows top..bottom, columns left..right."""
-
-    top: int
-    bottom: int
-    left: int
-    right: int
-
-    def grown(self, margin: int, size: tuple[int, int], stride: int = 1) -> "Window":
-        """With a margin on every side up to a multiple of the stride, cut at the frame's border."""
-        return Window(
-            max(0, (self.top - margin) // stride * stride),
-            min(size[0], -(-(self.bottom + margin) // stride) * stride),
-            max(0, (self.left - margin) // stride * stride),
-            min(size[1], -(-(self.right + margin) // stride) * stride),
-        )
-
-    def cut(self, image: Tensor) -> Tensor:
-        """The part of (B, C, H, W) it covers."""
-        return image[:, :, self.top : self.bottom, self.left : self.right]
-
-    def inside(self, outer: "Window") -> "Window":
-        """The same rectangle in the coordinates of `outer`."""
-        dy, dx = outer.top, outer.left
-        return Window(self.top - dy, self.bottom - dy, self.left - dx, self.right - dx)
-
-
-def tiles(size: tuple[int, int], tile: int) -> Iterator[Window]:
-    """Windows of at most tile x tile that cover the frame, row by row."""
-    for top in range(0, size[0], tile):
-        for left in range(0, size[1], tile):
-            yield Window(top, min(size[0], top + tile), left, min(size[1], left + tile))
+SAMPLES_AROUND = 10  # of a tile: beyond them no sample changes it by more than a millionth of the spread
 
 
 def tile_for_memory(available: float, bytes_per_pixel: float, radius: int) -> int:
@@ -89,84 +51,6 @@ def memory_in_use(device: torch.device) -> int:
         return torch.cuda.memory_allocated(device)
     status = Path("/proc/self/statm")  # where there is none, only what tensors are known to take counts
     return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if status.exists() else 0
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkInputs:
-    """The frame in the network's unit, still at low resolution, so that any window can be made from it."""
-
-    depth: Tensor
-    sigma: Tensor
-    trust: Tensor
-    scaling: Scaling
-    enlarge: Resample
-
-    @classmethod
-    def of(cls, frame: Frame) -> "NetworkInputs":
-        """Normalised by the frame itself."""
-        scaling = Scaling.of(frame)
-        return cls.made(
-            frame.depth,
-            frame.valid,
-            relative_sigma(frame, scaling),
-            frame.confidence,
-            scaling,
-            frame.high_size,
-        )
-
-    def with_trusted_borders(self, valid: Tensor) -> "NetworkInputs":
-        """Return the same with measured surfaces continued into holes, and trusted there.
-
-        Trust that falls off across the border of a hole takes weight from the samples beside it, and the
-        networks have learned from their training scenes that background lies beside a hole. In the frames of
-        real cameras it is as often the foreground that casts the hole, and thin foreground was lost.
-
-        Args:
-            valid: (B, 1, h, w) where the sensor measured.
-        """
-        if bool(valid.all()):
-            return self
-        maps = torch.cat([self.depth, self.sigma, self.trust], dim=1)
-        grown, ring = grow_into_holes(maps, valid, UNTRUSTED_RING - 1)
-        depth, sigma, trust = grown[:, :1], grown[:, 1:2], grown[:, 2:]
-        share = ((UNTRUSTED_RING - ring) / (UNTRUSTED_RING - TRUSTED_RING)).clamp(0.0, 1.0)
-        return replace(self, depth=depth, sigma=sigma, trust=trust * share)
-
-    @classmethod
-    def made(
-        cls,
-        depth: Tensor,
-        valid: Tensor,
-        sigma: Tensor,
-        confidence: Tensor | None,
-        scaling: Scaling,
-        size: tuple[int, int],
-    ) -> "NetworkInputs":
-        """Depth in its own unit, noise in the network's; holes are filled in both, but not trusted."""
-        trust = valid.to(depth.dtype) if confidence is None else torch.where(valid, confidence, 0.0)
-        scaled = torch.where(valid, scaling.apply(depth), 0.0)
-        both = fill_holes(torch.cat([scaled, sigma], dim=1), valid)
-        enlarge = Resample((int(depth.shape[2]), int(depth.shape[3])), size, "bilinear")
-        return cls(both[:, :1], both[:, 1:], trust, scaling, enlarge)
-
-    @property
-    def ratio(self) -> Tensor:
-        """(B, 1, 1, 1) log2 of the size of the guide over that of the samples, per side."""
-        _, low_y, low_x = self.enlarge.in_shape
-        _, high_y, high_x = self.enlarge.out_shape
-        level = 0.5 * math.log2(high_y * high_x / (low_y * low_x))
-        return self.depth.new_full((self.depth.shape[0], 1, 1, 1), level)
-
-    def window(self, part: Window, guide: Tensor, colours: int = 1) -> tuple[Tensor, ...]:
-        """What a network reads of one window, (B, 1, rows, columns): interpolated depth, noise and trust.
-
-        Then the guide, as intensity or with `colours` channels, and the ratio.
-        """
-        enlarge = self.enlarge.window(slice(part.top, part.bottom), slice(part.left, part.right))
-        maps = [enlarge(image) for image in (self.depth, self.sigma, self.trust)]
-        seen = part.cut(guide)
-        seen = seen.mean(dim=1, keepdim=True) if colours == 1 else seen.expand(-1, colours, -1, -1)
-        return *maps, seen, self.ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +84,7 @@ class Network:
 
     def predict(self, frame: Frame, samples: Frame) -> Prediction:
         """As for `frame`, with its `samples` gathered already."""
-        inputs = NetworkInputs.of(samples)
+        inputs = NetworkInputs.of(frame, samples)
         if self.net.is_for_any_scale:
             inputs = inputs.with_trusted_borders(samples.valid)
         return self._with_deep_holes(frame, samples, inputs)
@@ -225,12 +109,15 @@ class Network:
     def _whole(self, frame: Frame, inputs: NetworkInputs) -> Prediction:
         """Window by window."""
         size = frame.high_size
+        if not self.net.settings.samples:
+            inputs = replace(inputs, measured=None)
         self.net.to(frame.depth.device)
         depth = frame.depth.new_empty((frame.depth.shape[0], 1, *size))
         sigma = torch.empty_like(depth) if self.gives_sigma else None
+        margin = self._margin(frame)
         with torch.no_grad():
             for part in tiles(size, self._tile(frame)):
-                outer = part.grown(self.net.radius, size, self.net.stride)
+                outer = part.grown(margin, size, self.net.stride)
                 found = self._run(inputs.window(outer, frame.guide, self.net.settings.colours))
                 inner = part.inside(outer)
                 part.cut(depth)[:] = inputs.scaling.restore(inner.cut(found[:, :1]))
@@ -244,20 +131,28 @@ class Network:
         """Whether predictions say how far they may be off."""
         return self.net.is_for_any_scale
 
-    def _run(self, maps: tuple[Tensor, ...]) -> Tensor:
+    def _margin(self, frame: Frame) -> int:
+        """Pixels around a tile that the network reads for it.
+
+        The sample term couples pixels across whole samples, with an influence that falls by a constant factor
+        from one sample to the next.
+        """
+        if self.net.pdn is None or not self.net.settings.samples:
+            return self.net.radius
+        ratio = max(high / low for high, low in zip(frame.high_size, frame.low_size, strict=True))
+        return self.net.fcn.radius + max(self.net.pdn.radius, math.ceil(SAMPLES_AROUND * ratio))
+
+    def _run(self, maps: NetworkInput) -> Tensor:
         """Depth and, where the network gives it, sigma of a window, (B, 1 or 2, rows, columns)."""
-        maps = tuple(image.float() for image in maps)
+        maps = maps.each(lambda image: image.float())
         infer = self._inference if self.memory_gib is None else self._inference.run  # recordings hold memory
         if not self.ensemble:
             return infer(maps)
-        rows, columns = maps[0].shape[2:]
-        edge = (0, -columns % self.net.stride, 0, -rows % self.net.stride)  # as the network does it
-        *images, ratio = maps
-        padded = [pad(image, edge, mode="replicate") for image in images]
+        rows, columns = maps.depth.shape[2:]
+        edge = (-rows % self.net.stride, -columns % self.net.stride)  # as the network does it
         total = torch.zeros(())
         for turns, flip in itertools.product(range(4), (False, True)):
-            turned = [_turned(image, turns, flip) for image in padded]
-            found = _turned_back(infer((*turned, ratio)), turns, flip)
+            found = turned_back(infer(turned_input(maps, edge, turns, flip)), turns, flip)
             total = total.to(found) + found / 8.0
         return total[:, :, :rows, :columns]
 
@@ -270,16 +165,7 @@ class Network:
         pairs = len(half_window(settings.window)) if settings.iterations else 0
         per_pixel = batch * (MAPS_HELD * settings.maps + PAIRWISE_HELD * pairs)
         held = memory_in_use(frame.depth.device) + batch * BYTES_OF_RESULT * size[0] * size[1]
-        return min(tile, tile_for_memory(self.memory_gib * 2**30 - held, per_pixel, self.net.radius))
-
-
-def _turned(image: Tensor, turns: int, flip: bool) -> Tensor:
-    turned = image.rot90(turns, (2, 3))
-    return (turned.flip(3) if flip else turned).contiguous()
-
-
-def _turned_back(image: Tensor, turns: int, flip: bool) -> Tensor:
-    return (image.flip(3) if flip else image).rot90(-turns, (2, 3))
+        return min(tile, tile_for_memory(self.memory_gib * 2**30 - held, per_pixel, self._margin(frame)))
 
 
 class NetworkOptions(Settings):

@@ -13,7 +13,7 @@ from primaldepth.methods.gaussian_field import SampledDepth
 from primaldepth.operators.differences import difference
 from primaldepth.operators.pairwise import Offset, half_window
 from primaldepth.operators.pairwise.reference import ends
-from primaldepth.operators.resampling import Kernel
+from primaldepth.operators.sampling import Kernel
 from primaldepth.variational.affinities import smooth
 from primaldepth.variational.conjugate_gradients import LinearSolution
 from primaldepth.variational.models import Window

@@ -19,7 +19,7 @@ from primaldepth.methods.park11 import Park11, Park11Settings
 from primaldepth.methods.variational import DEFAULTS, Variational, VariationalSettings
 from primaldepth.methods.yang07 import Yang07, Yang07Settings
 from primaldepth.networks.zoo import SHIPPED
-from primaldepth.operators.resampling import Kernel
+from primaldepth.operators.sampling import Kernel
 from primaldepth.variational import Progress
 
 Watcher = Callable[[Progress], None]

@@ -1,4 +1,7 @@
-"""Samples that stand alone on a fine grid, gathered on one as coarse as they are: what networks expect."""
+"""Samples that stand alone on a fine grid, gathered on one as coarse as they are: what networks expect.
+
+The sample term of a network reads them where they fall all the same.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,4 +35,5 @@ def averaged(frame: Frame, cells: Cells) -> Frame:
         valid=some,
         sigma=None if variance is None else (variance / count).sqrt(),
         confidence=trust,
+        sampling="average",
     )

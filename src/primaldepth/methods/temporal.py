@@ -22,7 +22,7 @@ from primaldepth.data.noise import estimate_sigma
 from primaldepth.geometry.ego_motion import Motion, carried, coordinates, ego_motion, in_view
 from primaldepth.io import Kind
 from primaldepth.methods.scene_change import guide_noise, is_cut, mean_over, something_moved, steps_of
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 _LEAST_NOISE = 5e-4  # of the depth: as `estimate_sigma` has it
 _GUESS = 0.3  # of the depth: standard deviation of what a method fills in

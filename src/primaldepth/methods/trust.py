@@ -6,7 +6,7 @@ from torch import Tensor
 from primaldepth.core.frame import Frame
 from primaldepth.data.noise import estimate_sigma
 from primaldepth.methods.holes import fill_holes
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 
 def trust(frame: Frame) -> Tensor:

@@ -11,7 +11,7 @@ from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Few, Iterations, NotNegative, Positive
 from primaldepth.data.noise import estimate_sigma
 from primaldepth.methods.holes import fill_holes, measured_mask
-from primaldepth.operators.resampling import Kernel, Resample, resample
+from primaldepth.operators.sampling import Kernel, Resample, resample
 from primaldepth.variational import (
     MODELS,
     DataTerm,

@@ -13,7 +13,7 @@ from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Se
 from primaldepth.methods.bilateral import Axis, Samples, Window, likeness
 from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.trust import interpolate, noise_level
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 
 
 class Yang07Settings(Settings):

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from primaldepth.networks.inputs import NetworkInput
 from primaldepth.networks.joint import DepthNet
+from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.pairwise import pick_backend
 
 LARGEST = 2**22  # pixels of a recorded batch: the kernels of larger ones take longer than the calls
@@ -16,11 +18,15 @@ KEPT = 2**23  # pixels of all recordings together, about 300 bytes each in bfloa
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a recording holds for: the shapes of the maps, the CUDA stream, and where the weights lie."""
+    """What a recording holds for: the shapes of the maps, the CUDA stream, and where the weights lie.
+
+    Also the sampling operator, whose weights the recorded kernels read where they lie.
+    """
 
     shapes: tuple[torch.Size, ...]
     stream: int
     places: tuple[int, ...]
+    A: LinearOperator | None = None
 
     @property
     def pixels(self) -> int:
@@ -32,15 +38,15 @@ class Key:
 class Recording:
     """The kernels of one run, with the memory they read and write."""
 
-    def __init__(self, inference: "Inference", maps: tuple[Tensor, ...]) -> None:
-        self._inputs = tuple(image.clone() for image in maps)
+    def __init__(self, inference: "Inference", maps: NetworkInput) -> None:
+        self._inputs = maps.each(torch.clone)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
             self._output = inference.run(self._inputs)
 
-    def __call__(self, maps: tuple[Tensor, ...]) -> Tensor:
+    def __call__(self, maps: NetworkInput) -> Tensor:
         """The same on other values."""
-        for mine, image in zip(self._inputs, maps, strict=True):
+        for mine, image in zip(self._inputs.tensors(), maps.tensors(), strict=True):
             mine.copy_(image)
         self._graph.replay()
         return self._output.clone()
@@ -66,14 +72,15 @@ class Inference:
         """Another process gets the network and records for itself."""
         return Inference, (self._net, self._precision)
 
-    def __call__(self, maps: tuple[Tensor, ...]) -> Tensor:
+    def __call__(self, maps: NetworkInput) -> Tensor:
         """Run, or play back."""
-        if not self._can_be_recorded(maps[0]):
+        if not self._can_be_recorded(maps.depth):
             return self.run(maps)
-        device = maps[0].device
+        device = maps.depth.device
         stream = torch.cuda.current_stream(device).cuda_stream
         places = tuple(each.data_ptr() for each in self._net.parameters())  # others after it was moved
-        key = Key(tuple(image.shape for image in maps), stream, places)
+        A = None if maps.samples is None else maps.samples.A
+        key = Key(tuple(image.shape for image in maps.tensors()), stream, places, A)
         with self._lock, torch.cuda.device(device):
             if key not in self._seen:  # kernels are compiled and chosen now
                 self._remember(key)
@@ -89,9 +96,9 @@ class Inference:
         while sum(each.pixels for each in self._seen) > max(KEPT, key.pixels):
             self._seen.popitem(last=False)
 
-    def run(self, maps: tuple[Tensor, ...]) -> Tensor:
+    def run(self, maps: NetworkInput) -> Tensor:
         """Call by call."""
-        kind, half = maps[0].device.type, self._precision != torch.float32
+        kind, half = maps.depth.device.type, self._precision != torch.float32
         with torch.no_grad(), torch.autocast(kind, self._precision, enabled=half):
             found = self._net(*maps)
         return found.depth if found.sigma is None else torch.cat([found.depth, found.sigma], dim=1)

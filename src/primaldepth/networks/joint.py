@@ -5,19 +5,21 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from torch import Tensor, nn
 
 from primaldepth.core.errors import shortened
 from primaldepth.core.settings import Settings
 from primaldepth.networks.fcn import FCN, START_AFFINITY
+from primaldepth.networks.inputs import SensorSamples
 from primaldepth.networks.unet import FIRST, UNet
 from primaldepth.networks.unrolled import PrimalDualNet
 from primaldepth.operators.pairwise import half_window
+from primaldepth.operators.sampling import MixedResample, PointSamples, Resample, Samples
 from primaldepth.variational.models import MODELS
 
 MOST_ITERATIONS = 1000
-SIGMA_MAP, AFFINITY_MAP = 2, 3  # of the backbone's maps: residual, weight, uncertainty, affinities
+SIGMA_MAP, AFFINITY_MAP = 2, 3  # of the backbone's maps: residual, weight, uncertainty, affinities[, omega]
 
 
 class NetworkSettings(Settings):
@@ -27,6 +29,8 @@ class NetworkSettings(Settings):
     `iterations` = 0 leaves the primal-dual part out. `backbone` fcn is the paper's network of `layers`
     convolutions with `maps` feature maps; unet works on several scales (`widths`, `blocks`), is told the
     ratio of the sizes, reads a guide in colour, and also gives weights of the data term and an uncertainty.
+    With `samples` the solver's energy has the sample term, which compares the result with the samples on the
+    sensor's grid; the unet then also says how far to trust each of them.
     """
 
     backbone: Literal["fcn", "unet"] = "fcn"
@@ -40,6 +44,14 @@ class NetworkSettings(Settings):
     window: int = Field(7, ge=3, le=17)
     iterations: int = Field(20, ge=0, le=MOST_ITERATIONS)
     model: str = "nlh-l2"
+    samples: bool = False
+
+    @field_validator("samples")
+    @classmethod
+    def _with_trust(cls, samples: bool, info: ValidationInfo) -> bool:
+        if samples and info.data.get("backbone") != "unet":
+            raise ValueError("only the backbone 'unet' has a map of the trust in samples")
+        return samples
 
     @field_validator("window")
     @classmethod
@@ -59,12 +71,13 @@ class NetworkSettings(Settings):
         """Numbers that a network of this shape has, counted without building it."""
         pairs = len(half_window(self.window))
         seen = self.colours if self.input == "s" else 0
-        solver = PrimalDualNet.parameters_of(self.iterations, self.model) if self.iterations else 0
+        solver = PrimalDualNet.parameters_of(self.iterations, self.model, samples=self.samples)
         if self.backbone == "fcn":
             return solver + FCN.parameters_of(2 + seen, pairs, self.layers, self.maps)
         if not self.widths or len(self.widths) != len(self.blocks):
             return solver  # no network can be built of these, and its error says so
-        return solver + UNet.parameters_of(4 + seen, AFFINITY_MAP + pairs, self.widths, self.blocks)
+        maps = AFFINITY_MAP + pairs + int(self.samples)
+        return solver + UNet.parameters_of(4 + seen, maps, self.widths, self.blocks)
 
     @property
     def colours(self) -> int:
@@ -72,7 +85,7 @@ class NetworkSettings(Settings):
         return 3 if self.backbone == "unet" else 1
 
 
-LARGEST_WEIGHT = 4.0  # |log| of the weights of the data term
+LARGEST_WEIGHT = 4.0  # |log| of the weights of the data term, and of the trust in samples
 USUAL_SIGMA = 0.05  # what an untrained network says of its error
 
 
@@ -85,12 +98,18 @@ class Features:
         affinities: (B, N, H, W) expected differences of depth.
         weight: (B, 1, H, W) of the data term, or None for 1.
         log_sigma: (B, 1, H, W) logarithm of the expected absolute error, or None.
+        log_omega: (B, 1, H, W) logarithm of the trust in samples, before it is limited, or None for 0.
     """
 
     first: Tensor
     affinities: Tensor
     weight: Tensor | None = None
     log_sigma: Tensor | None = None
+    log_omega: Tensor | None = None
+
+    def omega(self, A: Resample | PointSamples | MixedResample) -> Tensor | None:
+        """(B, 1, h, w) trust in each sample: exp of the mean of the map by A's absolute weights, limited."""
+        return None if self.log_omega is None else _limited(A.averaging()(self.log_omega))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +149,18 @@ class DepthNet(nn.Module):
         self.fcn: FCN | UNet
         if settings.backbone == "unet":
             guide = settings.colours if settings.input == "s" else 0
-            self.fcn = UNet(4 + guide, AFFINITY_MAP + pairs, settings.widths, settings.blocks)
+            maps = AFFINITY_MAP + pairs + int(settings.samples)
+            self.fcn = UNet(4 + guide, maps, settings.widths, settings.blocks)
             if self.fcn.leave.bias is not None:
-                nn.init.constant_(self.fcn.leave.bias.view(-1, FIRST**2)[AFFINITY_MAP:], START_AFFINITY)
+                bias = self.fcn.leave.bias.view(-1, FIRST**2)[AFFINITY_MAP : AFFINITY_MAP + pairs]
+                nn.init.constant_(bias, START_AFFINITY)
         else:
             self.fcn = FCN(3 if settings.input == "s" else 2, pairs, settings.layers, settings.maps)
         self.pdn: PrimalDualNet | None = None
         if settings.iterations:
-            self.pdn = PrimalDualNet(settings.iterations, settings.window, settings.model)
+            self.pdn = PrimalDualNet(
+                settings.iterations, settings.window, settings.model, samples=settings.samples
+            )
 
     @property
     def is_for_any_scale(self) -> bool:
@@ -179,12 +202,15 @@ class DepthNet(nn.Module):
         return self
 
     def forward(
-        self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor, ratio: Tensor | None = None
+        self,
+        depth: Tensor,
+        sigma: Tensor,
+        trust: Tensor,
+        guide: Tensor,
+        ratio: Tensor | None = None,
+        samples: SensorSamples | None = None,
     ) -> Estimate:
-        """All on the guide's grid, (B, 1, H, W): interpolated depth, its noise, trust in it, guide.
-
-        `ratio`: (B, 1, 1, 1) log2 of the guide's size over that of the samples; None for 1:1.
-        """
+        """Estimate the depth; see `NetworkInput` for the arguments."""
         features = self.features(depth, sigma, trust, guide, ratio)
         if self.pdn is None:
             return Estimate(features.first, features)
@@ -192,8 +218,15 @@ class DepthNet(nn.Module):
         storage = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
         weight = trust if features.weight is None else trust * features.weight
         with torch.autocast(kind, enabled=False):
-            result = self.pdn(features.first, features.affinities, weight, guide, storage)
+            measured = self._measured(features, samples)
+            result = self.pdn(features.first, features.affinities, weight, guide, storage, measured)
         return Estimate(result, features)
+
+    def _measured(self, features: Features, samples: SensorSamples | None) -> Samples | None:
+        """What the sample term reads; None where the network or the frame has none."""
+        if samples is None or not self.settings.samples:
+            return None
+        return samples.weighed(features.omega(samples.A))
 
     def features(
         self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor, ratio: Tensor | None = None
@@ -206,5 +239,12 @@ class DepthNet(nn.Module):
         level = depth.new_zeros((1, 1, 1, 1)) if ratio is None else ratio / 4.0  # x16 is 1
         out = self.fcn(torch.cat([depth, sigma, trust, level.expand_as(depth), *seen], dim=1))
         residual, weight, error = (out[:, k : k + 1].float() for k in range(3))
-        weight = torch.exp(LARGEST_WEIGHT * torch.tanh(weight / LARGEST_WEIGHT))
-        return Features(depth + residual, out[:, AFFINITY_MAP:], weight, math.log(USUAL_SIGMA) + error)
+        last = out.shape[1] - int(self.settings.samples)
+        trusted = out[:, last:].float() if self.settings.samples else None
+        affinities, log_sigma = out[:, AFFINITY_MAP:last], math.log(USUAL_SIGMA) + error
+        return Features(depth + residual, affinities, _limited(weight), log_sigma, trusted)
+
+
+def _limited(log_weight: Tensor) -> Tensor:
+    """Exp of a logarithm that is bent to stay within +-LARGEST_WEIGHT."""
+    return torch.exp(LARGEST_WEIGHT * torch.tanh(log_weight / LARGEST_WEIGHT))

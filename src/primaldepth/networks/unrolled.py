@@ -5,9 +5,11 @@ import math
 import torch
 from torch import Tensor, nn
 
+from primaldepth.operators import LinearOperator, SelectChannels
 from primaldepth.operators.pairwise import half_window
+from primaldepth.operators.sampling import Samples
 from primaldepth.variational.affinities import edge_tensor, support_weights
-from primaldepth.variational.energies import Energy, OnDepth
+from primaldepth.variational.energies import Energy, OnDepth, Term
 from primaldepth.variational.huber_iterations import huber_from_affinities
 from primaldepth.variational.models import MODELS
 from primaldepth.variational.penalties import Absolute, Quadratic
@@ -26,7 +28,8 @@ LAMBDA, LAMBDA_L1, EPSILON, SIGMA_D, SIGMA_V, ALPHA_0, BETA, GAMMA = (
     0.85,
 )
 DUAL_TO_PRIMAL = 400.0  # sigma / tau
-COEFFICIENTS = ("sigma", "tau", "eps", "lam", "theta")
+COEFFICIENTS = ("sigma", "tau", "eps", "lam", "theta", "rho")
+OF_ALL_ITERATIONS = ("log_support", "log_precision")
 FUSED = ("nlh-l2", "nltv-l2")  # have kernels of their own
 
 
@@ -37,17 +40,27 @@ class PrimalDualNet(nn.Module):
     the classical step sizes tau sigma L^2 = 1: the network is the classical solver, stopped after
     n iterations.
 
+    With `samples` the energy also has the sample term g/2 sum_i lam_i ((A u)_i - d_i)^2. Its dual variable
+    has the step rho / ||A||^2 with one rho per iteration, so that rho means the same for every A. The learned
+    factor g starts at 1; it makes up for R, which is no calibrated likelihood. Untrained, tau sigma L^2 =
+    tau rho = 1/2: the sum over both terms of tau times the step times the squared norm is 1, as convergence
+    requires.
+
     Args:
         iterations: n.
         window: size of the non-local window.
         model: one of the seven energies.
+        samples: whether the energy can have the sample term.
     """
 
-    def __init__(self, iterations: int = 20, window: int = 7, model: str = "nlh-l2") -> None:
+    def __init__(
+        self, iterations: int = 20, window: int = 7, model: str = "nlh-l2", *, samples: bool = False
+    ) -> None:
         super().__init__()
         if model not in MODELS:
             raise ValueError(f"model '{model}' is not one of {', '.join(MODELS)}")
         self.model, self.name, self.offsets = MODELS[model], model, half_window(window)
+        self.samples = samples
         self.radius = iterations * (window // 2 if not self.model.is_local else 1)
         start = torch.tensor(self._classical_steps()).log()
         self.log_coefficients = nn.Parameter(start.repeat(iterations, 1))
@@ -55,28 +68,35 @@ class PrimalDualNet(nn.Module):
         self.log_support = nn.Parameter(torch.tensor(support).log())
         if self.model.channels == 3:
             self.log_alpha_0 = nn.Parameter(torch.full((iterations,), math.log(ALPHA_0)))
+        if samples:
+            self.log_precision = nn.Parameter(torch.zeros(()))
 
     @staticmethod
-    def parameters_of(iterations: int, model: str) -> int:
+    def parameters_of(iterations: int, model: str, *, samples: bool = False) -> int:
         """Count the parameters of a solver that is not built yet; arguments as for the class."""
-        own = len(COEFFICIENTS) + (MODELS[model].channels == 3)
-        return iterations * own + 2
+        if not iterations:
+            return 0
+        own = len(COEFFICIENTS) - (not samples) + (MODELS[model].channels == 3)
+        return iterations * own + 2 + samples
 
-    def _classical_steps(self) -> tuple[float, float, float, float, float]:
+    def _classical_steps(self) -> tuple[float, ...]:
         size = (64, 64)
         shape = (1, 3, *size) if self.model.is_local else (1, len(self.offsets), *size)
         terms = self.model.terms(torch.ones(shape), self.offsets, size, alpha_0=ALPHA_0, eps=EPSILON)
         L = math.sqrt(sum(term.K.norm_bound**2 for term in terms))
         ratio = math.sqrt(DUAL_TO_PRIMAL)
         lam = LAMBDA if self.model.norm == "l2" else LAMBDA_L1
-        return ratio / L, 1.0 / (ratio * L), EPSILON, lam, 1.0
+        if not self.samples:
+            return ratio / L, 1.0 / (ratio * L), EPSILON, lam, 1.0
+        L *= math.sqrt(2.0)  # each of the two terms with a dual variable gets half of what convergence allows
+        return ratio / L, 1.0 / (ratio * L), EPSILON, lam, 1.0, 0.5 * ratio * L
 
     def resampled(self, count: int) -> "PrimalDualNet":
         """With `count` iterations: log coefficients linear between those of the learned ones."""
         window = 2 * max(abs(dy) for dy, _ in self.offsets) + 1
-        other = PrimalDualNet(count, window, self.name).to(self.log_coefficients)
+        other = PrimalDualNet(count, window, self.name, samples=self.samples).to(self.log_coefficients)
         state = {
-            name: value if name == "log_support" else _between(value, count)
+            name: value if name in OF_ALL_ITERATIONS else _between(value, count)
             for name, value in self.state_dict().items()
         }
         other.load_state_dict(state)
@@ -89,7 +109,7 @@ class PrimalDualNet(nn.Module):
 
     @property
     def coefficients(self) -> Tensor:
-        """(n, 5): sigma, tau, eps, lam, theta of each iteration."""
+        """(n, 5): sigma, tau, eps, lam, theta of each iteration; with `samples` (n, 6), then rho."""
         return self.log_coefficients.exp()
 
     def support(self, affinities: Tensor, guide: Tensor) -> Tensor:
@@ -106,6 +126,7 @@ class PrimalDualNet(nn.Module):
         trust: Tensor,
         guide: Tensor,
         storage: torch.dtype | None = None,
+        samples: Samples | None = None,
     ) -> Tensor:
         """(B, 1, H, W) first estimate -> (B, 1, H, W) result.
 
@@ -114,31 +135,55 @@ class PrimalDualNet(nn.Module):
             trust: (B, 1, H, W) weight of the data term: 0 in holes.
             guide: (B, 1, H, W); read by local models only.
             storage: type in which Triton keeps p and w between iterations; None keeps float32.
+            samples: of the sample term; None leaves it out. Ignored by a network without `samples`.
         """
+        samples = self._scaled(samples)
         if self.is_fused:
-            scales, rows = self.log_support.exp(), self._rows()
-            return huber_from_affinities(f, affinities, trust, scales, rows, self.offsets, storage=storage)
-        return self._generic(f, self.support(affinities.to(f.dtype), guide), trust)
+            scales, rows = self.log_support.exp(), self._rows(samples)
+            return huber_from_affinities(
+                f, affinities, trust, scales, rows, self.offsets, samples, storage=storage
+            )
+        return self._generic(f, self.support(affinities.to(f.dtype), guide), trust, samples)
 
-    def _rows(self) -> Tensor:
-        if self.model.family == "nlh":
-            return self.coefficients
-        keep = torch.tensor([1.0, 1.0, 0.0, 1.0, 1.0])
-        return self.coefficients * keep.to(self.log_coefficients)
+    def _scaled(self, samples: Samples | None) -> Samples | None:
+        """Return the samples with their precisions times g, or None for a network without the sample term."""
+        if samples is None or not self.samples:
+            return None
+        return Samples(samples.A, samples.d, self.log_precision.exp() * samples.lam)
 
-    def _generic(self, f: Tensor, support: Tensor, trust: Tensor) -> Tensor:
+    def _rows(self, samples: Samples | None) -> Tensor:
+        """Return the coefficients for the iterations: eps is 0 where a model has none, rho becomes a step."""
+        rows = self.coefficients[:, :5]
+        if self.model.family != "nlh":
+            rows = rows * torch.tensor([1.0, 1.0, 0.0, 1.0, 1.0]).to(rows)
+        if samples is None:
+            return rows
+        return torch.cat([rows, self.coefficients[:, 5:] * samples.A.norm_bound**-2], dim=1)
+
+    def _generic(self, f: Tensor, support: Tensor, trust: Tensor, samples: Samples | None) -> Tensor:
         """Any energy, through the one primal-dual step."""
         size = (int(f.shape[2]), int(f.shape[3]))
         u = torch.cat([f, f.new_zeros((f.shape[0], self.model.channels - 1, *size))], dim=1)
         data = Quadratic if self.model.norm == "l2" else Absolute
         state: State | None = None
-        for n, (sigma, tau, eps, lam, theta) in enumerate(self.coefficients):
+        measured = self._sample_terms(samples, size)
+        for n, (sigma, tau, eps, lam, theta, *steps) in enumerate(self._rows(samples)):
             alpha_0 = self.log_alpha_0[n].exp() if self.model.channels == 3 else ALPHA_0
             terms = self.model.terms(support, self.offsets, size, alpha_0=alpha_0, eps=eps)
-            energy = Energy(terms, OnDepth(data(f, lam * trust)))
+            energy = Energy((*terms, *measured), OnDepth(data(f, lam * trust)))
             state = State.start(energy, u) if state is None else state
-            state = primal_dual_step(energy, state, StepSizes(tau, (sigma,) * len(terms), theta))
+            sigmas = (*(sigma,) * len(terms), *steps)
+            state = primal_dual_step(energy, state, StepSizes(tau, sigmas, theta))
         return u[:, :1] if state is None else state.u[:, :1]
+
+    def _sample_terms(self, samples: Samples | None, size: tuple[int, int]) -> tuple[Term, ...]:
+        """The sample term on the depth, the first channel; nothing without samples."""
+        if samples is None:
+            return ()
+        A: LinearOperator = samples.A
+        if self.model.channels > 1:
+            A = A @ SelectChannels((self.model.channels, *size), 0, 1)
+        return (Term(A, Quadratic(samples.d, samples.lam)),)
 
 
 def _between(rows: Tensor, count: int) -> Tensor:

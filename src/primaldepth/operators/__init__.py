@@ -5,7 +5,7 @@ from primaldepth.operators.channels import SelectChannels
 from primaldepth.operators.differences import ForwardDifference, GradientMinusField, SymmetrizedGradient
 from primaldepth.operators.pairwise import PairwiseDifference, PairwiseSlope, half_window
 from primaldepth.operators.pointwise import EdgeTensor, Mask
-from primaldepth.operators.resampling import Kernel, Resample
+from primaldepth.operators.sampling import Kernel, PointSamples, Resample
 
 __all__ = [
     "Composition",
@@ -17,6 +17,7 @@ __all__ = [
     "Mask",
     "PairwiseDifference",
     "PairwiseSlope",
+    "PointSamples",
     "Resample",
     "SelectChannels",
     "SymmetrizedGradient",

@@ -1,6 +1,5 @@
 """Batches: patches of scenes, seen by a sensor, as the network gets them; each fixed by its seed alone."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
@@ -15,7 +14,8 @@ from primaldepth.data.holes import holes
 from primaldepth.data.patches import Patches, Scenes
 from primaldepth.data.sensors import sensor
 from primaldepth.data.sensors.base import Sensor
-from primaldepth.methods.network import NetworkInputs, Window
+from primaldepth.methods.network_inputs import NetworkInputs, Window
+from primaldepth.networks.inputs import NetworkInput, interleaved, turns
 from primaldepth.networks.normalisation import Scaling
 from primaldepth.training.recipe import DataRecipe, Mix, Recipe
 
@@ -27,26 +27,26 @@ class Batch:
     """What a step needs, (B, 1, S, S) on the network's grid.
 
     Args:
-        maps: what the network reads: interpolated depth, noise, trust, guide, and (B, 1, 1, 1) the ratio.
+        maps: what the network reads.
         truth: in the network's unit.
         valid: where the truth counts.
         unit: (B, 1, 1, 1) factor from the network's unit to that of the loss.
     """
 
-    maps: tuple[Tensor, ...]
+    maps: NetworkInput
     truth: Tensor
     valid: Tensor
     unit: Tensor
 
     def part(self, share: slice) -> "Batch":
         """Some images of the batch."""
-        maps = tuple(image[share] for image in self.maps)
+        maps = self.maps.part(share)
         return Batch(maps, self.truth[share], self.valid[share], self.unit[share])
 
     def tensors(self) -> dict[str, Tensor]:
         """By name, to be saved."""
-        names = ("depth", "sigma", "trust", "guide", "ratio")
-        maps = dict(zip(names, self.maps, strict=True))
+        names = ("depth", "sigma", "trust", "guide", "ratio", "samples", "sample_sigma", "sample_trust")
+        maps = dict(zip(names, self.maps.tensors(), strict=False))
         return {**maps, "truth": self.truth, "valid": self.valid, "unit": self.unit}
 
 
@@ -61,12 +61,13 @@ def draw_batch(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tu
 
 def _interleaved(parts: list[Batch]) -> Batch:
     """One batch in which the parts take turns, so that a slice of it has some of each."""
-
-    def turns(maps: Iterable[Tensor]) -> Tensor:
-        return torch.stack(list(maps), dim=1).flatten(0, 1)
-
-    maps = tuple(turns(same) for same in zip(*(part.maps for part in parts), strict=True))
-    truth, valid, unit = (turns(getattr(part, name) for part in parts) for name in ("truth", "valid", "unit"))
+    names = ("depth", "sigma", "trust", "guide", "ratio")
+    images = {name: turns([getattr(part.maps, name) for part in parts]) for name in names}
+    measured = [part.maps.samples for part in parts if part.maps.samples is not None]
+    maps = NetworkInput(**images, samples=interleaved(measured) if measured else None)
+    truth, valid, unit = (
+        turns([getattr(part, name) for part in parts]) for name in ("truth", "valid", "unit")
+    )
     return Batch(maps, truth, valid, unit)
 
 
@@ -80,7 +81,7 @@ def _drawn(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[
     colours = recipe.net.colours
     size = patch // scale * scale
     patches = scenes.draw(count, size, generator, recipe.data.variation, kind, colours)
-    return observed(patches, camera, recipe.data, generator, mix)
+    return observed(patches, camera, recipe.data, generator, mix, samples=recipe.net.samples)
 
 
 def _choice(recipe: Recipe, place: tuple[int, ...]) -> tuple[Mix, int]:
@@ -94,15 +95,25 @@ def _choice(recipe: Recipe, place: tuple[int, ...]) -> tuple[Mix, int]:
 
 
 def observed(
-    patches: Patches, camera: Sensor, data: DataRecipe, generator: torch.Generator, mix: Mix
+    patches: Patches,
+    camera: Sensor,
+    data: DataRecipe,
+    generator: torch.Generator,
+    mix: Mix,
+    *,
+    samples: bool = False,
 ) -> Batch:
-    """Samples of the patches, normalised as their scenes are, up to `data.jitter`."""
+    """Samples of the patches, normalised as their scenes are, up to `data.jitter`.
+
+    Args:
+        samples: whether the batch carries the samples themselves, for networks with the sample term.
+    """
     u = torch.rand((3, len(patches.depth), 1, 1, 1), generator=generator, device=generator.device)
     low, high = mix.noise
     gain = low * (high / low) ** u[0] if low != high else torch.full_like(u[0], low)
     light = {"amplitude": _amplitude(patches, generator)} if mix.albedo else {}
-    samples = camera(patches.depth, patches.valid, generator=generator, gain=gain, **light)
-    depth, valid = samples.depth, samples.valid
+    seen = camera(patches.depth, patches.valid, generator=generator, gain=gain, **light)
+    depth, valid = seen.depth, seen.valid
     if data.holes:
         valid = valid & ~holes(valid, data.holes, generator)
     if mix.false:
@@ -110,10 +121,11 @@ def observed(
     spread = patches.spread * torch.exp(data.jitter * (2.0 * u[1] - 1.0))
     scaling = Scaling(patches.centre + data.jitter * spread * (2.0 * u[2] - 1.0), spread)
     size = (int(patches.depth.shape[2]), int(patches.depth.shape[3]))
-    sigma = torch.where(valid, samples.sigma / spread, 0.0)
+    sigma = torch.where(valid, seen.sigma / spread, 0.0)
     if mix.plain:
         sigma = _partly_plain(sigma, valid, mix.plain, generator)
-    inputs = NetworkInputs.made(depth, valid, sigma, samples.confidence, scaling, size)
+    sampling = camera.sampling if samples else None
+    inputs = NetworkInputs.made(depth, valid, sigma, seen.confidence, scaling, size, sampling)
     maps = inputs.window(Window(0, size[0], 0, size[1]), patches.guide, int(patches.guide.shape[1]))
     unit = mix.weight * (spread if camera.kind == "disparity" else spread / CENTIMETRE)
     unit = unit * camera.scale**-data.balance

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from primaldepth.core.errors import FileFormatError
 from primaldepth.networks import DepthNet
+from primaldepth.networks.inputs import NetworkInput
 from primaldepth.operators.pairwise import half_window
 from primaldepth.training.losses import affinity_loss, get_loss, laplace_loss
 from primaldepth.training.recipe import StageRecipe
@@ -30,7 +31,7 @@ class StageLoss(nn.Module):
         if net.pdn is not None:
             net.pdn.requires_grad_(stage.part != "fcn")
 
-    def forward(self, maps: tuple[Tensor, ...], truth: Tensor, valid: Tensor, unit: Tensor) -> Tensor:
+    def forward(self, maps: NetworkInput, truth: Tensor, valid: Tensor, unit: Tensor) -> Tensor:
         """The stage's loss; see `Batch` for the arguments. Errors are in the unit of the benchmark."""
         stage = self.stage
 
@@ -39,7 +40,7 @@ class StageLoss(nn.Module):
 
         with torch.autocast(truth.device.type, torch.bfloat16, enabled=self.bf16):
             if stage.part == "fcn":
-                found = self.net.features(*maps)
+                found = self.net.features(*maps[:5])
                 depth = found.first
             else:
                 estimate = self.net(*maps)

@@ -8,7 +8,7 @@ from primaldepth.operators.channels import SelectChannels
 from primaldepth.operators.differences import ForwardDifference, GradientMinusField, SymmetrizedGradient
 from primaldepth.operators.pairwise import pick_backend
 from primaldepth.operators.pointwise import EdgeTensor
-from primaldepth.operators.resampling import Resample
+from primaldepth.operators.sampling import Resample
 from primaldepth.variational.penalties import Number, Penalty
 
 
@@ -71,7 +71,7 @@ def sensor_step(
     steps = [sigma] if isinstance(sigma, Tensor) else []
     if not readable(p, u_bar, *steps) or pick_backend(p) != "numba":
         return None
-    from primaldepth.operators.resampling_cpu import reduce, spread
+    from primaldepth.operators.sampling.cpu import reduce, spread
 
     p = F.prox_conjugate(p + sigma * reduce(A, u_bar, channel), sigma)
     if not readable(p) or p.shape[0] != u_bar.shape[0]:  # weights or data may carry a gradient

@@ -6,7 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.pairwise import Offset, PairwiseDifference, half_window, not_possible, pick_backend
+from primaldepth.operators.sampling import Samples
 from primaldepth.variational.affinities import support_weights
 from primaldepth.variational.energies import Energy, OnDepth, Term
 from primaldepth.variational.penalties import Huber, Quadratic
@@ -21,39 +23,46 @@ def huber_iterations(
     c: Tensor,
     coefficients: Tensor,
     offsets: Sequence[Offset],
+    samples: Samples | None = None,
     *,
     storage: torch.dtype | None = None,
 ) -> State:
     """Iterate from `state`; the energy of iteration n is sum w |u(x)-u(y)|_eps_n + lam_n / 2 sum c (u-f)^2.
+
+    With samples it also has the sample term 1/2 sum_i lam_i ((A u)_i - d_i)^2 and its dual variable q.
 
     Differentiable in everything on every backend. The torch backend is the definition: it runs
     `primal_dual_step`; the others compute the same in fewer passes over memory. What p holds at pairs
     that leave the frame has no meaning and no influence.
 
     Args:
-        state: u, u_bar: (B, 1, H, W), p: one (B, N, H, W).
+        state: u, u_bar: (B, 1, H, W), p: one (B, N, H, W) and, with samples, q: (B, 1, h, w).
         w: (B, N, H, W) support weights.
         f: (B, 1, H, W) data.
         c: (B, 1, H, W) trust in the data, 0 in holes.
-        coefficients: (n, 5): sigma, tau, eps, lam, theta of each iteration.
+        coefficients: (n, 5): sigma, tau, eps, lam, theta of each iteration; with samples (n, 6), where the
+            last is the step of q.
         offsets: of the N pairs.
+        samples: of the sample term, or None for an energy without it.
         storage: type in which Triton keeps p and w when no gradient is asked for, e.g. bfloat16:
             half the traffic. Other backends keep the type they are given.
     """
-    tensors = (state.u, state.u_bar, state.p[0], w, f, c, coefficients)
+    measured = () if samples is None else (state.p[1], samples.d, samples.lam)
+    tensors = (state.u, state.u_bar, state.p[0], w, f, c, coefficients, *measured)
+    A = None if samples is None else samples.A
     backend = pick_backend(state.u)
     plain = all(t.dtype == torch.float32 for t in tensors) and _is_half_window(offsets)
     if backend == "triton" and plain:
         from primaldepth.operators.pairwise.triton import run
 
-        u, u_bar, p = run(*(t.contiguous() for t in tensors), storage=storage)
+        u, u_bar, *p = run(*(t.contiguous() for t in tensors), A=A, storage=storage)
     elif backend == "numba" and _is_half_window(offsets):
-        u, u_bar, p = _CpuIterations.apply(*tensors, tuple(offsets))  # type: ignore[no-untyped-call]
+        u, u_bar, *p = _CpuIterations.apply(*tensors, tuple(offsets), A)  # type: ignore[no-untyped-call]
     else:
         if backend != "torch":
             not_possible(backend, "it takes a half window of pairs, Triton only float32")
-        return reference_iterations(state, w, f, c, coefficients, offsets)
-    return State(u, u_bar, (p,))
+        return reference_iterations(state, w, f, c, coefficients, offsets, samples)
+    return State(u, u_bar, tuple(p))
 
 
 def huber_from_affinities(
@@ -63,39 +72,48 @@ def huber_from_affinities(
     scales: Tensor,
     coefficients: Tensor,
     offsets: Sequence[Offset],
+    samples: Samples | None = None,
     *,
     storage: torch.dtype | None = None,
 ) -> Tensor:
-    """Iterate from u = f, p = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1]); returns u.
+    """Iterate from u = f, p = q = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1]); returns u.
 
     Differentiable; without a gradient the kernels make the weights in one pass, Triton in the type it
     keeps them.
     """
     tensors = (f, affinities, c, scales, coefficients)
-    learns = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    measured = () if samples is None else (samples.d, samples.lam)
+    learns = torch.is_grad_enabled() and any(t.requires_grad for t in (*tensors, *measured))
     backend = pick_backend(f)
     if backend == "triton" and not learns and _is_half_window(offsets):
         from primaldepth.operators.pairwise.triton import run_from_affinities
 
-        return run_from_affinities(*tensors, storage=storage)
+        return run_from_affinities(*tensors, samples=samples, storage=storage)
     if backend == "numba" and not learns and _is_half_window(offsets):
         from primaldepth.operators.pairwise import cpu
 
         f, affinities, c, scales, coefficients = (t.detach().to(f.dtype) for t in tensors)
-        return cpu.run_from_affinities(f, affinities, c, scales, coefficients, tuple(offsets))
+        return cpu.run_from_affinities(f, affinities, c, scales, coefficients, tuple(offsets), samples)
     w = support_weights(affinities.to(f.dtype).abs(), offsets, scales[0], scales[1])
-    start = State(f, f, (torch.zeros_like(w),))
-    return huber_iterations(start, w, f, c, coefficients, offsets, storage=storage).u
+    duals = (torch.zeros_like(w),) if samples is None else (torch.zeros_like(w), torch.zeros_like(samples.d))
+    return huber_iterations(State(f, f, duals), w, f, c, coefficients, offsets, samples, storage=storage).u
 
 
 def reference_iterations(
-    state: State, w: Tensor, f: Tensor, c: Tensor, coefficients: Tensor, offsets: Sequence[Offset]
+    state: State,
+    w: Tensor,
+    f: Tensor,
+    c: Tensor,
+    coefficients: Tensor,
+    offsets: Sequence[Offset],
+    samples: Samples | None = None,
 ) -> State:
     """The definition: one `primal_dual_step` per row of coefficients."""
     K = PairwiseDifference((int(w.shape[2]), int(w.shape[3])), offsets)
-    for sigma, tau, eps, lam, theta in coefficients:
-        energy = Energy((Term(K, Huber(w, eps)),), OnDepth(Quadratic(f, lam * c)))
-        state = primal_dual_step(energy, state, StepSizes(tau, (sigma,), theta))
+    measured = () if samples is None else (Term(samples.A, Quadratic(samples.d, samples.lam)),)
+    for sigma, tau, eps, lam, theta, *steps in coefficients:
+        energy = Energy((Term(K, Huber(w, eps)), *measured), OnDepth(Quadratic(f, lam * c)))
+        state = primal_dual_step(energy, state, StepSizes(tau, (sigma, *steps), theta))
     return state
 
 
@@ -108,14 +126,15 @@ class _CpuIterations(torch.autograd.Function):
     """Fused forward on the CPU; the backward pass recomputes through the definition."""
 
     @staticmethod
-    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, ...]:
         """N fused iterations."""
         from primaldepth.operators.pairwise.cpu import iterations
 
-        *tensors, ctx.offsets = arguments
+        *tensors, ctx.offsets, ctx.A = arguments
         ctx.save_for_backward(*tensors)
-        u, u_bar, p, w, f, c, coefficients = (t.detach() for t in tensors)
-        return iterations(u, u_bar, p, w, (f, c), coefficients, ctx.offsets)
+        u, u_bar, p, w, f, c, rows, *measured = (t.detach() for t in tensors)
+        q, samples = _measured(ctx.A, measured)
+        return iterations(u, u_bar, p, w, (f, c), rows, ctx.offsets, samples, q)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -125,8 +144,19 @@ class _CpuIterations(torch.autograd.Function):
             for t, need in zip(ctx.saved_tensors, ctx.needs_input_grad, strict=False)
         ]
         with torch.enable_grad():
-            u, u_bar, p, w, f, c, rows = tensors
-            last = reference_iterations(State(u, u_bar, (p,)), w, f, c, rows, ctx.offsets)
+            u, u_bar, p, w, f, c, rows, *measured = tensors
+            q, samples = _measured(ctx.A, measured)
+            start = State(u, u_bar, (p,) if q is None else (p, q))
+            last = reference_iterations(start, w, f, c, rows, ctx.offsets, samples)
         wanted = [t for t in tensors if t.requires_grad]
-        found = iter(torch.autograd.grad((last.u, last.u_bar, last.p[0]), wanted, grads, allow_unused=True))
-        return (*(next(found) if t.requires_grad else None for t in tensors), None)
+        results = (last.u, last.u_bar, *last.p)
+        found = iter(torch.autograd.grad(results, wanted, grads, allow_unused=True))
+        return (*(next(found) if t.requires_grad else None for t in tensors), None, None)
+
+
+def _measured(A: LinearOperator | None, tensors: Sequence[Tensor]) -> tuple[Tensor | None, Samples | None]:
+    """The dual variable of the sample term and its samples, from the tensors behind the others."""
+    if A is None:
+        return None, None
+    q, d, lam = tensors
+    return q, Samples(A, d, lam)

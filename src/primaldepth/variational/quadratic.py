@@ -7,7 +7,7 @@ from torch import Tensor
 
 from primaldepth.operators.pairwise import Offset
 from primaldepth.operators.pairwise.reference import ends
-from primaldepth.operators.resampling import Resample
+from primaldepth.operators.sampling import Resample
 from primaldepth.variational.conjugate_gradients import LinearSolution, conjugate_gradients
 
 

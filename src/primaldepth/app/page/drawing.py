@@ -32,7 +32,7 @@ from primaldepth.io.preview import (
     robust_limits,
     write_preview,
 )
-from primaldepth.operators.resampling import resample
+from primaldepth.operators.sampling import resample
 from primaldepth.results import (
     Scale,
     cloud_of,

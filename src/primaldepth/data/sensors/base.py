@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import Count, Settings
 from primaldepth.data.degradations import fill_occlusions, reduced_size
 from primaldepth.io import Kind
@@ -39,11 +40,13 @@ class Sensor(Settings):
 
     Noise is drawn on the device of the generator and then moved to that of the depth. A CPU
     generator gives the same samples on every device; one on the depth's own device is the fast path.
-    A released name never changes its samples: a better model gets a new version.
+    A released name never changes its samples: a better model gets a new version. `sampling` says whether a
+    sample is the average over its footprint or the depth of the surface at the footprint's centre.
     """
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
+    sampling: ClassVar[Sampling] = "average"
     ranges: ClassVar[dict[str, tuple[float, float]]]
 
     scale: Count = 1

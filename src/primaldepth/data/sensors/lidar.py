@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, pad
 
+from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import Count, NotNegative, Positive, Share
 from primaldepth.data.draws import normal, uniform
 from primaldepth.data.noise import LIDAR_NOISE, local_mean
@@ -38,6 +39,7 @@ class Lidar(Sensor):
 
     name: ClassVar[str] = "lidar-v1"
     kind: ClassVar[Kind] = "z"
+    sampling: ClassVar[Sampling] = "point"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {
         "noise": (LIDAR_NOISE / 4, 4 * LIDAR_NOISE),
         "similarity": (0.05, 0.2),

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d
 
+from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import NotNegative, Positive, Share
 from primaldepth.data.draws import normal, uniform
 from primaldepth.data.noise import STRUCTURED_LIGHT_BASELINE_FOCAL, local_mean
@@ -37,6 +38,7 @@ class StructuredLight(Sensor):
 
     name: ClassVar[str] = "structured-light-v1"
     kind: ClassVar[Kind] = "z"
+    sampling: ClassVar[Sampling] = "point"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {
         "noise": (0.0125, 0.2),
         "step": (1 / 32, 1 / 4),

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from primaldepth.evaluation.protocol import Case
 from primaldepth.evaluation.report.figures import INK, drawing
-from primaldepth.methods.network import NetworkInputs, Window
+from primaldepth.methods.network_inputs import NetworkInputs, Window
 from primaldepth.methods.variational import DEFAULTS
 from primaldepth.networks.joint import DepthNet
 from primaldepth.operators.pairwise import Offset, half_window
@@ -72,11 +72,11 @@ def network_support(case: Case, pixel: Pixel, net: DepthNet) -> Support:
     inner = (pixel[0] - outer.top, pixel[1] - outer.left)
     maps = NetworkInputs.of(case.frame).window(outer, case.frame.guide, net.settings.colours)
     with torch.no_grad():
-        found = net.features(*maps)
+        found = net.features(*maps[:5])
         first, affinities = found.first, found.affinities
         distance = affinities.abs()
         solver = net.pdn
-        weight = None if solver is None else solver.support(affinities, maps[3])
+        weight = None if solver is None else solver.support(affinities, maps.guide)
     return _support("network", _patch(first, inner, window), distance, weight, half_window(window), inner)
 
 

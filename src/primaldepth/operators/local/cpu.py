@@ -15,7 +15,7 @@ from torch import Tensor
 
 from primaldepth.operators.local.descent import number
 from primaldepth.operators.local.rows import down, from_above, from_left, mix, project, right
-from primaldepth.operators.pairwise.cpu import Array, array_of, thread_count
+from primaldepth.operators.threads import Array, array_of, thread_count
 
 
 @numba.njit(error_model="numpy", cache=True)

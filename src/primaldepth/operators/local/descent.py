@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primaldepth.operators.pairwise.cpu import Array, array_of, thread_count
+from primaldepth.operators.threads import Array, array_of, thread_count
 
 
 @numba.njit(error_model="numpy", cache=True)

@@ -8,7 +8,7 @@ import math
 import numba
 import numpy as np
 
-from primaldepth.operators.pairwise.cpu import Array
+from primaldepth.operators.threads import Array
 
 
 @numba.njit(error_model="numpy", cache=True)

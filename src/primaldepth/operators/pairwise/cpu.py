@@ -6,22 +6,18 @@ once. Rows are split into bands, one per thread; what a band owes to rows above 
 aside in its halo and added at the end, so no two threads write to one row.
 """
 
-from typing import Any
-
 import numba
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from primaldepth.operators.pairwise.reference import Offset
+from primaldepth.operators.sampling.cpu import sample_step
+from primaldepth.operators.sampling.samples import Samples
+from primaldepth.operators.threads import MAX_THREADS, Array, thread_count
 
 BLOCK_ROWS = 16  # of one pair at a time: a stretch of memory long enough to be fetched ahead
-Array = NDArray[np.floating[Any]]
 Offsets = tuple[Offset, ...]
-_threads = torch.get_num_threads()
-_MAX_THREADS = numba.get_num_threads()  # starts its threads, which resets torch's number too
-torch.set_num_threads(_threads)
 
 
 @numba.njit(fastmath=True, error_model="numpy", cache=True)
@@ -129,7 +125,7 @@ def _exponents(affinities: Array, near: Array, rate: Array, out: Array) -> None:
 def weights_of(affinities: Tensor, near: Tensor, rate: Tensor) -> Tensor:
     """exp(-near_k - rate |a|) as (B, N, H, W), contiguous; `near` has N numbers."""
     out = torch.empty(affinities.shape, dtype=affinities.dtype)
-    numba.set_num_threads(min(torch.get_num_threads(), _MAX_THREADS))
+    numba.set_num_threads(min(torch.get_num_threads(), MAX_THREADS))
     _exponents(affinities.numpy(), near.numpy(), rate.view(1).numpy(), out.numpy())
     for image in out:
         for one in image:  # while it is in the cache
@@ -138,13 +134,20 @@ def weights_of(affinities: Tensor, near: Tensor, rate: Tensor) -> Tensor:
 
 
 def run_from_affinities(
-    f: Tensor, affinities: Tensor, c: Tensor, scales: Tensor, coefficients: Tensor, offsets: Offsets
+    f: Tensor,
+    affinities: Tensor,
+    c: Tensor,
+    scales: Tensor,
+    coefficients: Tensor,
+    offsets: Offsets,
+    samples: Samples | None = None,
 ) -> Tensor:
-    """Result of the iterations from u = f, p = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1])."""
+    """Result of the iterations from u = f, p = q = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1])."""
     near = torch.tensor([(dy * dy + dx * dx) ** 0.5 for dy, dx in offsets], dtype=f.dtype) / scales[0]
     w = weights_of(affinities, near, 1.0 / scales[1])
     p = torch.zeros(w.shape, dtype=w.dtype)
-    return iterations(f, f, p, w, (f, c), coefficients, offsets, out=p)[0]
+    q = None if samples is None else torch.zeros_like(samples.d)
+    return iterations(f, f, p, w, (f, c), coefficients, offsets, samples, q, out=p)[0]
 
 
 def iterations(
@@ -155,17 +158,24 @@ def iterations(
     data: tuple[Tensor, Tensor],
     coefficients: Tensor,
     offsets: Offsets,
+    samples: Samples | None = None,
+    q: Tensor | None = None,
     out: Tensor | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """N iterations of non-local Huber with a quadratic data term; no argument but `out` is modified.
+) -> tuple[Tensor, ...]:
+    """N iterations of non-local Huber with quadratic data terms; no argument but `out` is modified.
 
     Args:
         u: (B, 1, H, W), like u_bar.
         p: (B, N, H, W), like w.
         data: f and c, (B, 1, H, W).
-        coefficients: (n, 5) of sigma, tau, eps, lam, theta.
+        coefficients: (n, 5) of sigma, tau, eps, lam, theta; with samples (n, 6), the step of q behind them.
         offsets: of a half window.
+        samples: of the sample term, or None for none.
+        q: (B, 1, h, w) dual variable of the sample term.
         out: memory for the new p, which may be p itself, or None for fresh memory.
+
+    Returns:
+        The new u, u_bar, p and, with samples, q.
     """
     width = u.shape[-1]
     f, c = (t.contiguous().view(-1, width).numpy() for t in data)
@@ -173,27 +183,16 @@ def iterations(
     u, u_bar = (t.clone(memory_format=torch.contiguous_format) for t in (u, u_bar))
     out, div = torch.empty_like(p) if out is None else out, torch.empty_like(u)
     spare = (torch.empty_like(u), torch.empty_like(u_bar))
-    for sigma, tau, eps, lam, theta in coefficients.tolist():
+    for sigma, tau, eps, lam, theta, *steps in coefficients.tolist():
         p, _ = dual_step(u_bar, p, w, offsets, (sigma, 0.0, eps), out=out, div=div)
+        if samples is not None and q is not None:
+            q, pull = sample_step(samples, u_bar, q, steps[0])
+            div += pull
         step = np.array((tau, lam, theta), dtype=f.dtype)
         rows = [t.view(-1, width).numpy() for t in (u, div, *spare)]
         _primal_rows(rows[0], rows[1], f, c, step, rows[2], rows[3])
         (u, u_bar), spare = spare, (u, u_bar)
-    return u, u_bar, p
-
-
-def array_of(t: Tensor) -> Array:
-    """The tensor's numbers for a kernel, in the order of its axes."""
-    array: Array = t.detach().contiguous().numpy()
-    return array
-
-
-def thread_count(images: int, height: int, reach: int) -> int:
-    """Bands to split each image into; sets numba's threads to what they can use."""
-    threads = min(torch.get_num_threads(), _MAX_THREADS)
-    bands = max(1, min(threads, height // (4 * reach)))
-    numba.set_num_threads(min(threads, images * bands))
-    return bands
+    return (u, u_bar, p) if q is None else (u, u_bar, p, q)
 
 
 def dual_step(

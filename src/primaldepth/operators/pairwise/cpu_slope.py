@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primaldepth.operators.pairwise.cpu import Array, thread_count
+from primaldepth.operators.threads import Array, thread_count
 
 BLOCK_ROWS = 8  # of one pair at a time; with three channels half as many as in cpu.py stay in the cache
 

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primaldepth.operators.pairwise.cpu import Array, thread_count
 from primaldepth.operators.pairwise.cpu_slope import departure
+from primaldepth.operators.threads import Array, thread_count
 
 
 @numba.njit(fastmath=True, cache=True)

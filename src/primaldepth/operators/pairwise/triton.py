@@ -14,7 +14,10 @@ import triton
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.pairwise import triton_kernels as kernels
+from primaldepth.operators.sampling import Samples
+from primaldepth.operators.sampling.triton_term import SampleGradients, SampleTerm
 
 TILE_Y, TILE_X, WARPS = 1, 128, 1
 BACK_Y, BACK_X, BACK_WARPS = 4, 64, 4
@@ -114,45 +117,73 @@ def forward(
     fixed: tuple[Tensor, Tensor, Tensor],
     row: Tensor,
     out: tuple[Tensor, Tensor, Tensor],
+    pull: Tensor | None = None,
 ) -> None:
-    """One iteration of (u, u_bar, p) into `out`; `fixed` is w, f, c; all padded; row: (5,)."""
+    """One iteration of (u, u_bar, p) into `out`; `fixed` is w, f, c; all padded; row: (5,) or more.
+
+    Args:
+        pull: A' q+ of the sample term, padded, or None without one.
+    """
     u, u_bar, p = state
     kernels.forward_kernel[layout.grid(TILE_Y, TILE_X)](
-        u, u_bar, p, *fixed, row, *out, layout.pitch, layout.area,
-        RADIUS=layout.radius, PAIRS=layout.pairs, BY=TILE_Y, BX=TILE_X, num_warps=WARPS,
+        u, u_bar, p, *fixed, u if pull is None else pull, row, *out, layout.pitch, layout.area,
+        SAMPLES=pull is not None, RADIUS=layout.radius, PAIRS=layout.pairs, BY=TILE_Y, BX=TILE_X,
+        num_warps=WARPS,
     )  # fmt: skip
 
 
 class Iterations(torch.autograd.Function):
-    """n iterations with a gradient for u, u_bar, p, w, f, c and every coefficient.
+    """n iterations with gradients for the state, w, f, c, every coefficient and, with samples, d and lam.
 
-    Keeps u, u_bar and p of each iteration and recomputes everything else.
+    Keeps u, u_bar and p of each iteration, with samples also q, and recomputes everything else.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, u: Tensor, u_bar: Tensor, p: Tensor, w: Tensor, f: Tensor, c: Tensor, coefficients: Tensor
+        ctx: Any,
+        A: LinearOperator | None,
+        u: Tensor,
+        u_bar: Tensor,
+        p: Tensor,
+        w: Tensor,
+        f: Tensor,
+        c: Tensor,
+        coefficients: Tensor,
+        *measured: Tensor,
     ) -> tuple[Tensor, ...]:
         """Run and keep the states."""
-        ctx.layout = layout = Layout.of(p)
+        ctx.A, ctx.layout = A, Layout.of(p)
+        layout = ctx.layout
         state = (layout.enter(u), layout.enter(u_bar), layout.enter(p))
         fixed = (layout.enter(w), layout.enter(f), layout.enter(c))
-        kept = [*state]
+        sensor = None if A is None else SampleTerm(layout.leave, A, *measured)
+        kept, sampled = [*state], [] if sensor is None else [sensor.q]
         for row in coefficients:
+            pull = None if sensor is None else sensor.step(state[1], row)
             new = (torch.zeros_like(state[0]), torch.zeros_like(state[1]), torch.empty_like(state[2]))
-            forward(layout, state, fixed, row, new)
+            forward(layout, state, fixed, row, new, pull)
             state = new
             kept += state
-        ctx.save_for_backward(*fixed, coefficients, *kept)
-        return tuple(layout.leave(t).contiguous() for t in state)
+            sampled += [] if sensor is None else [sensor.arrived, sensor.q]
+        ctx.count = len(kept)
+        ctx.save_for_backward(*fixed, coefficients, *measured[1:], *kept, *sampled)
+        last = () if sensor is None else (sensor.q,)
+        return (*(layout.leave(t).contiguous() for t in state), *last)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """The iterations in reverse."""
         layout: Layout = ctx.layout
-        w, f, c, coefficients, *kept = ctx.saved_tensors
-        grad_u, grad_bar, grad_p = (layout.enter(grad) for grad in grads)
+        w, f, c, coefficients, *rest = ctx.saved_tensors
+        undo = None
+        if ctx.A is not None:
+            d, lam, *rest = rest
+            undo = SampleGradients(
+                layout.leave, Samples(ctx.A, d, lam), grads[3].contiguous(), rest[ctx.count :]
+            )
+        kept = rest[: ctx.count]
+        grad_u, grad_bar, grad_p = (layout.enter(grad) for grad in grads[:3])
         grad_w, grad_f, grad_c = torch.empty_like(w), torch.zeros_like(f), torch.zeros_like(c)
         rows = torch.zeros_like(coefficients)
         for n in range(len(coefficients) - 1, -1, -1):
@@ -164,9 +195,11 @@ class Iterations(torch.autograd.Function):
             grad_p, grad_bar, dual = _dual_backward(
                 layout, (grad_p, grad_div), u_bar, p_next, w, coefficients[n], grad_w, first
             )
-            rows[n] = torch.stack([dual[0], primal[0], dual[1], primal[1], primal[2]])
+            steps = [] if undo is None else [undo.step(n, grad_div, grad_bar, coefficients[n])]
+            rows[n] = torch.stack([dual[0], primal[0], dual[1], primal[1], primal[2], *steps])
         found = (grad_u, grad_bar, grad_p, grad_w, grad_f, grad_c)
-        return (*(layout.leave(grad).contiguous() for grad in found), rows)
+        measured = () if undo is None else (undo.grad_q, undo.grad_d, undo.grad_lam)
+        return (None, *(layout.leave(grad).contiguous() for grad in found), rows, *measured)
 
 
 def _primal_backward(
@@ -215,18 +248,30 @@ def run(
     f: Tensor,
     c: Tensor,
     coefficients: Tensor,
-    *,
+    *measured: Tensor,
+    A: LinearOperator | None = None,
     storage: torch.dtype | None = None,
 ) -> tuple[Tensor, ...]:
-    """N iterations; keeps the states only if a gradient will be asked for."""
-    tensors = (u, u_bar, p, w, f, c, coefficients)
+    """N iterations; keeps the states only if a gradient will be asked for.
+
+    Args:
+        measured: q, d and lam of the sample term, or nothing.
+        A: operator of the sample term, or None.
+        storage: type in which p and w are kept.
+
+    Returns:
+        u, u_bar, p and, with samples, q.
+    """
+    tensors = (u, u_bar, p, w, f, c, coefficients, *measured)
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-        result: tuple[Tensor, ...] = Iterations.apply(*tensors)  # type: ignore[no-untyped-call]
+        result: tuple[Tensor, ...] = Iterations.apply(A, *tensors)  # type: ignore[no-untyped-call]
         return result
     layout = Layout.of(p)
     state = (layout.enter(u), layout.enter(u_bar), layout.enter(p, storage))
     fixed = (layout.enter(w, storage), layout.enter(f), layout.enter(c))
-    return tuple(layout.leave(t) for t in iterate(layout, state, fixed, coefficients))
+    sensor = None if A is None else SampleTerm(layout.leave, A, *measured)
+    found = tuple(layout.leave(t) for t in iterate(layout, state, fixed, coefficients, sensor))
+    return found if sensor is None else (*found, sensor.q)
 
 
 def run_from_affinities(
@@ -236,14 +281,19 @@ def run_from_affinities(
     scales: Tensor,
     coefficients: Tensor,
     *,
+    samples: Samples | None = None,
     storage: torch.dtype | None = None,
 ) -> Tensor:
-    """N iterations from u = f, p = 0 with the support weights of `affinities`, without gradient: u."""
+    """N iterations from u = f, p = q = 0 with the support weights of `affinities`, without gradient: u."""
     layout = Layout.of(affinities)
     w = layout.support(affinities, scales, storage)
     start = layout.enter(f)
     state = (start, start, layout.zeros(w, layout.pairs))
-    return layout.leave(iterate(layout, state, (w, start, layout.enter(c)), coefficients)[0])
+    sensor = None
+    if samples is not None:
+        sensor = SampleTerm(layout.leave, samples.A, torch.zeros_like(samples.d), samples.d, samples.lam)
+    fixed = (w, start, layout.enter(c))
+    return layout.leave(iterate(layout, state, fixed, coefficients, sensor)[0])
 
 
 def iterate(
@@ -251,13 +301,15 @@ def iterate(
     state: tuple[Tensor, Tensor, Tensor],
     fixed: tuple[Tensor, Tensor, Tensor],
     coefficients: Tensor,
+    sensor: SampleTerm | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Back and forth between two sets of buffers; the arguments are not modified."""
+    """Back and forth between two sets of buffers; the arguments, except `sensor`, are not modified."""
     buffers = []
     for _ in range(min(2, len(coefficients))):
         images = layout.zeros(state[0]), layout.zeros(state[0])
         buffers.append((*images, torch.empty_like(state[2])))
     for n, row in enumerate(coefficients):
-        forward(layout, state, fixed, row, buffers[n % 2])
+        pull = None if sensor is None else sensor.step(state[1], row)
+        forward(layout, state, fixed, row, buffers[n % 2], pull)
         state = buffers[n % 2]
     return state

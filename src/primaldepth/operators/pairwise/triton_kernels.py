@@ -118,8 +118,8 @@ def _four_pairs(
 
 @triton.jit
 def forward_kernel(
-    u, u_bar, p, w, f, c, coefficients, u_out, u_bar_out, p_out, pitch, area,
-    RADIUS: tl.constexpr, PAIRS: tl.constexpr, BY: tl.constexpr, BX: tl.constexpr,
+    u, u_bar, p, w, f, c, pull_of_samples, coefficients, u_out, u_bar_out, p_out, pitch, area,
+    SAMPLES: tl.constexpr, RADIUS: tl.constexpr, PAIRS: tl.constexpr, BY: tl.constexpr, BX: tl.constexpr,
 ):  # fmt: skip
     """One iteration: p+ of the pairs that start in the tile, then u+ and u_bar+ of its pixels."""
     start, here, pair = _tile(pitch, area, RADIUS, PAIRS, BY, BX)
@@ -145,6 +145,8 @@ def forward_kernel(
                 k, u_bar, p, w, p_out, bar, here, pair, pitch, sigma, shrink, RADIUS, PAIRS
             )
     at = start + here
+    if SAMPLES:
+        divergence += tl.load(pull_of_samples + at)
     old = tl.load(u + at)
     pull = tau * lam * tl.load(c + at)
     value = (old - tau * divergence + pull * tl.load(f + at)) / (1.0 + pull)

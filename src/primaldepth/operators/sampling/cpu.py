@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from primaldepth.operators.pairwise.cpu import Array, array_of, thread_count
-from primaldepth.operators.resampling import Resample
+from primaldepth.operators.sampling.grids import Resample
+from primaldepth.operators.sampling.samples import Samples
+from primaldepth.operators.threads import Array, array_of, thread_count
 
 
 @numba.njit(error_model="numpy", cache=True)
@@ -75,3 +76,11 @@ def spread(A: Resample, p: Tensor, channels: int = 1, channel: int = 0) -> Tenso
     _along_columns(array_of(p).reshape(-1, w), *columns, half.view(-1, width).numpy())
     _along_rows(half.numpy(), 0, *rows, out.numpy(), channel)
     return out
+
+
+def sample_step(samples: Samples, u_bar: Tensor, q: Tensor, step: float) -> tuple[Tensor, Tensor]:
+    """q+ = lam (q + step (A u_bar - d)) / (lam + step), and A' q+: (B, 1, H, W)."""
+    A, lam = samples.A, samples.lam
+    seen = reduce(A, u_bar) if isinstance(A, Resample) else A(u_bar)
+    q = lam * (q + step * (seen - samples.d)) / (lam + step)
+    return q, spread(A, q) if isinstance(A, Resample) else A.adjoint(q)

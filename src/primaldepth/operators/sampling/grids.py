@@ -2,8 +2,9 @@
 
 Both grids cover the same field of view and have their pixel centres at half-integers:
 output pixel i sits at input coordinate (i + 1/2) * n_in / n_out - 1/2. When the grid gets
-coarser the kernel is stretched by the ratio (antialiasing); at the border the signal is
-mirrored, and every row of weights sums to one.
+coarser the kernel is stretched by the ratio (antialiasing), except for "point", which interpolates
+linearly at the centre of each output pixel whatever the ratio; at the border the signal is mirrored, and
+every row of weights sums to one.
 """
 
 import math
@@ -14,12 +15,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import pad
 
 from primaldepth.operators.base import LinearOperator
 
-Kernel = Literal["nearest", "bilinear", "bicubic", "area"]
+Kernel = Literal["nearest", "bilinear", "bicubic", "area", "point"]
 Array = NDArray[np.float64]
 Stretches = tuple[NDArray[np.int64], NDArray[np.floating[Any]]]
+Band = tuple[Tensor, Tensor]
 
 
 def _triangle(t: Array) -> Array:
@@ -35,8 +38,8 @@ def _cubic(t: Array) -> Array:
 
 
 def _kernel_matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
-    function, radius = (_triangle, 1.0) if kernel == "bilinear" else (_cubic, 2.0)
-    stretch = max(1.0, n_in / n_out)
+    function, radius = (_cubic, 2.0) if kernel == "bicubic" else (_triangle, 1.0)
+    stretch = 1.0 if kernel == "point" else max(1.0, n_in / n_out)
     centre = (np.arange(n_out) + 0.5) * (n_in / n_out) - 0.5
     taps = math.ceil(2 * radius * stretch) + 2
     index = np.floor(centre - radius * stretch)[:, None].astype(np.int64) + np.arange(taps)[None, :]
@@ -93,14 +96,19 @@ def stretches(matrix: Array) -> Stretches:
 
     Everything beyond is 0: an output pixel reads a few neighbouring input pixels.
     """
-    used, n = matrix != 0, matrix.shape[1]
-    some = used.any(axis=1)
-    first = np.where(some, used.argmax(axis=1), 0)
-    last = np.where(some, n - 1 - used[:, ::-1].argmax(axis=1), 0)
+    n = matrix.shape[1]
+    first, last = _ends(matrix)
     taps = int((last - first).max()) + 1
     first = np.minimum(first, n - taps)
     index = first[:, None] + np.arange(taps)[None, :]
     return first, np.take_along_axis(matrix, index, axis=1)
+
+
+def _ends(matrix: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(m,) the columns of the first and of the last weight of each row; 0 for a row of zeros."""
+    used, n = matrix != 0, matrix.shape[1]
+    some = used.any(axis=1)
+    return np.where(some, used.argmax(axis=1), 0), np.where(some, n - 1 - used[:, ::-1].argmax(axis=1), 0)
 
 
 class Resample(LinearOperator):
@@ -120,12 +128,15 @@ class Resample(LinearOperator):
         columns = _matrix(kernel, in_size[1], out_size[1])
         self._set(rows, columns, channels)
 
-    def _set(self, rows: Array, columns: Array, channels: int) -> None:
+    def _set(self, rows: Array, columns: Array, channels: int, bound: float | None = None) -> None:
         self.rows, self.columns = torch.from_numpy(rows), torch.from_numpy(columns)
         self.in_shape = (channels, rows.shape[1], columns.shape[1])
         self.out_shape = (channels, rows.shape[0], columns.shape[0])
+        self._bound = bound
+        self._averaging: Resample | None = None
         self._cast: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor]] = {}
         self._stretches: dict[tuple[torch.dtype, bool], tuple[Stretches, Stretches]] = {}
+        self._bands: dict[tuple[torch.dtype, torch.device, bool], tuple[Band, Band]] = {}
 
     def _matrices(self, like: Tensor) -> tuple[Tensor, Tensor]:
         key = (like.dtype, like.device)
@@ -143,6 +154,20 @@ class Resample(LinearOperator):
             self._stretches[key] = ((y, rows.astype(kind)), (x, columns.astype(kind)))
         return self._stretches[key]
 
+    def bands(self, like: Tensor, *, transposed: bool) -> tuple[Band, Band]:
+        """Return `stretches` as tensors on the device of `like`; only the first call copies them there."""
+        key = (like.dtype, like.device, transposed)
+        if key not in self._bands:
+            y, x = (
+                (
+                    torch.from_numpy(first).to(like.device, torch.int32),
+                    torch.from_numpy(weights).to(like.device),
+                )
+                for first, weights in self.stretches(like.dtype, transposed=transposed)
+            )
+            self._bands[key] = (y, x)
+        return self._bands[key]
+
     def forward(self, u: Tensor) -> Tensor:
         """A_y u A_x'."""
         rows, columns = self._matrices(u)
@@ -155,9 +180,11 @@ class Resample(LinearOperator):
 
     @property
     def norm_bound(self) -> float:
-        """Product of the bounds of the two axes."""
-        squares = [m.abs().sum(1).max() * m.abs().sum(0).max() for m in (self.rows, self.columns)]
-        return float((squares[0] * squares[1]).sqrt())
+        """Product of the bounds of the two axes; a part of an operator has the bound of the whole."""
+        if self._bound is None:
+            squares = [m.abs().sum(1).max() * m.abs().sum(0).max() for m in (self.rows, self.columns)]
+            self._bound = float((squares[0] * squares[1]).sqrt())
+        return self._bound
 
     def magnitude(self) -> LinearOperator:
         """The same with absolute weights."""
@@ -167,10 +194,49 @@ class Resample(LinearOperator):
         """The operator that gives only these rows and columns of the output."""
         return self._like(self.rows[rows], self.columns[columns])
 
+    def averaging(self) -> "Resample":
+        """Return the operator of means with the absolute weights, scaled so that every row sums to one."""
+        if self._averaging is None:
+            both = (m.abs() / m.abs().sum(1, keepdim=True) for m in (self.rows, self.columns))
+            self._averaging = self._like(*both)
+        return self._averaging
+
+    def restricted(self, rows: slice, columns: slice) -> tuple["Resample", tuple[slice, slice]]:
+        """Return the operator from a window of the input to the outputs that read nothing else, and which.
+
+        Its norm bound is that of the whole, which holds for every part: steps do not depend on windows.
+        """
+        y, x = _inside(self.rows, rows), _inside(self.columns, columns)
+        return self._bounded(self.rows[y, rows], self.columns[x, columns]), (y, x)
+
+    def padded(self, below: int, right: int) -> "Resample":
+        """Return the operator for an input with as many more rows and columns, which it does not read."""
+        return self._bounded(pad(self.rows, (0, below)), pad(self.columns, (0, right)))
+
+    def turned(self, turns: int, flip: bool) -> "Resample":
+        """Return the operator on images turned by `rot90(turns)`, then with `flip` mirrored left to right."""
+        rows, columns = self.rows, self.columns
+        for _ in range(turns % 4):
+            rows, columns = columns.flip(0, 1), rows
+        return self._bounded(rows, columns.flip(0, 1) if flip else columns)
+
+    def _bounded(self, rows: Tensor, columns: Tensor) -> "Resample":
+        other = self._like(rows, columns)
+        other._bound = self.norm_bound
+        return other
+
     def _like(self, rows: Tensor, columns: Tensor) -> "Resample":
         other = Resample.__new__(Resample)
-        other._set(rows.numpy(), columns.numpy(), self.in_shape[0])
+        other._set(rows.contiguous().numpy(), columns.contiguous().numpy(), self.in_shape[0])
         return other
+
+
+def _inside(matrix: Tensor, window: slice) -> slice:
+    """Return the rows of a banded matrix whose weights all lie within a stretch of its columns."""
+    first, last = _ends(matrix.numpy())
+    start, stop, _ = window.indices(matrix.shape[1])
+    whole = np.flatnonzero((first >= start) & (last < stop))
+    return slice(int(whole[0]), int(whole[-1]) + 1) if len(whole) else slice(0, 0)
 
 
 def resample(u: Tensor, size: tuple[int, int], kernel: Kernel = "bicubic") -> Tensor:

@@ -1,0 +1,119 @@
+"""What a network reads, named and in the one order that the network, batches and exported files share."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from primaldepth.operators.sampling import MixedResample, PointSamples, Resample, Samples
+
+SIGMA_FLOOR = 1e-3
+"""Noise that every sample has at least, in the network's unit (half the spread of the frame's depth).
+
+The precision 1 / sigma^2 of a sample without noise would be infinite. With this floor the samples are still
+reproduced to a thousandth of the spread, which is less than the solver leaves after 60 iterations.
+"""
+
+
+class SensorSamples(NamedTuple):
+    """The samples of a sensor on the sensor's own grid, and how they come from the image's.
+
+    A tuple, because the wrappers for several processes take tuples apart and not dataclasses.
+
+    Args:
+        A: sampling operator, (1, H, W) -> (1, h, w).
+        depth: (B, 1, h, w) normalised; any finite value in holes.
+        sigma: (B, 1, h, w) standard deviation of the noise, normalised.
+        trust: (B, 1, h, w) confidence from 0 to 1; 0 in holes.
+    """
+
+    A: Resample | PointSamples | MixedResample
+    depth: Tensor
+    sigma: Tensor
+    trust: Tensor
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> "SensorSamples":
+        """Return the same samples with every map changed."""
+        return SensorSamples(self.A, change(self.depth), change(self.sigma), change(self.trust))
+
+    def weighed(self, omega: Tensor | None) -> Samples:
+        """Return the sample term's data: precisions omega trust / (sigma^2 + floor^2), omega 1 for None."""
+        precision = self.trust / (self.sigma.square() + SIGMA_FLOOR**2)
+        lam = precision if omega is None else omega * precision
+        if not isinstance(self.A, MixedResample):
+            return Samples(self.A, self.depth, lam)
+        norms = self.A.norms  # the same term, with operators whose norms are alike
+        return Samples(self.A.unit(), self.depth / norms, lam * norms.square())
+
+    def part(self, share: slice) -> "SensorSamples":
+        """Return the samples of some images of the batch."""
+        A = self.A.part(share) if isinstance(self.A, MixedResample) else self.A
+        return self.each(lambda image: image[share])._replace(A=A)
+
+
+def interleaved(parts: Sequence[SensorSamples]) -> SensorSamples:
+    """Return one batch in which the images of parts of equal length take turns.
+
+    Where the parts have operators of their own, smaller maps get holes to the right and below.
+    """
+    first = parts[0].A
+    maps = [part[1:] for part in parts]
+    if all(part.A is first for part in parts):
+        return SensorSamples(first, *(turns(same) for same in zip(*maps, strict=True)))
+    operators = [part.A for part in parts if isinstance(part.A, Resample)]
+    if len(operators) < len(parts):
+        raise ValueError("only reductions of grids can be mixed in a batch")
+    A = MixedResample.interleaved(operators, len(parts[0].depth), parts[0].depth)
+    size = A.out_shape[1:]
+    return SensorSamples(
+        A, *(turns([_larger(each, size) for each in same]) for same in zip(*maps, strict=True))
+    )
+
+
+def turns(maps: Sequence[Tensor]) -> Tensor:
+    """Return one batch of several in which they take turns."""
+    return torch.stack(list(maps), dim=1).flatten(0, 1)
+
+
+def _larger(image: Tensor, size: tuple[int, int]) -> Tensor:
+    return pad(image, (0, size[1] - image.shape[3], 0, size[0] - image.shape[2]))
+
+
+class NetworkInput(NamedTuple):
+    """All that a network reads of a batch of windows.
+
+    Args:
+        depth: (B, 1, H, W) interpolated depth, normalised.
+        sigma: (B, 1, H, W) its noise, normalised.
+        trust: (B, 1, H, W) trust in it, 0 in holes.
+        guide: (B, 1 or 3, H, W) intensity or colours in [0, 1].
+        ratio: (B, 1, 1, 1) log2 of the guide's size over that of the samples, per side; None for 1:1.
+        samples: of the sample term, or None; read by networks with `samples` in their settings only.
+    """
+
+    depth: Tensor
+    sigma: Tensor
+    trust: Tensor
+    guide: Tensor
+    ratio: Tensor | None = None
+    samples: SensorSamples | None = None
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> "NetworkInput":
+        """Return the same input with every tensor changed."""
+        depth, sigma, trust, guide = (change(image) for image in self[:4])
+        ratio = None if self.ratio is None else change(self.ratio)
+        samples = None if self.samples is None else self.samples.each(change)
+        return NetworkInput(depth, sigma, trust, guide, ratio, samples)
+
+    def part(self, share: slice) -> "NetworkInput":
+        """Return some images of the batch."""
+        samples = None if self.samples is None else self.samples.part(share)
+        return self.each(lambda image: image[share])._replace(samples=samples)
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Return all tensors in the order of the fields, those of the samples last."""
+        ratio = () if self.ratio is None else (self.ratio,)
+        measured = () if self.samples is None else self.samples[1:]
+        return (*self[:4], *ratio, *measured)

@@ -1,0 +1,110 @@
+"""The sample term on a GPU: A and its adjoint as banded products, fused with the dual step.
+
+Images that the pairwise kernels own lie in padded planes. These functions read and write them as views
+(B, 1, H, W) whose rows are contiguous, so nothing is copied. Operators other than `Resample` run as torch
+operations.
+"""
+
+import torch
+import triton
+from torch import Tensor
+
+from primaldepth.operators.base import LinearOperator
+from primaldepth.operators.sampling import triton_kernels as kernels
+from primaldepth.operators.sampling.grids import Resample
+from primaldepth.operators.sampling.samples import Samples
+
+BLOCK_X = 128
+BLOCK = 1024
+
+
+def dual_step(samples: Samples, u_bar: Tensor, q: Tensor, step: Tensor) -> tuple[Tensor, Tensor]:
+    """Return arrived = q + s (A u_bar - d) and q+ = lam arrived / (lam + s), both (B, 1, h, w).
+
+    Args:
+        samples: d and lam contiguous.
+        u_bar: (B, 1, H, W), rows contiguous.
+        q: (B, 1, h, w), contiguous.
+        step: s, a tensor with one number on the device, so that the host need not wait for it.
+    """
+    A, d, lam = samples.A, samples.d, samples.lam
+    if not isinstance(A, Resample):
+        arrived = q + step * (A(u_bar) - d)
+        return arrived, lam * arrived / (lam + step)
+    half = _rows(A, u_bar)
+    first, weights = A.bands(u_bar, transposed=False)[1]
+    images, _, h, w = q.shape
+    arrived, q_next = torch.empty_like(q), torch.empty_like(q)
+    kernels.dual_columns_kernel[triton.cdiv(w, BLOCK_X), images * h](
+        half, first, weights, weights.shape[1], w, half.shape[3], q, d, lam, step, arrived, q_next, BX=BLOCK_X
+    )
+    return arrived, q_next
+
+
+def dual_backward(
+    grad_q: Tensor,
+    grad_pull: Tensor,
+    q: Tensor,
+    arrived: Tensor,
+    samples: Samples,
+    step: Tensor,
+    totals: tuple[Tensor, Tensor],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of q, of A u_bar and of the step; add those of d and lam to `totals`.
+
+    Args:
+        grad_q: (B, 1, h, w) gradient of q+ from later iterations.
+        grad_pull: (B, 1, H, W) gradient of A' q+, rows contiguous.
+        q: (B, 1, h, w) before the step, as is everything below.
+        arrived: as from `dual_step`.
+    """
+    through = reduce(samples.A, grad_pull)
+    count = q.numel()
+    programs = triton.cdiv(count, BLOCK)
+    partial = q.new_empty(programs)
+    grad_q_out, grad_seen = torch.empty_like(q), torch.empty_like(q)
+    kernels.dual_backward_kernel[(programs,)](
+        grad_q, through, q, arrived, samples.lam, step, grad_q_out, grad_seen, *totals, partial, count,
+        BLOCK=BLOCK,
+    )  # fmt: skip
+    return grad_q_out, grad_seen, partial.sum()
+
+
+def reduce(A: LinearOperator, u: Tensor) -> Tensor:
+    """A u as contiguous (B, 1, h, w)."""
+    if not isinstance(A, Resample):
+        return A(u).contiguous()
+    return _columns(A, _rows(A, u), transposed=False)
+
+
+def spread(A: LinearOperator, q: Tensor, out: Tensor, *, add: bool = False) -> None:
+    """Write A' q into `out`, or add it: (B, 1, h, w), contiguous, to (B, 1, H, W), rows contiguous."""
+    if not isinstance(A, Resample):
+        pull = A.adjoint(q)
+        out.add_(pull) if add else out.copy_(pull)
+        return
+    _rows(A, _columns(A, q, transposed=True), out, add=add)
+
+
+def _rows(A: Resample, u: Tensor, out: Tensor | None = None, *, add: bool = False) -> Tensor:
+    """The product along columns of pixels: A_y u into fresh memory, or A_y' u into `out`."""
+    first, weights = A.bands(u, transposed=out is not None)[0]
+    images, _, _, width = u.shape
+    if out is None:
+        out = u.new_empty((images, 1, len(first), width))
+    kernels.rows_kernel[triton.cdiv(width, BLOCK_X), len(first), images](
+        u, out, first, weights, weights.shape[1], width,
+        u.stride(0), u.stride(2), out.stride(0), out.stride(2), ADD=add, BX=BLOCK_X,
+    )  # fmt: skip
+    return out
+
+
+def _columns(A: Resample, u: Tensor, *, transposed: bool) -> Tensor:
+    """The product along rows of pixels, u A_x' or u A_x, of contiguous u."""
+    first, weights = A.bands(u, transposed=transposed)[1]
+    images, _, height, width = u.shape
+    out = u.new_empty((images, 1, height, len(first)))
+    kernels.columns_kernel[triton.cdiv(len(first), BLOCK_X), images * height](
+        u, out, first, weights, weights.shape[1], len(first), width, BX=BLOCK_X
+    )
+    return out

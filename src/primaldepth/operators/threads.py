@@ -1,0 +1,28 @@
+"""What kernels compiled by numba share: arrays of tensors, and a number of threads that agrees with torch."""
+
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Array = NDArray[np.floating[Any]]
+_threads = torch.get_num_threads()
+MAX_THREADS = numba.get_num_threads()  # starts numba's threads, which changes torch's number as well
+torch.set_num_threads(_threads)
+
+
+def array_of(t: Tensor) -> Array:
+    """Return the tensor's numbers as an array in the order of its axes."""
+    array: Array = t.detach().contiguous().numpy()
+    return array
+
+
+def thread_count(images: int, height: int, reach: int) -> int:
+    """Set numba's threads to what the work can use, and return into how many bands to split each image."""
+    threads = min(torch.get_num_threads(), MAX_THREADS)
+    bands = max(1, min(threads, height // (4 * reach)))
+    numba.set_num_threads(min(threads, images * bands))
+    return bands

@@ -1,0 +1,126 @@
+"""Batches that carry the sensor's samples, and truth with holes."""
+
+import pytest
+import torch
+from toy_runs import recipe, scene
+
+from primaldepth.data.patches import Scenes
+from primaldepth.data.sensors import sensor, sensor_names
+from primaldepth.networks import DepthNet
+from primaldepth.operators.sampling import MixedResample, Resample
+from primaldepth.training.batches import draw_batch
+from primaldepth.training.stage import StageLoss, make_optimiser
+
+NET = {"backbone": "unet", "widths": (8, 16), "blocks": (1, 1), "window": 3, "iterations": 3, "samples": True}
+JOINT = {
+    "part": "joint",
+    "steps": 6,
+    "batch": 8,
+    "patch": 16,
+    "first": 0.2,
+    "affinity": 0.5,
+    "likelihood": 0.5,
+}
+
+
+def scenes(hole=None, count=4, size=64):
+    """Scenes with a slanted stripe of holes of that value."""
+    made = [scene(number, size) for number in range(count)]
+    depth = torch.stack([torch.from_numpy(each["depth"]) for each in made])
+    y, x = torch.meshgrid(torch.arange(size), torch.arange(size), indexing="ij")
+    if hole is not None:
+        depth = torch.where((x + y // 3) % size < size // 2, hole, depth)
+    return Scenes(depth, torch.stack([torch.from_numpy(each["image"]) for each in made]))
+
+
+def wanted(*sensors, scale=(2, 4), **data):
+    mix = [{"sensor": name, "noise": (0.01, 0.01)} for name in sensors]
+    return recipe(JOINT, data={"mix": mix, **data}, scale=scale, net=NET)
+
+
+def learned(net, run, batch):
+    """The loss and the gradients of one batch."""
+    net.zero_grad()
+    loss = StageLoss(net, run.stages[0])(batch.maps, batch.truth, batch.valid, batch.unit)
+    loss.backward()
+    return loss, [weight.grad for weight in net.parameters() if weight.grad is not None]
+
+
+@pytest.mark.parametrize("hole", [0.0, torch.nan, torch.inf, -1.0])
+@pytest.mark.parametrize("name", ["middlebury-noisy-v1", "metric-gaussian-v1", "structured-light-v1"])
+def test_truth_with_holes_trains(name, hole):
+    run = wanted(name)
+    batch = draw_batch(scenes(hole), run, 8, 16, (0, 0, 0))
+    assert not batch.valid.all()
+    assert all(torch.isfinite(each).all() for each in batch.tensors().values())
+    torch.manual_seed(0)
+    loss, grads = learned(DepthNet(run.net), run, batch)
+    assert torch.isfinite(loss)
+    assert all(torch.isfinite(grad).all() for grad in grads)
+
+
+@pytest.mark.parametrize("hole", [torch.nan, torch.inf, -1.0])
+def test_every_mark_of_a_hole_means_the_same(hole):
+    run = wanted("metric-gaussian-v1")
+    marked, usual = (draw_batch(scenes(mark), run, 8, 16, (0, 0, 0)) for mark in (hole, 0.0))
+    for name, value in usual.tensors().items():
+        assert torch.equal(marked.tensors()[name], value), name
+
+
+@pytest.mark.parametrize("name", sensor_names())
+def test_samples_come_from_the_truth_by_the_sensors_operator(name):
+    run = wanted(name, scale=(4,))
+    batch = draw_batch(scenes(), run, 4, 32, (0, 0, 0))
+    samples = batch.maps.samples
+    assert samples.A.out_shape == (1, 8, 8)
+    assert sensor(name).sampling in ("average", "point")
+    seen = samples.trust > 0
+    off = (samples.A(batch.truth) - samples.depth)[seen].abs()
+    assert float(off.median()) < 0.05
+
+
+def test_a_network_without_the_term_gets_no_samples():
+    run = recipe(JOINT, net={**NET, "samples": False}, scale=2)
+    assert draw_batch(scenes(), run, 4, 16, (0, 0, 0)).maps.samples is None
+
+
+def test_a_blend_of_scales_has_the_gradient_of_its_images():
+    """One operator per image, of different sizes, gives what the images give one kind at a time."""
+    run = wanted("middlebury-noisy-v1", "structured-light-v1", scale=(2, 4, 8), blend=4)
+    batch = draw_batch(scenes(), run, 8, 16, (0, 1, 0))
+    samples = batch.maps.samples
+    assert isinstance(samples.A, MixedResample)
+    torch.manual_seed(0)
+    net = DepthNet(run.net).eval()
+    with torch.no_grad():
+        for weight in net.parameters():
+            weight.add_(0.02 * torch.randn_like(weight))
+        together = net(*batch.maps).depth
+        for index in range(8):
+            one = batch.part(slice(index, index + 1)).maps
+            scale = round(2.0 ** float(one.ratio))
+            assert one.samples.trust[:, :, 16 // scale :].abs().sum() == 0
+            A = Resample((16, 16), (16 // scale, 16 // scale), kernel_of(one.samples.A, scale))
+            small = one.samples.each(lambda image, n=16 // scale: image[:, :, :n, :n])._replace(A=A)
+            alone = net(*one._replace(samples=small)).depth
+            assert (alone - together[index : index + 1]).abs().max() < 1e-5
+
+
+def kernel_of(A, scale):
+    """The kernel that made one image's operator: averages have more than two weights in a row."""
+    return "bicubic" if int((A.rows[0, 0, 1] != 0).sum()) > 2 else "point"
+
+
+def test_every_parameter_learns():
+    run = wanted("middlebury-noisy-v1", "structured-light-v1", blend=2)
+    torch.manual_seed(0)
+    net = DepthNet(run.net)
+    optimiser = make_optimiser(net, run.stages[0])
+    before = {name: value.detach().clone() for name, value in net.named_parameters()}
+    for step in range(3):
+        learned(net, run, draw_batch(scenes(), run, 8, 16, (0, step, 0)))
+        optimiser.step()
+    still = [name for name, value in net.named_parameters() if value.equal(before[name])]
+    assert still == []
+    last = net.fcn.leave.weight.detach().flatten(1).abs().amax(dim=1)
+    assert float(last.view(-1, 4)[-1].min()) > 0  # the trust in samples
