@@ -37,7 +37,8 @@ def upsample(
     sampling: str = "average",
 ) -> np.ndarray:
     """(h, w) depth and (H, W, 3) image in [0, 1] -> (H, W) depth in the same unit."""
-    any_scale = "ratio" in [each.name for each in session.get_inputs()]
+    names = [each.name for each in session.get_inputs()]
+    any_scale = "ratio" in names
     maps, centre, spread = prepare(depth, image.shape[:2], noise, grow=any_scale)
     feed = {name: np.asarray(each, np.float32)[None, None] for name, each in maps.items()}
     feed["guide"] = image.mean(axis=2)[None, None].astype(np.float32)
