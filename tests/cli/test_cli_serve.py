@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import socket
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from small_files import Cli
 
 from primaldepth.app.server import listen
 from primaldepth.app.settings import ServiceSettings
+from primaldepth.cli.serve import _token
 from primaldepth.core.errors import InputError
 
 pytest.importorskip("fastapi", reason="the extra 'app' is not installed")
@@ -24,6 +26,8 @@ pytest.importorskip("fastapi", reason="the extra 'app' is not installed")
         (("--port", "70000"), "'port'"),
         (("--device", "tpu"), "device: 'tpu' is not one of"),
         (("--method", "nlh-l3"), "did you mean 'nlh-l2'"),
+        (("--allowed-host", "http://depth.example.org"), "the name of a host alone"),
+        (("--allowed-host", "depth.example.org:443"), "the name of a host alone"),
     ],
 )
 def test_wrong_options_are_named(cli: Cli, options: tuple[str, ...], message: str) -> None:
@@ -72,6 +76,45 @@ def test_a_short_token_is_refused(cli: Cli, tmp_path: Path) -> None:
     assert outcome.code == 2
     assert "can be guessed" in outcome.err
     assert "secret" not in outcome.err
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _long(path: Path) -> None:
+    path.write_text("x" * 5000)
+
+
+def _binary(path: Path) -> None:
+    path.write_bytes(b"\xff" * 32)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (_pipe, "no regular one"),
+        (Path.mkdir, "no regular one"),
+        (lambda path: None, "no such file"),
+        (_long, "more than 4096 bytes"),
+        (_binary, "is not text"),
+    ],
+)
+def test_a_token_is_read_from_a_small_text_file_alone(
+    cli: Cli, tmp_path: Path, make: Callable[[Path], None], message: str
+) -> None:
+    """A pipe would be waited for without end."""
+    make(tmp_path / "token")
+    outcome = cli("serve", "--token-file", str(tmp_path / "token"))
+    assert outcome.code == 2
+    assert message in outcome.err
+    assert len(outcome.lines) == 1
+
+
+def test_no_process_that_the_service_starts_inherits_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIMALDEPTH_TOKEN", "0123456789abcdef")
+    assert _token(None) == "0123456789abcdef"
+    assert "PRIMALDEPTH_TOKEN" not in os.environ
 
 
 def test_a_port_that_is_taken_is_told(cli: Cli) -> None:

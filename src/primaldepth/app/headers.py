@@ -12,7 +12,7 @@ _COMMON = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 _NOTHING = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-_PAGE = (
+_PAGE = (  # Gradio's program needs inline scripts and eval
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
     "connect-src 'self' data: blob:; worker-src 'self' blob:; "
