@@ -1,5 +1,6 @@
 """The seven variational models as methods: a noisy frame in, the minimiser of an energy out."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Count, NotNegative, Positive
+from primaldepth.data.lone_samples import lone_samples
 from primaldepth.data.noise import estimate_sigma
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.operators.resampling import Kernel, Resample, resample
@@ -26,11 +28,13 @@ from primaldepth.variational import (
 class VariationalSettings(ModelParameters):
     """Parameters of a model and of its minimisation.
 
-    lam weighs a sample whose noise is the frame's typical one; `ratio` balances dual against
-    primal steps; `levels` grids are solved, coarse to fine, each starting the next.
+    A sample whose noise is the frame's typical one has the weight lam s^growth, where s is the
+    distance between samples in pixels. `ratio` balances dual against primal steps; `levels` grids
+    are solved, coarse to fine, each starting the next.
     """
 
     lam: Positive = 1.0
+    growth: NotNegative = 1.25
     iterations: Count = 120
     coarse_iterations: Count = 80
     levels: Count = 4
@@ -95,10 +99,11 @@ class Variational:
         return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame), info=info)
 
     def _weights(self, frame: Frame, sigma: Tensor) -> Tensor:
-        """Lam c / sigma^2 (l2) or lam c / sigma (l1) at valid samples, 0 elsewhere."""
+        """Lam s^growth c / sigma^2 (l2) or lam s^growth c / sigma (l1) at valid samples, 0 elsewhere."""
         power = 2 if MODELS[self.name].norm == "l2" else 1
         trust = frame.valid.to(sigma.dtype) if frame.confidence is None else frame.confidence
-        return torch.where(frame.valid, self.settings.lam * trust / sigma**power, 0.0)
+        lam = sigma.new_tensor([self.settings.lam * s**self.settings.growth for s in sample_distances(frame)])
+        return torch.where(frame.valid, lam.view(-1, 1, 1, 1) * trust / sigma**power, 0.0)
 
     def _first_estimate(self, frame: Frame, normal: Normalised, lam: Tensor) -> Tensor:
         known = lam > 0
@@ -142,6 +147,16 @@ class Variational:
         return solution.u, info
 
 
+def sample_distances(frame: Frame) -> list[float]:
+    """Return the distance between the samples of each image in pixels of the guide: 8 at x8.
+
+    Scattered samples on a fine grid are as far apart as the cells that hold about one of them each.
+    """
+    pixels = math.prod(frame.high_size)
+    cells = [lone_samples(valid) for valid in frame.valid.chunk(len(frame.valid))]
+    return [math.sqrt(pixels / math.prod(frame.low_size if each is None else each.grid)) for each in cells]
+
+
 def _covers(size: tuple[int, int], other: tuple[int, int]) -> bool:
     return size[0] >= other[0] and size[1] >= other[1]
 
@@ -160,13 +175,13 @@ def _enlarge(u: Tensor, size: tuple[int, int]) -> Tensor:
     return larger * u.new_tensor([1.0, *ratios]).view(1, 3, 1, 1)
 
 
-# Chosen by benchmarks/tune_variational.py on middlebury-2006 at x4 and x8; see the docs, Energies.
+# Chosen by benchmarks/tune_variational.py on middlebury-2006 at all four scales; see the docs, Energies.
 DEFAULTS: dict[str, VariationalSettings] = {
-    "atv-l2": VariationalSettings(lam=3.14, beta=8.7, gamma=0.654, ratio=2.0),
-    "atgv-l2": VariationalSettings(lam=2.91, alpha_0=154.0, beta=12.5, gamma=0.74, ratio=5.0),
-    "nltv-l2": VariationalSettings(lam=64.5, sigma_d=3.07, sigma_v=0.288),
-    "nlh-l2": VariationalSettings(lam=44.1, sigma_d=2.09, sigma_v=0.247, eps=0.2),
-    "nlh-l1": VariationalSettings(lam=49.2, sigma_d=2.79, sigma_v=0.194, eps=0.166),
-    "nltgv-l2": VariationalSettings(lam=58.9, alpha_0=26.3, sigma_d=4.37, sigma_v=0.136, ratio=10.0),
-    "nltgv-l1": VariationalSettings(lam=49.4, alpha_0=14.9, sigma_d=4.59, sigma_v=0.117, ratio=10.0),
+    "atv-l2": VariationalSettings(lam=0.8, growth=1.0, beta=8.7, gamma=0.654, ratio=2.0),
+    "atgv-l2": VariationalSettings(lam=0.7, growth=1.0, alpha_0=100.0, beta=12.5, gamma=0.74, ratio=5.0),
+    "nltv-l2": VariationalSettings(lam=7.5, sigma_d=3.07, sigma_v=0.288),
+    "nlh-l2": VariationalSettings(lam=5.5, sigma_d=2.09, sigma_v=0.247, eps=0.2),
+    "nlh-l1": VariationalSettings(lam=6.5, sigma_d=2.79, sigma_v=0.194, eps=0.166),
+    "nltgv-l2": VariationalSettings(lam=6.7, alpha_0=26.3, sigma_d=4.37, sigma_v=0.136, ratio=10.0),
+    "nltgv-l1": VariationalSettings(lam=5.7, alpha_0=14.9, sigma_d=4.59, sigma_v=0.117, ratio=10.0),
 }
