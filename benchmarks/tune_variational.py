@@ -74,7 +74,8 @@ def tune(name: str, start: VariationalSettings, batches: list[Batch], seconds: f
     keys, best = SEARCHED[name], start
     first = [score(name, start, [batch]) for batch in batches]
     best_score = geometric_mean(first)
-    print(f"{name} start {best_score:.4f}, at each scale {' '.join(f'{each:.3f}' for each in first)}", flush=True)
+    shown = " ".join(f"{each:.3f}" for each in first)
+    print(f"{name} start {best_score:.4f}, at each scale {shown}", flush=True)
     end, width, tried = time.monotonic() + seconds, 0.35, 0
     while time.monotonic() < end:
         candidate = perturbed(best, keys, width)
@@ -82,8 +83,8 @@ def tune(name: str, start: VariationalSettings, batches: list[Batch], seconds: f
         tried += 1
         if value < best_score:
             best, best_score, width = candidate, value, min(1.5 * width, 0.8)
-            shown = {key: float(f"{getattr(best, key):.3g}") for key in keys}
-            print(f"{name} {tried} {value:.4f} {json.dumps(shown)}", flush=True)
+            values = {key: float(f"{getattr(best, key):.3g}") for key in keys}
+            print(f"{name} {tried} {value:.4f} {json.dumps(values)}", flush=True)
         else:
             width = max(0.9 * width, 0.05)
     print(f"{name} tried {tried}, best {best_score:.4f}", flush=True)
