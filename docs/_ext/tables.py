@@ -11,7 +11,8 @@ from primaldepth.methods import list_methods
 from primaldepth.methods.variational import DEFAULTS
 
 MEANING = {
-    "lam": "weight of the data term, $\\lambda$",
+    "lam": "weight of a sample at x1, $\\lambda$",
+    "growth": "how the weight follows the distance of samples, $\\delta$",
     "beta": "strength of guide edges, $\\beta$",
     "gamma": "exponent of the guide's gradient, $\\gamma$",
     "alpha_0": "weight of the slope's variation, $\\alpha_0$",

@@ -7,7 +7,7 @@ import torch
 
 from primaldepth.core.frame import Frame
 from primaldepth.methods import create
-from primaldepth.methods.variational import _enlarge
+from primaldepth.methods.variational import _enlarge, sample_distances
 from primaldepth.variational import MODELS
 
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -74,6 +74,58 @@ def test_twice_the_noise_is_a_quarter_or_half_of_the_trust(name):
     difference = create(name, SHORT)(loud).depth - create(name, SHORT)(doubted).depth
     assert difference.abs().max() < 1e-5
     assert (create(name, SHORT)(loud).depth - create(name, SHORT)(frame).depth).abs().max() > 1e-3
+
+
+@every_model
+@pytest.mark.parametrize("scale", [2, 4])
+def test_the_weight_of_a_sample_grows_with_the_distance_of_samples(name, scale):
+    frame, _ = noisy_step(scale, (16, 16))
+    grown = create(name, {"lam": 3.0, "growth": 1.5, **SHORT})(frame).depth
+    assert grown.equal(create(name, {"lam": 3.0 * scale**1.5, "growth": 0.0, **SHORT})(frame).depth)
+
+
+def test_little_noise_means_long_primal_steps():
+    """The balance of the steps falls with the contrast, of trusted samples only."""
+    frame, _ = noisy_step(sigma=0.01)
+    contrast = float(frame.depth.std(correction=0)) / 0.01
+    followed = create("nlh-l2", {"ratio": 2.0, "contrast": contrast / 5, **SHORT})(frame).depth
+    fixed = create("nlh-l2", {"ratio": 0.4, "contrast": 0.0, **SHORT})(frame).depth
+    assert (followed - fixed).abs().max() < 1e-4
+    assert (
+        create("nlh-l2", {"ratio": 2.0, "contrast": 0.0, **SHORT})(frame).depth - fixed
+    ).abs().max() > 1e-3
+
+
+@every_model
+def test_images_of_a_batch_take_their_own_steps(name):
+    few, many = (noisy_step(size=(16, 16), sigma=sigma)[0] for sigma in (0.1, 0.001))
+    depth, valid, guide, sigma = (torch.cat(pair) for pair in zip(_parts(few), _parts(many), strict=True))
+    both = Frame(depth, valid, guide, sigma=sigma)
+    found = create(name, SHORT)(both).depth
+    assert found[:1].equal(create(name, SHORT)(few).depth)
+    assert found[1:].equal(create(name, SHORT)(many).depth)
+
+
+def _parts(frame):
+    return frame.depth, frame.valid, frame.guide, frame.sigma
+
+
+@pytest.mark.parametrize("sigma", [0.0, None])
+@every_model
+def test_noise_that_is_zero_or_unknown_will_do(name, sigma):
+    frame, truth = noisy_step(sigma=0.0)
+    frame = replace(frame, sigma=None if sigma is None else torch.full_like(frame.depth, sigma))
+    found = create(name, {"window": 5})(frame).depth
+    assert rmse(found, truth) < rmse(create("bicubic")(frame).depth, truth)
+
+
+def test_scattered_samples_are_as_far_apart_as_they_lie():
+    """One sample in 5 x 5 pixels on the guide's own grid: not x1. A dense map with a large hole: x1."""
+    depth = torch.ones(2, 1, 40, 40)
+    valid = torch.zeros_like(depth, dtype=torch.bool)
+    valid[0, :, 2::5, 2::5] = True
+    valid[1, :, :16] = True
+    assert sample_distances(Frame(depth, valid, torch.zeros(2, 1, 40, 40))) == [5.0, 1.0]
 
 
 def test_slopes_shrink_with_the_pixels():

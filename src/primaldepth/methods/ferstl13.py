@@ -40,4 +40,5 @@ class Ferstl13:
         values = self.settings.model_dump(exclude={"growth"})
         scale = math.sqrt(math.prod(frame.high_size) / math.prod(frame.low_size))
         lam = self.settings.lam * scale**self.settings.growth
-        return Variational("atgv-l2", VariationalSettings(**{**values, "lam": lam}))(frame)
+        fixed = {"lam": lam, "growth": 0.0, "contrast": 0.0}
+        return Variational("atgv-l2", VariationalSettings(**{**values, **fixed}))(frame)

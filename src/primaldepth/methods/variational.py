@@ -1,5 +1,6 @@
 """The seven variational models as methods: a noisy frame in, the minimiser of an energy out."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Few, Iterations, NotNegative, Positive
+from primaldepth.data.lone_samples import lone_samples
 from primaldepth.data.noise import estimate_sigma
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.operators.sampling import Kernel, Resample, resample
@@ -26,15 +28,19 @@ from primaldepth.variational import (
 class VariationalSettings(ModelParameters):
     """Parameters of a model and of its minimisation.
 
-    lam weighs a sample whose noise is the frame's typical one; `ratio` balances dual against
-    primal steps; `levels` grids are solved, coarse to fine, each starting the next.
+    A sample whose noise is the frame's typical one has the weight lam s^growth, where s is the
+    distance between samples in pixels. `ratio` balances dual against primal steps; it falls as
+    contrast / C where the spread C of the depth, in units of the noise, is more than `contrast`
+    (0: it never falls). `levels` grids are solved, coarse to fine, each starting the next.
     """
 
     lam: Positive = 1.0
-    iterations: Iterations = 120
-    coarse_iterations: Iterations = 80
+    growth: NotNegative = 1.25
+    iterations: Iterations = 60
+    coarse_iterations: Iterations = 60
     levels: Few = 4
     ratio: Positive = 1.0
+    contrast: NotNegative = 60.0
     change_tolerance: NotNegative = 0.0
     sensor: Kernel = "bicubic"
 
@@ -83,22 +89,35 @@ class Variational:
     progress: Callable[[Progress], None] | None = None
 
     def __call__(self, frame: Frame) -> Prediction:
-        """Solve on every level of the pyramid, keep the last."""
+        """Solve on every level of the pyramid, keep the last; image by image if their steps may differ."""
+        if self.settings.contrast > 0 and len(frame.depth) > 1:
+            return Prediction.joined([self(image) for image in frame.images()])
         with torch.no_grad():
             normal = Normalised.of(frame)
             lam = self._weights(frame, normal.sigma)
+            ratio = self._ratio(normal.depth[lam > 0])
             u = self._first_estimate(frame, normal, lam)
             info: dict[str, Any] = {}
             for level in range(self._levels(frame) - 1, -1, -1):
-                u, info = self._solve_level(frame, normal, lam, u, level)
+                u, info = self._solve_level(frame, normal, lam, ratio, u, level)
         depth = normal.restore(u[:, :1])
         return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame), info=info)
 
     def _weights(self, frame: Frame, sigma: Tensor) -> Tensor:
-        """Lam c / sigma^2 (l2) or lam c / sigma (l1) at valid samples, 0 elsewhere."""
+        """Lam s^growth c / sigma^2 (l2) or lam s^growth c / sigma (l1) at valid samples, 0 elsewhere."""
         power = 2 if MODELS[self.name].norm == "l2" else 1
         trust = frame.valid.to(sigma.dtype) if frame.confidence is None else frame.confidence
-        return torch.where(frame.valid, self.settings.lam * trust / sigma**power, 0.0)
+        lam = sigma.new_tensor([self.settings.lam * s**self.settings.growth for s in sample_distances(frame)])
+        return torch.where(frame.valid, lam.view(-1, 1, 1, 1) * trust / sigma**power, 0.0)
+
+    def _ratio(self, depth: Tensor) -> float:
+        """Dual steps over primal ones.
+
+        The depth has to travel as far as it spreads, the dual variables no farther than their weights,
+        so primal steps are as much longer as the spread is, in units of the noise.
+        """
+        ratio, contrast, spread = self.settings.ratio, self.settings.contrast, float(depth.std(correction=0))
+        return ratio * contrast / spread if 0 < contrast < spread else ratio
 
     def _first_estimate(self, frame: Frame, normal: Normalised, lam: Tensor) -> Tensor:
         known = lam > 0
@@ -115,7 +134,7 @@ class Variational:
         return count
 
     def _solve_level(
-        self, frame: Frame, normal: Normalised, lam: Tensor, u: Tensor, level: int
+        self, frame: Frame, normal: Normalised, lam: Tensor, ratio: float, u: Tensor, level: int
     ) -> tuple[Tensor, dict[str, Any]]:
         q, size = self.settings, _halved(frame.high_size, level)
         guide = frame.guide if level == 0 else resample(frame.guide, size, "area")
@@ -127,7 +146,7 @@ class Variational:
         solution = solve(
             energy,
             start,
-            preconditioned(energy, start, q.ratio),
+            preconditioned(energy, start, ratio),
             iterations=q.iterations if level == 0 else q.coarse_iterations,
             change_tolerance=q.change_tolerance,
             callback=self.progress,
@@ -140,6 +159,16 @@ class Variational:
             "stopped": solution.stopped,
         }
         return solution.u, info
+
+
+def sample_distances(frame: Frame) -> list[float]:
+    """Return the distance between the samples of each image in pixels of the guide: 8 at x8.
+
+    Scattered samples on a fine grid are as far apart as the cells that hold about one of them each.
+    """
+    pixels = math.prod(frame.high_size)
+    cells = [lone_samples(valid) for valid in frame.valid.chunk(len(frame.valid))]
+    return [math.sqrt(pixels / math.prod(frame.low_size if each is None else each.grid)) for each in cells]
 
 
 def _covers(size: tuple[int, int], other: tuple[int, int]) -> bool:
@@ -160,13 +189,19 @@ def _enlarge(u: Tensor, size: tuple[int, int]) -> Tensor:
     return larger * u.new_tensor([1.0, *ratios]).view(1, 3, 1, 1)
 
 
-# Chosen by benchmarks/tune_variational.py on middlebury-2006 at x4 and x8; see the docs, Energies.
+# Chosen by benchmarks/tune_variational.py on middlebury-2006 at all four scales; see the docs, Energies.
 DEFAULTS: dict[str, VariationalSettings] = {
-    "atv-l2": VariationalSettings(lam=3.14, beta=8.7, gamma=0.654, ratio=2.0),
-    "atgv-l2": VariationalSettings(lam=2.91, alpha_0=154.0, beta=12.5, gamma=0.74, ratio=5.0),
-    "nltv-l2": VariationalSettings(lam=64.5, sigma_d=3.07, sigma_v=0.288),
-    "nlh-l2": VariationalSettings(lam=44.1, sigma_d=2.09, sigma_v=0.247, eps=0.2),
-    "nlh-l1": VariationalSettings(lam=49.2, sigma_d=2.79, sigma_v=0.194, eps=0.166),
-    "nltgv-l2": VariationalSettings(lam=58.9, alpha_0=26.3, sigma_d=4.37, sigma_v=0.136, ratio=10.0),
-    "nltgv-l1": VariationalSettings(lam=49.4, alpha_0=14.9, sigma_d=4.59, sigma_v=0.117, ratio=10.0),
+    "atv-l2": VariationalSettings(lam=0.65, growth=1.0, beta=8.7, gamma=0.654),
+    "atgv-l2": VariationalSettings(
+        lam=0.65, growth=1.0, alpha_0=100.0, beta=12.5, gamma=0.74, ratio=3.0, iterations=120
+    ),
+    "nltv-l2": VariationalSettings(lam=7.5, sigma_d=3.07, sigma_v=0.288),
+    "nlh-l2": VariationalSettings(lam=5.5, sigma_d=2.09, sigma_v=0.247, eps=0.2),
+    "nlh-l1": VariationalSettings(lam=8.0, sigma_d=2.79, sigma_v=0.194, eps=0.166, ratio=3.0),
+    "nltgv-l2": VariationalSettings(
+        lam=7.2, alpha_0=40.0, sigma_d=4.37, sigma_v=0.136, ratio=5.0, iterations=80
+    ),
+    "nltgv-l1": VariationalSettings(
+        lam=6.3, alpha_0=25.0, sigma_d=4.59, sigma_v=0.117, ratio=10.0, iterations=80
+    ),
 }

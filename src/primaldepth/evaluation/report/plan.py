@@ -22,7 +22,7 @@ class ReportSettings(Settings):
     Args:
         methods: rows of the benchmark's table; None for all.
         study_scale: of everything that is not the benchmark's table.
-        shown_energy: the one energy that is run at every scale; the others take long and were studied at one.
+        shown_energy: the energy of the window study and of the support weights.
         windows: sides of the non-local window.
         iterations: on every grid, in the studies of energies and windows.
         tof_methods: rows of the ToF table.
@@ -82,14 +82,12 @@ def lines(settings: ReportSettings, scales: Sequence[int]) -> list[Line]:
     for name in chosen:
         if name not in families:
             create(name)  # says which names are known
-    return [_line(name, families[name], settings, scales) for name in families if name in chosen]
+    return [_line(name, families[name], scales) for name in families if name in chosen]
 
 
-def _line(name: str, family: str, settings: ReportSettings, scales: Sequence[int]) -> Line:
+def _line(name: str, family: str, scales: Sequence[int]) -> Line:
     if name in SHIPPED:
         return Line(name, family, tuple(s for s in scales if has_weights(name, s)), NO_WEIGHTS)
-    if name in MODELS and name != settings.shown_energy:
-        return Line(name, family, (settings.study_scale,), f"run at x{settings.study_scale} only")
     return Line(name, family, tuple(scales))
 
 
