@@ -15,8 +15,7 @@ from primaldepth.networks.inputs import NetworkInput, SensorSamples
 from primaldepth.networks.normalisation import Scaling, relative_sigma
 from primaldepth.operators.sampling import Resample
 
-UNKNOWN_SAMPLING: Sampling = "average"
-"""How samples are taken to come from the image where nobody says, see docs/networks.md for what it costs."""
+UNKNOWN_SAMPLING: Sampling = "point"  # does less harm than "average" where it is wrong, see docs/networks.md
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ class NetworkInputs:
         lone = samples is not None and samples is not frame
         seen = frame if samples is None else samples
         scaling = Scaling.of(seen)
-        sampling = frame.sampling or ("point" if lone else UNKNOWN_SAMPLING)
+        sampling = frame.sampling or UNKNOWN_SAMPLING
         made = cls.made(
             seen.depth,
             seen.valid,
