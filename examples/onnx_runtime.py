@@ -20,7 +20,7 @@ def main() -> None:
     for name in ("net", "depth", "image", "out"):
         parser.add_argument(name)
     parser.add_argument("--noise", type=float, required=True, help="standard deviation of a sample")
-    parser.add_argument("--sampling", choices=("average", "point"), default="average")
+    parser.add_argument("--sampling", choices=("average", "point"), default="point")
     options = parser.parse_args()
     depth = np.asarray(Image.open(options.depth)).astype(np.float64)
     image = np.asarray(Image.open(options.image).convert("RGB"), np.float32) / 255
@@ -34,7 +34,7 @@ def upsample(
     depth: np.ndarray,
     image: np.ndarray,
     noise: float,
-    sampling: str = "average",
+    sampling: str = "point",
 ) -> np.ndarray:
     """(h, w) depth and (H, W, 3) image in [0, 1] -> (H, W) depth in the same unit."""
     names = [each.name for each in session.get_inputs()]

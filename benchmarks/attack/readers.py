@@ -150,7 +150,9 @@ def _recording(root: Path) -> Any:
     for shot in list(recording)[:20]:
         job = Job(root, root, root / "out", shot=shot, unit=recording.unit)
         try:
-            inputs = read_job(job, unit=None, kind=None, noise="auto", cameras=None, spikes="drop")
+            inputs = read_job(
+                job, unit=None, kind=None, noise="auto", cameras=None, spikes="drop", sampling=None
+            )
             found.append(inputs.frame)
         except PrimalDepthError as error:
             _check_line(error)

@@ -110,7 +110,7 @@ def test_set_changes_the_recipe(cli: Cli, here: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("train", "gone.toml", "--data", "scenes", "--out", "run"), "gone.toml: cannot be read"),
+        (("train", "gone.toml", "--data", "scenes", "--out", "run"), "gone.toml: no such file"),
         (("train", "recipe.toml", "--data", "gone", "--out", "run"), "gone: not a folder"),
         ((*TRAIN, "--set", "stages.0.stps=1"), "unknown key 'stps'; did you mean 'steps'"),
         ((*TRAIN, "--set", "stages.1.patch=64"), "scenes of 24x24 are smaller than stages.1.patch, 64"),

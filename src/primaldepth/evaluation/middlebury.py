@@ -88,7 +88,7 @@ def noisy_middlebury(folder: Path, scene: str, scale: int, scoring: Scoring) -> 
     truth, known = read_disparity(folder / "disparity_gt.png")
     depth, valid = read_disparity(folder / f"disparity_x{scale}_noisy.png")
     guide = guide_tensor(folder / "color.png")
-    frame = Frame(depth, valid, guide, sigma=middlebury_sigma(depth, valid))
+    frame = Frame(depth, valid, guide, sigma=middlebury_sigma(depth, valid), sampling="average")
     return Case(scene, scale, frame, truth, known, scoring)
 
 
@@ -101,7 +101,8 @@ def middlebury_2006(folder: Path, scene: str, scale: int, scoring: Scoring) -> C
     random = generator("middlebury-2006", 1, scene, scale)
     depth = middlebury_noisy_v1(fill_occlusions(truth, known), scale, random)
     valid = depth > 0
-    frame = Frame(depth, valid, guide.contiguous(), sigma=middlebury_sigma(depth, valid))
+    sigma = middlebury_sigma(depth, valid)
+    frame = Frame(depth, valid, guide.contiguous(), sigma=sigma, sampling="average")
     return Case(scene, scale, frame, truth, known, scoring)
 
 

@@ -188,8 +188,11 @@ def disparity_case(protocol: RenderedProtocol, arrays: Arrays, scene: str, scale
     inverse = torch.from_numpy(inverse_depth(arrays["depth"], arrays["valid"]))[None, None]
     truth = torch.where(known, frozen["gain"] * inverse + frozen["offset"], 0.0).float()
     random = generator(protocol.name, protocol.version, scene, scale)
-    samples = sensor("middlebury-noisy-v1", scale=scale)(truth, known, generator=random)
-    frame = Frame(samples.depth, samples.valid, image_of(arrays), sigma=samples.sigma)
+    camera = sensor("middlebury-noisy-v1", scale=scale)
+    samples = camera(truth, known, generator=random)
+    frame = Frame(
+        samples.depth, samples.valid, image_of(arrays), sigma=samples.sigma, sampling=camera.sampling
+    )
     return Case(scene, scale, frame, truth, known, protocol.scoring)
 
 

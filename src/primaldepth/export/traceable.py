@@ -136,9 +136,8 @@ class TraceableSolver(nn.Module):
         data = Quadratic if model.norm == "l2" else Absolute
         u = torch.cat([f, *[torch.zeros_like(f)] * (model.channels - 1)], dim=1)
         state: State | None = None
-        measured: tuple[Term, ...] = ()
-        if samples is not None:
-            measured = (Term(samples.A, Quadratic(samples.d, self.precision * samples.lam)),)
+        scaled = None if samples is None else Samples(samples.A, samples.d, self.precision * samples.lam)
+        measured = self.pdn.sample_terms(scaled, (f.shape[2], f.shape[3]))
         for (sigma, tau, eps, lam, theta, *rho), alpha_0 in zip(self.rows, self.alpha, strict=True):
             terms = self._terms(operators, support, alpha_0, eps)
             energy = Energy((*terms, *measured), OnDepth(data(f, lam * trust)))

@@ -18,8 +18,7 @@ from primaldepth.operators.sampling import Resample
 # Distance from the border of a hole, in samples, up to which its fill is trusted like a measurement, and from
 # which on it is not trusted. Chosen by real-holdout, aligned-holes and cut-outs together.
 TRUSTED_RING, UNTRUSTED_RING = 2, 6
-UNKNOWN_SAMPLING: Sampling = "average"
-"""How samples are taken to come from the image where nobody says, see docs/networks.md for what it costs."""
+UNKNOWN_SAMPLING: Sampling = "point"  # does less harm than "average" where it is wrong, see docs/networks.md
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ class NetworkInputs:
         lone = samples is not None and samples is not frame
         seen = frame if samples is None else samples
         scaling = Scaling.of(seen)
-        sampling = frame.sampling or ("point" if lone else UNKNOWN_SAMPLING)
+        sampling = frame.sampling or UNKNOWN_SAMPLING
         made = cls.made(
             seen.depth,
             seen.valid,

@@ -166,7 +166,7 @@ class PrimalDualNet(nn.Module):
         u = torch.cat([f, f.new_zeros((f.shape[0], self.model.channels - 1, *size))], dim=1)
         data = Quadratic if self.model.norm == "l2" else Absolute
         state: State | None = None
-        measured = self._sample_terms(samples, size)
+        measured = self.sample_terms(samples, size)
         for n, (sigma, tau, eps, lam, theta, *steps) in enumerate(self._rows(samples)):
             alpha_0 = self.log_alpha_0[n].exp() if self.model.channels == 3 else ALPHA_0
             terms = self.model.terms(support, self.offsets, size, alpha_0=alpha_0, eps=eps)
@@ -176,7 +176,7 @@ class PrimalDualNet(nn.Module):
             state = primal_dual_step(energy, state, StepSizes(tau, sigmas, theta))
         return u[:, :1] if state is None else state.u[:, :1]
 
-    def _sample_terms(self, samples: Samples | None, size: tuple[int, int]) -> tuple[Term, ...]:
+    def sample_terms(self, samples: Samples | None, size: tuple[int, int]) -> tuple[Term, ...]:
         """The sample term on the depth, the first channel; nothing without samples."""
         if samples is None:
             return ()

@@ -162,6 +162,6 @@ def _held_out_looks(scenes: Scenes, recipe: Recipe, scale: int, group: str) -> l
         if not bool(samples.valid.any()):
             continue  # nothing to see
         sigma = noise_map(samples.sigma, samples.depth, samples.valid)
-        frame = Frame(samples.depth, samples.valid, patch.guide, samples.confidence, sigma)
+        frame = Frame(samples.depth, samples.valid, patch.guide, samples.confidence, sigma, camera.sampling)
         looks.append(Look(group, f"scene {index}", frame, patch.depth, patch.valid))
     return looks
