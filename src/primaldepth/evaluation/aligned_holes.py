@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primaldepth.core.frame import Frame
+from primaldepth.core.frame import Frame, Sampling
 from primaldepth.core.seeds import generator
 from primaldepth.data.draws import normal
 from primaldepth.data.noise import noise_map
@@ -44,10 +44,12 @@ class Variant:
     def frame(self, truth: Tensor, measured: Tensor, guide: Tensor, scale: int, *seed: str | int) -> Frame:
         """Return the samples of a scene; noise is told to the method, or else it is estimated."""
         depth, valid = (mean_samples if self.mean else point_samples)(truth, measured, scale)
+        sampling: Sampling = "average" if self.mean else "point"
         if not self.noise:
-            return Frame(depth, valid, guide, sigma=noise_map("auto", depth, valid))
+            return Frame(depth, valid, guide, sigma=noise_map("auto", depth, valid), sampling=sampling)
         noisy = (depth + self.noise * normal(depth, generator(*seed, scale))).clamp_min(LEAST)
-        return Frame(torch.where(valid, noisy, 0.0), valid, guide, sigma=torch.full_like(depth, self.noise))
+        sigma = torch.full_like(depth, self.noise)
+        return Frame(torch.where(valid, noisy, 0.0), valid, guide, sigma=sigma, sampling=sampling)
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,8 @@ class NoiseFreeProtocol(Protocol):
             raise InputError(f"{image}: its size differs from that of {path}")
         depth = reduced(truth, scale)
         valid = torch.ones_like(depth, dtype=torch.bool)
-        frame = Frame(depth, valid, guide.contiguous(), sigma=assumed_sigma(depth, valid))
+        sigma = assumed_sigma(depth, valid)
+        frame = Frame(depth, valid, guide.contiguous(), sigma=sigma, sampling="average")
         return Case(scene, scale, frame, truth, inside(truth, self.border), own.scoring)
 
     def _of_set(self, name: str) -> tuple[str, ...]:

@@ -176,10 +176,10 @@ def _read(depth: Path, image: Path) -> tuple[Tensor, Tensor, Tensor]:
 def _frame(depth: Tensor, valid: Tensor, guide: Tensor, noise: float, random: torch.Generator) -> Frame:
     """Samples with noise in whole millimetres, whose sigma is told; without noise it is estimated."""
     if not noise:
-        return Frame(depth, valid, guide, sigma=noise_map("auto", depth, valid))
+        return Frame(depth, valid, guide, sigma=noise_map("auto", depth, valid), sampling="point")
     noisy = (depth + noise * depth * normal(depth, random)).round()
     samples = torch.where(valid, noisy.clamp_min(1.0), 0.0)
-    return Frame(samples, valid, guide, sigma=noise * samples)
+    return Frame(samples, valid, guide, sigma=noise * samples, sampling="point")
 
 
 def real_holdout_protocol(
