@@ -328,7 +328,6 @@ def test_own_frames_get_a_table_a_picture_and_a_sentence(
     [
         (["depth", "image", "--reduce", "1"], "--reduce 1: expected 2 or more"),
         (["noisy-middlebury", "--reduce", "4", "--method", "nearest"], "are for your own frames"),
-        (["noisy-middlebury"], "Missing option '--method'"),
         (["depth", "nowhere/*.png"], "nowhere/*.png: no file matches this pattern"),
     ],
 )

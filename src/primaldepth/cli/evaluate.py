@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-import click
 import torch
 import typer
 
@@ -95,7 +94,7 @@ def evaluate(
     chosen, folder = _protocol(protocol, images, reduce, unit), data_folder(data)
     own = chosen if isinstance(chosen, OwnFrames) else None
     if own is None and not method:
-        raise click.UsageError("Missing option '--method': name the methods to run")
+        raise typer.BadParameter("Missing option '--method': name the methods to run")
     options = method_options(option, iterations=iterations, ensemble=ensemble or None)
     runs = [create(name, options) for name in dict.fromkeys(method or METHODS)]
     scales = sorted(set(scale)) or list(chosen.scales)
