@@ -170,7 +170,7 @@ def _values(source: Source, variable: _Variable) -> Pixels:
     if start + size > len(body):
         _damaged(source, "ends inside a variable")
     numbers = np.frombuffer(body, variable.order + stored, count, start).reshape(variable.shape, order="F")
-    return native(numbers).astype(variable.dtype)
+    return np.array(numbers, variable.dtype, order="C")
 
 
 def _inflated_head(packed: bytes, length: int) -> bytes:
