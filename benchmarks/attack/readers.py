@@ -141,22 +141,27 @@ def _texture(folder: Path) -> Any:
 
 def _recording(root: Path) -> Any:
     """Every shot as the command line reads it; one that is refused does not end the others."""
-    from primaldepth.cli.batch import Job
-    from primaldepth.cli.loading import read_job
     from primaldepth.io.sequences import read_recording
 
     recording = read_recording(root)
     found: list[Any] = []
     for shot in list(recording)[:20]:
-        job = Job(root, root, root / "out", shot=shot, unit=recording.unit)
         try:
-            inputs = read_job(
-                job, unit=None, kind=None, noise="auto", cameras=None, spikes="drop", sampling=None
-            )
-            found.append(inputs.frame)
+            found.append(_inputs(shot.read(), recording.unit))
         except PrimalDepthError as error:
             _check_line(error)
     return found
+
+
+def _inputs(content: Any, unit: Any) -> Any:
+    """The frame of one shot, seen by the camera of the recording."""
+    from primaldepth.api import load_inputs
+    from primaldepth.geometry.cameras import Cameras
+    from primaldepth.geometry.ros import intrinsics_of
+
+    cameras = None if content.camera is None else Cameras(guide=intrinsics_of(content.camera))
+    given = {"confidence": content.confidence, "cameras": cameras}
+    return load_inputs(content.depth, content.guide, unit=unit, **given).frame
 
 
 def _check_line(error: PrimalDepthError) -> None:

@@ -50,18 +50,22 @@ class Outcome:
 
 
 class Memory:
-    """Peak of this process since `start`, and of the processes that it started meanwhile."""
+    """Peak of this process since `start`, and of the processes that it started meanwhile.
+
+    `waited` are the seconds that these processes waited for a processor.
+    """
 
     def __init__(self) -> None:
         self._before = 0.0
         self._far: dict[int, float] = {}
+        self._delays: dict[int, float] = {}
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self, apart: bool) -> None:
         Path("/proc/self/clear_refs").write_text("5")
         self._before = _status(os.getpid(), "VmRSS")
-        self._far = {}
+        self._far, self._delays = {}, {}
         if apart:
             self._ended.clear()
             self._thread = threading.Thread(target=self._sample, daemon=True)
@@ -82,6 +86,11 @@ class Memory:
             for pid in children(os.getpid()):
                 if _command(pid) not in (own, b""):  # before it is a program of its own it shares our memory
                     self._far[pid] = max(self._far.get(pid, 0.0), _status(pid, "VmHWM"))
+                    self._delays[pid] = max(self._delays.get(pid, 0.0), _delay(pid))
+
+    @property
+    def waited(self) -> float:
+        return sum(self._delays.values())
 
 
 def _status(pid: int, name: str) -> float:
@@ -91,6 +100,19 @@ def _status(pid: int, name: str) -> float:
         return 0.0
     at = text.find(f"{name}:")
     return 0.0 if at < 0 else int(text[at + len(name) + 1 : text.find("kB", at)]) / 1024
+
+
+def _delay(pid: int) -> float:
+    """Seconds that a process has waited for a processor; 0 where the system does not say."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) * 1e-9
+    except (OSError, IndexError):
+        return 0.0
+
+
+def unhindered() -> float:
+    """A clock that stands still while this process waits for a processor: others may use the machine too."""
+    return time.perf_counter() - _delay(os.getpid())
 
 
 def _command(pid: int) -> bytes:
@@ -124,7 +146,7 @@ class Watch:
 
     scratch: Path
     limits: Limits = Limits()
-    clock: Callable[[], float] = time.perf_counter
+    clock: Callable[[], float] = unhindered
     memory: Any = field(default_factory=Memory)
     baseline: dict[str, float] = field(default_factory=dict)
 
@@ -167,6 +189,7 @@ class Watch:
             outcome.fault("foreign", f"{type(error).__name__}: {error} ({_place(error)})")
         outcome.seconds = self.clock() - start
         outcome.growth_mib = self.memory.growth()
+        outcome.seconds = max(outcome.seconds - self.memory.waited, 0.0)
         return outcome
 
     def _read(self, reader: Reader, folder: Path, promise: Promise, outcome: Outcome) -> None:

@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
 pytest.importorskip("h5py", reason="the extra 'mat' is not installed")
 
 from benchmarks.attack.cases import Reader
-from benchmarks.attack.watch import Limits, Memory, Watch
+from benchmarks.attack.watch import Limits, Memory, Watch, unhindered
 
 from primaldepth.core.errors import FileFormatError
 from waiting import wait_until
@@ -93,6 +94,13 @@ def test_a_slow_input_is_a_fault_unless_it_was_fast_the_second_time(tmp_path, fo
     assert (kinds(slow), slow.seconds) == (["slow"], 6.0)
     busy = watch.look(reader(lambda path: 1), folder)
     assert busy.faults == []
+
+
+def test_the_clock_counts_work_and_waiting_for_an_event_but_not_for_a_processor():
+    start, wall = unhindered(), time.perf_counter()
+    time.sleep(0.05)
+    slept, passed = unhindered() - start, time.perf_counter() - wall
+    assert 0.0 < slept <= passed + 0.001
 
 
 def test_an_input_without_end_is_ended(tmp_path, folder):
