@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from toy_runs import recipe, scene
+from toy_runs import recipe, run, scene, write_scenes
 
 from primaldepth.data.patches import Scenes
 from primaldepth.data.sensors import sensor, sensor_names
-from primaldepth.networks import DepthNet
+from primaldepth.networks import DepthNet, from_pretrained
 from primaldepth.operators.sampling import MixedResample, Resample
 from primaldepth.training.batches import draw_batch
 from primaldepth.training.stage import StageLoss, make_optimiser
@@ -38,10 +38,10 @@ def wanted(*sensors, scale=(2, 4), **data):
     return recipe(JOINT, data={"mix": mix, **data}, scale=scale, net=NET)
 
 
-def learned(net, run, batch):
+def learned(net, job, batch):
     """The loss and the gradients of one batch."""
     net.zero_grad()
-    loss = StageLoss(net, run.stages[0])(batch.maps, batch.truth, batch.valid, batch.unit)
+    loss = StageLoss(net, job.stages[0])(batch.maps, batch.truth, batch.valid, batch.unit)
     loss.backward()
     return loss, [weight.grad for weight in net.parameters() if weight.grad is not None]
 
@@ -49,28 +49,28 @@ def learned(net, run, batch):
 @pytest.mark.parametrize("hole", [0.0, torch.nan, torch.inf, -1.0])
 @pytest.mark.parametrize("name", ["middlebury-noisy-v1", "metric-gaussian-v1", "structured-light-v1"])
 def test_truth_with_holes_trains(name, hole):
-    run = wanted(name)
-    batch = draw_batch(scenes(hole), run, 8, 16, (0, 0, 0))
+    job = wanted(name)
+    batch = draw_batch(scenes(hole), job, 8, 16, (0, 0, 0))
     assert not batch.valid.all()
     assert all(torch.isfinite(each).all() for each in batch.tensors().values())
     torch.manual_seed(0)
-    loss, grads = learned(DepthNet(run.net), run, batch)
+    loss, grads = learned(DepthNet(job.net), job, batch)
     assert torch.isfinite(loss)
     assert all(torch.isfinite(grad).all() for grad in grads)
 
 
 @pytest.mark.parametrize("hole", [torch.nan, torch.inf, -1.0])
 def test_every_mark_of_a_hole_means_the_same(hole):
-    run = wanted("metric-gaussian-v1")
-    marked, usual = (draw_batch(scenes(mark), run, 8, 16, (0, 0, 0)) for mark in (hole, 0.0))
+    job = wanted("metric-gaussian-v1")
+    marked, usual = (draw_batch(scenes(mark), job, 8, 16, (0, 0, 0)) for mark in (hole, 0.0))
     for name, value in usual.tensors().items():
         assert torch.equal(marked.tensors()[name], value), name
 
 
 @pytest.mark.parametrize("name", sensor_names())
 def test_samples_come_from_the_truth_by_the_sensors_operator(name):
-    run = wanted(name, scale=(4,))
-    batch = draw_batch(scenes(), run, 4, 32, (0, 0, 0))
+    job = wanted(name, scale=(4,))
+    batch = draw_batch(scenes(), job, 4, 32, (0, 0, 0))
     samples = batch.maps.samples
     assert samples.A.out_shape == (1, 8, 8)
     assert sensor(name).sampling in ("average", "point")
@@ -80,18 +80,18 @@ def test_samples_come_from_the_truth_by_the_sensors_operator(name):
 
 
 def test_a_network_without_the_term_gets_no_samples():
-    run = recipe(JOINT, net={**NET, "samples": False}, scale=2)
-    assert draw_batch(scenes(), run, 4, 16, (0, 0, 0)).maps.samples is None
+    job = recipe(JOINT, net={**NET, "samples": False}, scale=2)
+    assert draw_batch(scenes(), job, 4, 16, (0, 0, 0)).maps.samples is None
 
 
 def test_a_blend_of_scales_has_the_gradient_of_its_images():
     """One operator per image, of different sizes, gives what the images give one kind at a time."""
-    run = wanted("middlebury-noisy-v1", "structured-light-v1", scale=(2, 4, 8), blend=4)
-    batch = draw_batch(scenes(), run, 8, 16, (0, 1, 0))
+    job = wanted("middlebury-noisy-v1", "structured-light-v1", scale=(2, 4, 8), blend=4)
+    batch = draw_batch(scenes(), job, 8, 16, (0, 1, 0))
     samples = batch.maps.samples
     assert isinstance(samples.A, MixedResample)
     torch.manual_seed(0)
-    net = DepthNet(run.net).eval()
+    net = DepthNet(job.net).eval()
     with torch.no_grad():
         for weight in net.parameters():
             weight.add_(0.02 * torch.randn_like(weight))
@@ -112,15 +112,24 @@ def kernel_of(A, scale):
 
 
 def test_every_parameter_learns():
-    run = wanted("middlebury-noisy-v1", "structured-light-v1", blend=2)
+    job = wanted("middlebury-noisy-v1", "structured-light-v1", blend=2)
     torch.manual_seed(0)
-    net = DepthNet(run.net)
-    optimiser = make_optimiser(net, run.stages[0])
+    net = DepthNet(job.net)
+    optimiser = make_optimiser(net, job.stages[0])
     before = {name: value.detach().clone() for name, value in net.named_parameters()}
     for step in range(3):
-        learned(net, run, draw_batch(scenes(), run, 8, 16, (0, step, 0)))
+        learned(net, job, draw_batch(scenes(), job, 8, 16, (0, step, 0)))
         optimiser.step()
     still = [name for name, value in net.named_parameters() if value.equal(before[name])]
     assert still == []
     last = net.fcn.leave.weight.detach().flatten(1).abs().amax(dim=1)
     assert float(last.view(-1, 4)[-1].min()) > 0  # the trust in samples
+
+
+def test_a_whole_run_with_the_sample_term(tmp_path):
+    """From scenes whose truth has holes to saved weights, with sensors and scales blended."""
+    mix = [{"sensor": "middlebury-noisy-v1"}, {"sensor": "structured-light-v1"}]
+    stage = {**JOINT, "steps": 3, "warmup": 1, "save_as": "toy-samples"}
+    wanted_run = recipe(stage, data={"mix": mix, "blend": 2}, scale=(2, 4), net=NET)
+    run(wanted_run, write_scenes(tmp_path / "scenes"), tmp_path / "run")
+    assert from_pretrained(tmp_path / "run" / "toy-samples").settings.samples
