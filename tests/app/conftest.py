@@ -52,10 +52,17 @@ def service(start):
 
 
 @pytest.fixture(scope="session")
-def served():
+def served_log(tmp_path_factory):
+    """Where `served` writes its log."""
+    return tmp_path_factory.mktemp("served") / "log"
+
+
+@pytest.fixture(scope="session")
+def served(served_log):
     """A service with the page, in a process of its own."""
     pytest.importorskip("gradio", reason="the extra 'app' is not installed")
-    with running("--method", "bilinear", "--device", "cpu", "--max-bytes", str(MAX_BYTES)) as found:
+    options = ("--method", "bilinear", "--device", "cpu", "--max-bytes", str(MAX_BYTES))
+    with running(*options, log=served_log) as found:
         yield found
 
 

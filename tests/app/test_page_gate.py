@@ -9,6 +9,8 @@ import pytest
 from malformed import depth_bytes, guide_bytes
 from visitor import Visitor
 
+from waiting import wait_until
+
 SECRET = "quartz-zebra-4711"  # noqa: S105 - a word to look for
 
 
@@ -112,6 +114,7 @@ def test_what_is_not_an_input_of_the_page_is_refused(visitor, good):
     assert refused(visitor.join(values, fn_index=999))
     assert refused(visitor.join(values, session_hash="../x"))
     assert refused(visitor.join(visitor.values(**good | {"method": SECRET})))
+    assert refused(visitor.join([None], fn_index=visitor.event("select"), event_data=None))
     assert refused(visitor.client.post("/gradio_api/queue/join", content=b"[" * 50_000))
     assert refused(visitor.client.post("/gradio_api/queue/join", content=b" " * 100_000))
 
@@ -183,20 +186,18 @@ def test_pages_of_gradio_that_are_not_ours_are_closed(served, path):
     assert httpx2.get(f"{served.url}{path}").status_code == 404
 
 
-def test_what_the_page_refuses_is_json_and_not_in_the_log(tmp_path):
-    from benchmarks.service_process import running
-
-    options = ("--method", "nearest", "--device", "cpu")
-    with running(*options, log=tmp_path / "log") as service, Visitor(service.url, "abc") as visitor:
-        assert visitor.upload(f"{SECRET}.exe", b"x").json()["error"]["code"] == "unsupported_format"
-        text = {"files": (None, SECRET)}
-        assert refused(visitor.client.post("/gradio_api/upload", files=text))
-        assert refused(visitor.client.get(f"/gradio_api/file={SECRET}"))
-        assert refused(visitor.join(visitor.values(method=SECRET)))
-        depth = visitor.file("d.npy", SECRET.encode())
-        assert visitor.join(visitor.values(depth=depth, image=depth)).status_code == 200
-        assert SECRET not in str(visitor.result())
-    assert SECRET not in (tmp_path / "log").read_text()
+def test_what_the_page_refuses_is_json_and_not_in_the_log(visitor, served_log):
+    assert visitor.upload(f"{SECRET}.exe", b"x").json()["error"]["code"] == "unsupported_format"
+    assert refused(visitor.client.post("/gradio_api/upload", files={"files": (None, SECRET)}))
+    assert refused(visitor.client.get(f"/gradio_api/file={SECRET}"))
+    assert refused(visitor.join(visitor.values(method=SECRET)))
+    depth = visitor.file("d.npy", SECRET.encode())
+    assert visitor.join(visitor.values(depth=depth, image=depth)).status_code == 200
+    assert SECRET not in str(visitor.result())
+    assert visitor.client.get("/v1/methods").status_code == 200
+    wait_until(lambda: "GET /v1/methods 200" in served_log.read_text())
+    assert SECRET not in served_log.read_text()
+    assert "Traceback" not in served_log.read_text()
 
 
 def test_names_of_uploads_cannot_be_guessed_and_lead_nowhere(visitor):

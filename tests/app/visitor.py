@@ -13,13 +13,18 @@ class Visitor:
         self.session = session
         config = self.client.get("/config").json()
         self._components = {each["id"]: each for each in config["components"]}
-        [self.run] = [each for each in config["dependencies"] if each["api_name"] == "run"]
+        self._events = {each["api_name"]: each for each in config["dependencies"]}
+        self.run = self._events["run"]
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.client.close()
+
+    def event(self, name):
+        """The number of an event."""
+        return self._events[name]["id"]
 
     def upload(self, name, content):
         """The answer to the upload of one file."""

@@ -12,13 +12,14 @@ from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from primaldepth.app.hosts import Hosts, check_site
 from primaldepth.app.metrics import Metrics
 from primaldepth.app.places import Places
-from primaldepth.app.problems import INTERNAL, Problem, RefusedError, place_of
+from primaldepth.app.problems import GONE, INTERNAL, Problem, RefusedError, place_of
 from primaldepth.app.settings import ServiceSettings
 
 log = logging.getLogger("primaldepth.app")
@@ -80,6 +81,8 @@ class Guard:
                 await self._app(scope, self._limited(receive, exchange), out)
         except (RefusedError, BodyError) as error:
             await self._answer(error.problem, exchange, scope, receive, out)
+        except ClientDisconnect:  # nobody is left to answer
+            exchange.status = exchange.status or GONE
         except Exception as error:
             log.error("request failed: %s", place_of(error))
             await self._answer(INTERNAL, exchange, scope, receive, out)

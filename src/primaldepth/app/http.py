@@ -26,6 +26,7 @@ from primaldepth.app.metrics import CONTENT_TYPE, Metrics
 from primaldepth.app.places import Places
 from primaldepth.app.problems import (
     DRAINING,
+    GONE,
     NOT_READY,
     Problem,
     RefusedError,
@@ -224,7 +225,7 @@ async def _awaited(request: Request, future: "Future[Answer]") -> Answer:
         while not promise.done():
             await asyncio.wait([promise], timeout=_WATCH_SECONDS)
             if not promise.done() and await request.is_disconnected():
-                raise RefusedError(Problem(499, "gone", "the client closed the connection"))
+                raise RefusedError(Problem(GONE, "gone", "the client closed the connection"))
         return promise.result()
     finally:
         promise.cancel()  # not only the future: a later failure would be logged, with its text, as never seen

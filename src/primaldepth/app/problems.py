@@ -82,6 +82,7 @@ NOT_READY = Problem(
     503, "not_ready", "the service is starting", "try again in some seconds", {"Retry-After": "5"}
 )
 BUSY_RETRY = {"Retry-After": "2"}
+GONE = 499  # status of a request whose client did not wait for the answer
 _CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 _IN_FIELDS = {  # a form has no order, no options and no files to write
     COARSER: "ask for image/x-exr or application/x-npz",

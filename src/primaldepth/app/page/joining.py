@@ -67,6 +67,8 @@ def rewritten(body: bytes, events: dict[int, Any], sources: Sources) -> tuple[st
     event = events.get(join.fn_index)
     if event is None or len(event.inputs) != len(join.data):
         raise _refused("no event of this page")
+    if event.collects_event_data and join.event_data is None:
+        raise _refused("an event of which nothing is told")
     values = join.model_dump() | {"data": _values(event.inputs, join.data, sources)}
     return join.session_hash, json.dumps(values).encode()
 

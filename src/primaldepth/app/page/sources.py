@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from primaldepth.app.problems import Problem, RefusedError
 
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe is not waited for
 _NOT_OURS = Problem(403, "not_uploaded", "a file was named that was not uploaded", "upload it first")
 
 
@@ -43,7 +44,7 @@ class Sources:
             RefusedError: if the path leads elsewhere, or to what is no regular file.
             OSError: if there is no such file.
         """
-        file = os.open(self.resolve(path), os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0))
+        file = os.open(self.resolve(path), _READ)
         if not stat.S_ISREG(os.fstat(file).st_mode):
             os.close(file)
             raise RefusedError(_NOT_OURS)
