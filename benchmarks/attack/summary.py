@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +43,7 @@ class Summary:
     faults: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
     counts: dict[tuple[str, str, str], int] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
+    shown: int = 0
 
     def add(self, name: str, outcome: Outcome, how: str) -> list[str]:
         """Count one input; returns a line for each kind of fault that was not seen before."""
@@ -58,6 +60,14 @@ class Summary:
             if len(known) < _EXAMPLES:
                 known.append(name)
         return new
+
+    def show_progress(self, total: int) -> None:
+        """Print a line after every tenth of the inputs."""
+        done = sum(row.inputs for row in self.rows.values())
+        if done >= self.shown + total / 10:
+            self.shown = done
+            seconds = time.perf_counter() - self.started
+            print(f"{done} of {total} inputs, {seconds:.0f} s", file=sys.stderr, flush=True)
 
     @property
     def failed(self) -> bool:
