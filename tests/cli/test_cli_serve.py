@@ -93,11 +93,11 @@ def _binary(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (_pipe, "no regular one"),
-        (Path.mkdir, "no regular one"),
+        (_pipe, "is not a regular file"),
+        (Path.mkdir, "is a directory"),
         (lambda path: None, "no such file"),
-        (_long, "more than 4096 bytes"),
-        (_binary, "is not text"),
+        (_long, "more than the limit of 4096"),
+        (_binary, "not a readable text file"),
     ],
 )
 def test_a_token_is_read_from_a_small_text_file_alone(

@@ -161,6 +161,10 @@ def test_noise_of_a_scene_is_found_at_every_level_and_for_every_model(level, pow
     assert float((ratio - 1).abs().median()) < 0.2
 
 
+# The method stays the same when its defaults are chosen anew: what is tested is the estimate of the noise.
+FIXED = {"lam": 44.1, "growth": 0.0, "contrast": 0.0, "iterations": 60, "coarse_iterations": 40}
+
+
 @pytest.mark.parametrize("power", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("level", [0.0025, 0.016, 0.04])
 def test_a_result_is_as_good_with_estimated_noise_as_with_the_true_one(level, power):
@@ -170,7 +174,7 @@ def test_a_result_is_as_good_with_estimated_noise_as_with_the_true_one(level, po
     sigma = level * float(truth.max() - truth.min()) * (low / low.median()) ** power
     depth = (low + sigma * normal(*low.shape)).clamp_min(0.05)
     guide = (0.1 + 0.2 * truth) * (1 + 0.02 * normal(*truth.shape, seed=5))
-    method = create("nlh-l2", {"iterations": 60, "coarse_iterations": 40})
+    method = create("nlh-l2", FIXED)
     error = [
         float(
             (method(Frame(depth, everywhere(depth), guide.clamp(0, 1), None, each)).depth - truth)

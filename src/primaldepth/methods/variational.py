@@ -116,7 +116,8 @@ class Variational:
         The depth has to travel as far as it spreads, the dual variables no farther than their weights,
         so primal steps are as much longer as the spread is, in units of the noise.
         """
-        ratio, contrast, spread = self.settings.ratio, self.settings.contrast, float(depth.std(correction=0))
+        ratio, contrast = self.settings.ratio, self.settings.contrast
+        spread = float(depth.std(correction=0)) if depth.numel() else 0.0
         return ratio * contrast / spread if 0 < contrast < spread else ratio
 
     def _first_estimate(self, frame: Frame, normal: Normalised, lam: Tensor) -> Tensor:
