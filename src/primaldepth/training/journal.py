@@ -66,7 +66,7 @@ def _coefficients(net: DepthNet) -> dict[str, list[float]]:
     if net.pdn is None:
         return {}
     columns = net.pdn.coefficients.detach().cpu().T.tolist()
-    return dict(zip(COEFFICIENTS, columns, strict=False))  # the last is of networks with a sample term
+    return dict(zip(COEFFICIENTS[: len(columns)], columns, strict=True))
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
