@@ -32,6 +32,7 @@ WRONG = {
     "two lengths": (POST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef", 400),
     "length and chunks": (POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
     "no number for a length": (POST + b"Content-Length: +5\r\n\r\nabcde", 400),
+    "endless length": (POST + b"Content-Length: " + b"9" * 6000 + b"\r\n\r\n", 400),
     "another encoding": (POST + b"Transfer-Encoding: gzip\r\n\r\n", 400),
     "broken chunks": (POST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
     "long header": (OK + b"X: " + b"a" * 40_000 + b"\r\n\r\n", 431),

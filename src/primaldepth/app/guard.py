@@ -1,4 +1,4 @@
-"""What every request passes first: its host and site, the token, the limits on its body, a line of log."""
+"""Checks that every request passes first: host, site, token and the limits on its head and body."""
 
 import asyncio
 import base64
@@ -98,9 +98,9 @@ class Guard:
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
+        _check_head(scope, headers)
         self._hosts.check(headers)
         check_site(scope["method"], scope["path"], headers)
-        _check_head(scope, headers)
         if scope["path"] not in OPEN_PATHS and not self._may_enter(headers):
             wanted = {"WWW-Authenticate": 'Basic realm="primaldepth", Bearer'}
             hint = "send the header 'Authorization: Bearer TOKEN'; browsers: any name, the token as password"
@@ -170,8 +170,9 @@ def _check_head(scope: Scope, headers: Headers) -> None:
     if "transfer-encoding" in headers and "content-length" in headers:
         message, close = "the length of the body is given in two ways", {"Connection": "close"}
         raise RefusedError(Problem(400, "bad_request", message, "send Content-Length alone", close))
-    size = sum(len(name) + len(value) for name, value in headers.raw)
-    if len(headers.raw) > _MOST_HEADERS or size + len(scope["path"]) > _MOST_HEAD_BYTES:
+    size = len(scope["path"]) + len(scope.get("query_string", b""))
+    size += sum(len(name) + len(value) for name, value in headers.raw)
+    if len(headers.raw) > _MOST_HEADERS or size > _MOST_HEAD_BYTES:
         message = f"the head of the request has more than {_MOST_HEADERS} headers or {_MOST_HEAD_BYTES} bytes"
         raise RefusedError(Problem(431, "too_large", message, "send fewer or shorter headers"))
 

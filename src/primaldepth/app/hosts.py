@@ -1,4 +1,4 @@
-"""Who may be asked, and from where: the names of this service, and requests that other web sites make.
+"""Refuse requests to a host that is not this service, and requests that pages of other web sites cause.
 
 A web site can let a name of its own point to 127.0.0.1 and then talk to a service there as if it were the
 site's own (DNS rebinding). The browser tells the name that was asked for in `Host`, so a service that knows

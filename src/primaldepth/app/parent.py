@@ -1,4 +1,4 @@
-"""The end of a process when the one that started it is gone, even if that one was killed."""
+"""Let a process end as soon as the one that started it is gone, even if that one was killed."""
 
 import multiprocessing
 import os

@@ -127,10 +127,10 @@ def problem_of(error: PrimalDepthError, folder: Path | None = None) -> Problem:
 
 
 def _without_contents(text: str) -> str:
-    """Leave out of a message what may be quoted from an upload: whose file that is, nobody here can know.
+    """Leave out of a message what may be quoted from an uploaded file.
 
-    Camera files are text, of which their errors quote words and numbers in many ways; they get one message.
-    Of images, errors quote names and what a decoder said: in quotation marks or in brackets.
+    Errors about camera files, which are text, quote words and numbers in many ways: one message replaces them
+    all. Errors about images quote names and messages of decoders, in quotation marks or in brackets.
     """
     if text.startswith("cameras:"):
         return _NO_CAMERAS

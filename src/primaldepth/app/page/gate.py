@@ -1,8 +1,8 @@
-"""The only way to Gradio: the routes that the page needs, with nothing in a request that they do not need.
+"""The only way to Gradio: requests pass on the routes that the page needs, with what these routes need.
 
 Gradio offers some eighty routes: to fetch addresses, to call functions, to reload the program, to look at its
-state. Here is the list of those that a browser with the page open uses; the rest is not found. Uploads and
-downloads are not left to Gradio at all.
+state. A browser with the page open uses the few listed here; all others are answered 404. Uploads and
+downloads do not reach Gradio at all.
 """
 
 import re

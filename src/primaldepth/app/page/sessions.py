@@ -1,7 +1,7 @@
-"""Visitors who have asked for something, so that Gradio forgets those who never fetch what they asked for.
+"""Make Gradio forget visitors who never fetch what they asked for.
 
-Gradio keeps the messages to a visitor until they are fetched, some of them for ever, and drops the oldest
-visitor at its own limit even if something is computed for that one.
+Gradio keeps the messages to a visitor until they are fetched, some of them for ever. At its own limit it
+drops the oldest visitor, even one for whom something is still computed.
 """
 
 from collections import Counter, OrderedDict
@@ -16,7 +16,7 @@ _MOST_LISTENING = 256  # who have the page open, and who wait for a result
 
 
 class Sessions:
-    """Counts listeners and forgets visitors, the oldest first; never one who waits for a result.
+    """Counts open streams, and forgets the oldest visitors who wait for nothing.
 
     Args:
         queue: Gradio's.
