@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from primaldepth import PrimalDepthError, upsample
+from primaldepth import PrimalDepthError, api, upsample
 from primaldepth.api import as_depth_map, load_inputs, pick_device
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Prediction
@@ -492,3 +492,24 @@ def test_an_unknown_way_of_sampling():
 
 def test_every_sensor_that_can_be_named_says_how_it_samples():
     assert set(SAMPLINGS_OF) == set(SENSORS | METRIC_SENSORS)
+
+
+@pytest.mark.parametrize("number", [1e15, 1e20, 9.96921e36, float(np.finfo(np.float32).max), 1e300])
+def test_numbers_that_stand_for_no_data_are_holes(tmp_path, number):
+    """In arrays and in files: one of them would spoil the normalisation and the estimate of the noise."""
+    depth = np.full((24, 32), 2.0) + 0.001 * np.random.default_rng(0).standard_normal((24, 32))
+    missing, depth[5:11, 8:14] = depth.copy(), number
+    missing[5:11, 8:14] = 0.0
+    np.save(tmp_path / "depth.npy", depth)
+    guide = np.full((48, 64, 3), 0.5)
+    expected = upsample(missing, guide, method="bicubic", unit="m")
+    for given in (depth, tmp_path / "depth.npy"):
+        found = upsample(given, guide, method="bicubic", unit="m")
+        np.testing.assert_allclose(np.asarray(found.depth), np.asarray(expected.depth), rtol=1e-6)
+        assert bool((found.measured == expected.measured).all())
+
+
+def test_a_depth_map_larger_than_the_guide_is_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr(api, "find_spikes", lambda *given: pytest.fail("the samples were looked at"))
+    with pytest.raises(InputError, match="guide: 8x6 is smaller than the depth's 16x12"):
+        upsample(np.ones((12, 16)), np.ones((6, 8, 3)), method="nearest")

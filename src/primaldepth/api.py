@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
-from primaldepth.core.frame import Frame, Prediction, Sampling, check_sampling
+from primaldepth.core.frame import Frame, Prediction, Sampling, check_sampling, check_sizes
 from primaldepth.data.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS, UNITLESS_SENSORS, noise_map
 from primaldepth.data.spikes import spikes as find_spikes
 from primaldepth.geometry.cameras import Cameras, Intrinsics, read_cameras
@@ -113,6 +113,11 @@ def upsample(
     return prediction if batched else prediction.each(lambda tensor: tensor[0, 0])
 
 
+# Float maps mark pixels without a measurement by such numbers: 1e20, 9.97e36, or the largest of their type.
+# One of them would spoil the normalisation of a frame and the estimate of its noise.
+NO_DATA = 1e15
+
+
 def load_inputs(
     depth: ArrayLike | PathLike,
     guide: ArrayLike | PathLike,
@@ -141,6 +146,8 @@ def load_inputs(
     image = _load_guide(guide)
     size = int(image.shape[2]), int(image.shape[3])
     known = _load_cameras(cameras, size)
+    if known is None or known.depth is None:
+        check_sizes(values, image)  # before any work on a map that cannot be used
     if known is not None:
         fitted(known.guide, size[1], size[0], "guide's camera", "guide")
     if not (from_file or unit):
@@ -297,10 +304,11 @@ def _load_depth(
 ) -> tuple[Tensor, Tensor, Unit | None, Kind]:
     if isinstance(depth, str | os.PathLike):
         image = read_depth(depth, unit=unit, kind=kind)
-        values, valid = torch.from_numpy(image.values).float(), torch.from_numpy(image.valid)
+        valid = torch.from_numpy(image.valid & (image.values < NO_DATA))
+        values = torch.where(valid, torch.from_numpy(image.values), 0.0).float()
         return values[None, None], valid[None, None], image.unit, image.kind
     values = _map(_tensor("depth", depth), "depth")
-    valid = torch.isfinite(values) & (values > 0)
+    valid = torch.isfinite(values) & (values > 0) & (values < NO_DATA)
     return torch.where(valid, values, 0.0), valid, unit, kind or ("disparity" if unit == "disparity" else "z")
 
 

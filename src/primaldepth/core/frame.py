@@ -29,6 +29,15 @@ def check_sampling(sampling: str | None) -> None:
     _require(sampling is None or sampling in SAMPLINGS, f"sampling: '{sampling}' is not {known}")
 
 
+def check_sizes(depth: Tensor, guide: Tensor) -> None:
+    """Raise unless the guide (B, C, H, W) is at least as large as the depth (B, 1, h, w)."""
+    _require(
+        guide.shape[2] >= depth.shape[2] and guide.shape[3] >= depth.shape[3],
+        f"guide: {guide.shape[3]}x{guide.shape[2]} is smaller than the depth's "
+        f"{depth.shape[3]}x{depth.shape[2]}; the guide sets the output size and must not be smaller",
+    )
+
+
 def _finite(image: Tensor) -> bool:
     """Whether every value is finite: the extremes tell, while `isfinite` makes several copies of a guide."""
     return image.numel() == 0 or bool(torch.isfinite(torch.stack(torch.aminmax(image))).all())
@@ -73,11 +82,7 @@ class Frame:
             f"guide: shape {tuple(guide.shape)}, expected ({depth.shape[0]}, 1 or 3, H, W)",
         )
         _require(guide.dtype == depth.dtype, f"guide: dtype {guide.dtype}, but the depth has {depth.dtype}")
-        _require(
-            guide.shape[2] >= depth.shape[2] and guide.shape[3] >= depth.shape[3],
-            f"guide: {guide.shape[3]}x{guide.shape[2]} is smaller than the depth's "
-            f"{depth.shape[3]}x{depth.shape[2]}; the guide sets the output size and must not be smaller",
-        )
+        check_sizes(depth, guide)
         self._check_values()
 
     def _check_values(self) -> None:
