@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from primaldepth.app.answers import Answer
 from primaldepth.app.engine import Engine
+from primaldepth.app.formats import Answer
 from primaldepth.app.messages import (
     Done,
     Failed,
@@ -23,7 +23,8 @@ from primaldepth.app.messages import (
 from primaldepth.app.page.drawing import Drawn
 from primaldepth.app.problems import NOT_READY, RefusedError
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.tasks import DepthFile, PageFiles, Task
+from primaldepth.app.tasks import OneFile, PageFiles, Task
+from primaldepth.pipeline.request import Request
 
 MARK = "PRIMALDEPTH_PICKLE_MARK"
 DRAWN = Drawn(
@@ -68,8 +69,8 @@ def test_a_message_arrives_as_it_was_sent(line, message):
 
 def test_tickets_arrive_as_they_were_sent(line):
     near, far = line
-    plain = Task(Path("/u"), "nearest", DepthFile("image/png", "keep"), unit="mm", kind="z", noise="5")
-    page = Task(Path("/u"), "nearest", PageFiles(Path("/r"), "a-"), spikes="keep")
+    plain = Task(Path("/u"), Request("nearest", "mm", "z", "5", holes="keep"), OneFile("image/png"))
+    page = Task(Path("/u"), Request("nearest", spikes="keep"), PageFiles(Path("/r"), "a-"))
     tickets = [Ticket(7, plain), Ticket(8, page)]
     send_tickets(near, tickets)
     assert receive_tickets(far) == tickets
@@ -108,7 +109,7 @@ def test_a_worker_cannot_run_code_in_the_service(tmp_path, monkeypatch):
     monkeypatch.setenv(MARK, str(mark))
     monkeypatch.setattr("primaldepth.app.lane.work", send_pickle)
     engine = Engine(ServiceSettings(device="cpu"))
-    promise = engine.submit(Task(tmp_path, "nearest", DepthFile("image/png", "fill")))
+    promise = engine.submit(Task(tmp_path, Request("nearest"), OneFile("image/png")))
     engine.start()
     with pytest.raises(RefusedError, match="starting"):
         promise.result(timeout=60)

@@ -13,8 +13,8 @@ import pytest
 from small_files import Cli, depth_values
 
 from primaldepth.cli.clock import Clock
-from primaldepth.cli.journal import NAME
 from primaldepth.io import DepthMap, write_depth
+from primaldepth.pipeline.ledger import NAME
 from waiting import wait_until
 
 FAST = ("--method", "bilinear")
@@ -22,18 +22,18 @@ COUNT = 12
 MOST = 3  # pairs of a run before it is killed
 PROGRAM = f"""
 import sys, time
-from primaldepth.cli import upsample
 from primaldepth.cli.main import run
+from primaldepth.pipeline import batches
 
-run_one, begun = upsample._run_one, []
+compute, begun = batches.compute, []
 
 def at_most(*arguments):
     begun.append(arguments)
     if len(begun) > {MOST}:
         time.sleep(600)
-    return run_one(*arguments)
+    return compute(*arguments)
 
-upsample._run_one = at_most
+batches.compute = at_most
 sys.exit(run())
 """
 

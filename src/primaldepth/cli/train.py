@@ -5,8 +5,8 @@ from pathlib import Path
 
 import typer
 
-from primaldepth.api import pick_device
 from primaldepth.cli.output import note, progress_bar
+from primaldepth.pipeline.run import pick_device
 from primaldepth.training.loop import Event, train
 from primaldepth.training.recipe import read_recipe
 

@@ -33,8 +33,8 @@ def _read(source: Source) -> Raster:
 def _check_grey(source: Source, header: Header) -> None:
     if header.colour != 0:
         found = COLOURS[header.colour]
-        wanted = f"a {source.role} map has one grey channel, export it as such{source.order_hint}"
-        raise source.error(f"PNG with {found}; {wanted}")
+        wanted = source.picture_hint(f"a {source.role} map has one grey channel, export it as such")
+        raise source.error(f"PNG with {found}", hint=wanted)
     if header.bits < 8:
         raise source.error(f"PNG of {header.bits} bit; a {source.role} map has 8 or 16, export it as such")
 

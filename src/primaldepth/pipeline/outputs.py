@@ -1,0 +1,170 @@
+"""Everything that can be written of a result: one table, over which all front ends loop.
+
+To add an output, write its writer here and add a row to `OUTPUTS`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from primaldepth.core.errors import InputError, Worded
+from primaldepth.io import write_bytes
+from primaldepth.io.depth import write_values
+from primaldepth.io.destination import check_extension, check_place
+from primaldepth.io.formats import CODECS, png
+from primaldepth.io.mesh import write_mesh
+from primaldepth.io.pointcloud import write_cloud
+from primaldepth.io.preview import write_preview
+from primaldepth.pipeline.depth_file import (
+    DepthResult,
+    check_fits,
+    depth_result,
+    result_unit,
+    write_result,
+)
+from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.run import Outcome, first_mask
+from primaldepth.pipeline.views import cloud_of, mesh_of, preview_of
+
+Need = Literal["metric", "sigma"]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One thing that can be written of a result.
+
+    Args:
+        title: what it is, for messages.
+        suffixes: of the formats it can be written in; the first is that of a batch.
+        write: makes the file.
+        help: for the command line.
+        needs: of the result: metric depth, or a method that says how far it may be off.
+        guesses_camera: whether it assumes a camera where none is given.
+        most_pixels: up to which the page makes it.
+    """
+
+    title: str
+    suffixes: tuple[str, ...]
+    write: Callable[[Path, Outcome], None]
+    help: str
+    needs: tuple[Need, ...] = ()
+    guesses_camera: bool = False
+    most_pixels: int = 2**40
+
+    @property
+    def metavar(self) -> str:
+        """Formats in a word."""
+        return "FILE" if len(self.suffixes) > 2 else "|".join(each[1:].upper() for each in self.suffixes)
+
+
+def _write_depth(path: Path, outcome: Outcome) -> None:
+    write_result(path, depth_result(path, outcome), outcome.inputs)
+
+
+def _write_preview(path: Path, outcome: Outcome) -> None:
+    write_preview(path, preview_of(outcome))
+
+
+def _write_cloud(path: Path, outcome: Outcome) -> None:
+    write_cloud(path, cloud_of(outcome))
+
+
+def _write_measured(path: Path, outcome: Outcome) -> None:
+    mask = first_mask(outcome.prediction.measured)
+    if png.CODEC.encode is not None:
+        write_bytes(path, png.CODEC.encode(mask * np.uint8(255), mask))
+
+
+def _write_mesh(path: Path, outcome: Outcome) -> None:
+    write_mesh(path, mesh_of(outcome))
+
+
+def _write_sigma(path: Path, outcome: Outcome) -> None:
+    if outcome.prediction.sigma is not None:
+        values = outcome.prediction.sigma[0, 0].cpu().numpy()
+        valid = np.isfinite(values) & (values > 0)
+        write_values(path, values, valid, result_unit(path, outcome.inputs))
+
+
+_DEPTH = tuple(name for codec in CODECS if codec.encode is not None for name in codec.extensions)
+_FRACTIONS = (".npy", ".npz", ".exr", ".pfm", ".tif", ".tiff")
+OUTPUTS: dict[str, Output] = {
+    "out": Output("a depth map", _DEPTH, _write_depth, "Output file; a folder for a batch."),
+    "preview": Output(
+        "a picture", (".png",), _write_preview, "Picture of input and result; a folder for a batch."
+    ),
+    "cloud": Output(
+        "a point cloud",
+        (".ply", ".glb"),
+        _write_cloud,
+        "Point cloud in metres; a folder (of PLY) for a batch.",
+        needs=("metric",),
+        guesses_camera=True,
+        most_pixels=2**22,
+    ),
+    "measured": Output(
+        "a mask", (".png",), _write_measured, "8-bit mask: 255 measured, 0 filled in; a folder for a batch."
+    ),
+    "mesh": Output(
+        "a mesh",
+        (".glb", ".ply"),
+        _write_mesh,
+        "Triangle mesh in metres; a folder (of GLB) for a batch.",
+        needs=("metric",),
+        guesses_camera=True,
+        most_pixels=0,  # the page shows one of its own
+    ),
+    "sigma": Output(
+        "a map of certainty",
+        _FRACTIONS,
+        _write_sigma,
+        "How far the result may be off (.npy, .exr, ...), by methods that know; a folder for a batch.",
+        needs=("sigma",),
+    ),
+}
+
+
+def check_method(names: Mapping[str, object], method: object, called: str) -> None:
+    """Raise if an output needs what the method does not give."""
+    for name in names:
+        if "sigma" in OUTPUTS[name].needs and not getattr(method, "gives_sigma", False):
+            option = Worded(f"--{name}", "output")
+            raise InputError(option, f"method '{called}' does not say how far it may be off", "use pdn-any")
+
+
+def check_inputs(outputs: Mapping[str, Path], inputs: Inputs) -> None:
+    """Raise, before the work is done, if an output cannot be made of these inputs."""
+    for name, path in outputs.items():
+        if name == "out":
+            check_fits(path, inputs)
+        if "metric" in OUTPUTS[name].needs and inputs.kind == "disparity":
+            found = f"{OUTPUTS[name].title} needs metric depth, but the input is disparity"
+            raise InputError(Worded(f"--{name} {path}", "output"), found)
+
+
+def check_places(outputs: Mapping[str, Path]) -> None:
+    """Raise if a file cannot be written, or not in the format of its name."""
+    for name, path in outputs.items():
+        check_extension(f"--{name}", path, OUTPUTS[name].suffixes)
+        check_place(f"--{name}", path)
+
+
+def write_outputs(outputs: Mapping[str, Path], outcome: Outcome) -> DepthResult:
+    """Write every output, the depth map first; return that."""
+    result = depth_result(outputs["out"], outcome)
+    write_result(outputs["out"], result, outcome.inputs)
+    for name, path in outputs.items():
+        if name != "out":
+            OUTPUTS[name].write(path, outcome)
+    return result
+
+
+def possible(name: str, outcome: Outcome) -> bool:
+    """Whether an output can be made of this result, and is small enough for the page."""
+    output, prediction = OUTPUTS[name], outcome.prediction
+    metric = outcome.inputs.kind != "disparity" or "metric" not in output.needs
+    sure = prediction.sigma is not None or "sigma" not in output.needs
+    return metric and sure and prediction.depth.numel() <= output.most_pixels
