@@ -13,6 +13,7 @@ from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs, load
+from primaldepth.pipeline.outputs import OUTPUTS, check_inputs, checked_outputs
 from primaldepth.pipeline.report import report_of, residual
 from primaldepth.pipeline.request import (
     DEFAULT_METHOD,
@@ -23,7 +24,7 @@ from primaldepth.pipeline.request import (
     Request,
     Spikes,
 )
-from primaldepth.pipeline.run import run
+from primaldepth.pipeline.run import compute
 from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import Progress
 
@@ -52,6 +53,7 @@ def upsample(
     sampling: Sampling | None = None,
     device: Device | torch.device = "auto",
     options: Mapping[str, Any] | None = None,
+    outputs: Mapping[str, PathLike] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Prediction:
     """Turn a small, noisy depth map and a sharp image into a depth map of the image's size.
@@ -80,6 +82,8 @@ def upsample(
             its centre; None for what the sensor named by `noise` does. Read by networks with the sample term.
         device: "auto" takes a CUDA device where there is one; a torch.device is taken too.
         options: parameters of the method in place of its defaults.
+        outputs: files to write, by name of `primaldepth.pipeline.outputs.OUTPUTS`: "preview", "cloud",
+            "normals", ...; "out" is the depth map. Numbers without a unit are taken for metres there.
         progress: called now and then while the method iterates.
 
     Returns:
@@ -102,7 +106,13 @@ def upsample(
         sampling=sampling,
         options=options or {},
     )
-    outcome = run(item, request, create(method, options, progress=progress), device)
+    made = create(method, options, progress=progress)
+    wanted = checked_outputs(outputs or {}, made, method)
+    inputs = load(item, request)
+    check_inputs(wanted, inputs)
+    outcome = compute(inputs, request, made, device)
+    for name, path in wanted.items():
+        OUTPUTS[name].write(path, outcome.in_metres())
     report = report_of(outcome, residual(outcome.inputs, outcome.prediction), ADVICE)
     for warning in report.warnings:
         warnings.warn(warning, stacklevel=2)

@@ -47,6 +47,7 @@ def test_a_result_is_drawn_and_written_in_every_format(computed, tmp_path):
         assert picture(path).shape == (480, 640, 3)
     names = {path.name for path in drawn.files}
     assert {f"a-depth{suffix}" for suffix in FORMATS} <= names
+    assert {"a-preview.png", "a-measured.png", "a-cloud.ply", "a-normals.png"} <= names
     expected = computed.prediction.depth[0, 0].numpy()
     for suffix in FORMATS:
         found = read_depth(tmp_path / f"a-depth{suffix}").values

@@ -3,6 +3,8 @@
 To add an output, write its writer here and add a row to `OUTPUTS`.
 """
 
+import io
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from primaldepth.core.errors import InputError, Worded
+from primaldepth.core.errors import InputError, Worded, did_you_mean
+from primaldepth.geometry.normals import surface_normals
 from primaldepth.io import write_bytes
 from primaldepth.io.depth import write_values
 from primaldepth.io.destination import check_extension, check_place
@@ -25,11 +28,11 @@ from primaldepth.pipeline.depth_file import (
     result_unit,
     write_result,
 )
-from primaldepth.pipeline.load import Inputs
-from primaldepth.pipeline.run import Outcome, first_mask
-from primaldepth.pipeline.views import cloud_of, mesh_of, preview_of
+from primaldepth.pipeline.load import GIVE_CAMERAS, Inputs
+from primaldepth.pipeline.run import Outcome, first, first_mask
+from primaldepth.pipeline.views import cloud_of, guide_camera, mesh_of, preview_of
 
-Need = Literal["metric", "sigma"]
+Need = Literal["metric", "sigma", "cameras"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Output:
         suffixes: of the formats it can be written in; the first is that of a batch.
         write: makes the file.
         help: for the command line.
-        needs: of the result: metric depth, or a method that says how far it may be off.
+        needs: metric depth, a method that says how far it may be off, or the guide's camera.
         guesses_camera: whether it assumes a camera where none is given.
         most_pixels: up to which the page makes it.
     """
@@ -89,6 +92,20 @@ def _write_sigma(path: Path, outcome: Outcome) -> None:
         write_values(path, values, valid, result_unit(path, outcome.inputs))
 
 
+def _write_normals(path: Path, outcome: Outcome) -> None:
+    kept = outcome.kept
+    depth = first(kept.depth)
+    normals = surface_normals(depth, first_mask(kept.valid) & (depth > 0), guide_camera(outcome.inputs))
+    if path.suffix.lower() == ".npy":
+        with io.BytesIO() as stream:
+            np.save(stream, normals)
+            write_bytes(path, stream.getvalue())
+    elif png.CODEC.encode is not None:
+        known = np.asarray(np.isfinite(normals).all(-1))
+        stored = np.where(known[..., None], np.rint((normals + 1.0) * 32767.5), 0.0)
+        write_bytes(path, png.CODEC.encode(stored.astype(np.uint16), known))
+
+
 _DEPTH = tuple(name for codec in CODECS if codec.encode is not None for name in codec.extensions)
 _FRACTIONS = (".npy", ".npz", ".exr", ".pfm", ".tif", ".tiff")
 OUTPUTS: dict[str, Output] = {
@@ -124,6 +141,13 @@ OUTPUTS: dict[str, Output] = {
         "How far the result may be off (.npy, .exr, ...), by methods that know; a folder for a batch.",
         needs=("sigma",),
     ),
+    "normals": Output(
+        "a map of normals",
+        (".png", ".npy"),
+        _write_normals,
+        "Surface normals in the camera's frame, 16-bit PNG or .npy; a folder for a batch.",
+        needs=("metric", "cameras"),
+    ),
 }
 
 
@@ -135,6 +159,20 @@ def check_method(names: Mapping[str, object], method: object, called: str) -> No
             raise InputError(option, f"method '{called}' does not say how far it may be off", "use pdn-any")
 
 
+def checked_outputs(
+    outputs: Mapping[str, str | os.PathLike[str]], method: object, called: str
+) -> dict[str, Path]:
+    """Return the files by name; raise if a name is not known or a file cannot be made or written."""
+    for name in outputs:
+        if name not in OUTPUTS:
+            hint = did_you_mean(name, OUTPUTS) or f"known: {', '.join(OUTPUTS)}"
+            raise InputError("outputs", f"'{name}' is no output", hint)
+    found = {name: Path(path) for name, path in outputs.items()}
+    check_method(found, method, called)
+    check_places(found)
+    return found
+
+
 def check_inputs(outputs: Mapping[str, Path], inputs: Inputs) -> None:
     """Raise, before the work is done, if an output cannot be made of these inputs."""
     for name, path in outputs.items():
@@ -143,6 +181,9 @@ def check_inputs(outputs: Mapping[str, Path], inputs: Inputs) -> None:
         if "metric" in OUTPUTS[name].needs and inputs.kind == "disparity":
             found = f"{OUTPUTS[name].title} needs metric depth, but the input is disparity"
             raise InputError(Worded(f"--{name} {path}", "output"), found)
+        if "cameras" in OUTPUTS[name].needs and inputs.cameras is None:
+            found = f"{OUTPUTS[name].title} needs the guide's camera"
+            raise InputError(Worded(f"--{name} {path}", "output"), found, GIVE_CAMERAS)
 
 
 def check_places(outputs: Mapping[str, Path]) -> None:
@@ -167,4 +208,5 @@ def possible(name: str, outcome: Outcome) -> bool:
     output, prediction = OUTPUTS[name], outcome.prediction
     metric = outcome.inputs.kind != "disparity" or "metric" not in output.needs
     sure = prediction.sigma is not None or "sigma" not in output.needs
-    return metric and sure and prediction.depth.numel() <= output.most_pixels
+    seen = outcome.inputs.cameras is not None or "cameras" not in output.needs
+    return metric and sure and seen and prediction.depth.numel() <= output.most_pixels

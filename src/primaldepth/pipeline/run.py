@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -32,6 +32,16 @@ class Outcome:
     def kept(self) -> Prediction:
         """The prediction, with holes where nothing was measured if the request keeps them."""
         return self.prediction if self.request.holes == "fill" else self.prediction.measured_only()
+
+    def in_metres(self) -> "Outcome":
+        """The same with depths in metres, as files have them, where an array came in another unit."""
+        inputs, prediction, metres = self.inputs, self.prediction, self.inputs.metres or 1.0
+        if metres == 1.0:
+            return self
+        sigma = None if prediction.sigma is None else prediction.sigma * metres
+        frame = replace(inputs.frame, depth=inputs.frame.depth * metres)
+        found = replace(prediction, depth=prediction.depth * metres, sigma=sigma)
+        return replace(self, inputs=replace(inputs, frame=frame, metres=1.0), prediction=found)
 
 
 def run(

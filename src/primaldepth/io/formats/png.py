@@ -85,9 +85,12 @@ def load(source: Source, screened: Screened, packing: str | None = None) -> "Ima
 
 
 def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
-    height, width = pixels.shape
-    header = struct.pack(">IIBBBBB", width, height, 8 * pixels.dtype.itemsize, 0, 0, 0, 0)
-    return join([(b"IHDR", [header]), (b"IDAT", _deflated(pixels)), (b"IEND", [])])
+    """Of (H, W) grey or (H, W, 3) colours."""
+    height, width = pixels.shape[:2]
+    colours = 2 * (pixels.ndim == 3)
+    header = struct.pack(">IIBBBBB", width, height, 8 * pixels.dtype.itemsize, colours, 0, 0, 0)
+    rows = _deflated(pixels.reshape(height, -1))
+    return join([(b"IHDR", [header]), (b"IDAT", rows), (b"IEND", [])])
 
 
 def _deflated(pixels: Pixels) -> list[bytes]:
