@@ -11,6 +11,7 @@ from malformed import depth_bytes, good_files, guide_bytes
 from PIL import Image
 
 import primaldepth
+from primaldepth.app.formats import MEDIA_TYPES
 from primaldepth.app.http import FIELDS
 from primaldepth.io import read_depth, read_guide
 from primaldepth.io.depth import encode_values
@@ -339,7 +340,7 @@ def test_the_description_documents_every_answer(service):
     upsample = paths["/v1/upsample"]["post"]
     wanted = {"200", "400", "401", "403", "406", "408", "413", "421", "422", "429", "500", "503", "504"}
     assert set(upsample["responses"]) == wanted
-    assert set(upsample["responses"]["200"]["content"]) == {"image/png", "image/x-exr", "application/x-npz"}
+    assert set(upsample["responses"]["200"]["content"]) == set(MEDIA_TYPES.values())
     for status in wanted - {"200"}:
         content = upsample["responses"][status]["content"]["application/json"]
         assert set(content["example"]["error"]) == {"code", "message", "hint"}
