@@ -106,10 +106,9 @@ class Network:
             return found
         below = coarser(samples)
         coarse = self._with_deep_holes(below, below, NetworkInputs.of(below))
-        sigma = None
-        if found.sigma is not None and coarse.sigma is not None:
-            sigma = blended(found.sigma, coarse.sigma, share)
-        return replace(found, depth=blended(found.depth, coarse.depth, share), sigma=sigma)
+        maps = blended(_depth_and_sigma(found), _depth_and_sigma(coarse), share)
+        sigma = None if found.sigma is None else maps[:, 1:]
+        return replace(found, depth=maps[:, :1], sigma=sigma)
 
     def _whole(self, frame: Frame, inputs: NetworkInputs) -> Prediction:
         """Window by window."""
@@ -172,6 +171,12 @@ class Network:
         per_pixel = batch * (MAPS_HELD * settings.maps + PAIRWISE_HELD * pairs)
         held = memory_in_use(frame.depth.device) + batch * BYTES_OF_RESULT * size[0] * size[1]
         return min(tile, tile_for_memory(self.memory_gib * 2**30 - held, per_pixel, self._margin(frame)))
+
+
+def _depth_and_sigma(prediction: Prediction) -> Tensor:
+    """(B, 1 or 2, H, W): both maps together, so that they are resampled together."""
+    sigma = prediction.sigma
+    return prediction.depth if sigma is None else torch.cat([prediction.depth, sigma], dim=1)
 
 
 class NetworkOptions(Settings):
