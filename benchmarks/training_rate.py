@@ -12,8 +12,9 @@ from pathlib import Path
 
 from primaldepth.operators.pairwise import use_backend
 from primaldepth.operators.pairwise.backends import Backend
-from primaldepth.training.loop import LOG_EVERY, Event, train
+from primaldepth.training.callbacks import LOG_EVERY
 from primaldepth.training.recipe import Recipe, read_recipe
+from primaldepth.training.run import Event, train
 
 
 def steps_per_second(recipe: Recipe, scenes: Path, device: str, backend: Backend) -> float:

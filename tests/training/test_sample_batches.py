@@ -9,7 +9,8 @@ from primaldepth.data.sensors import sensor, sensor_names
 from primaldepth.networks import DepthNet, from_pretrained
 from primaldepth.operators.sampling import MixedResample, Resample
 from primaldepth.training.batches import draw_batch
-from primaldepth.training.stage import StageLoss, make_optimiser
+from primaldepth.training.optimisation import make_optimiser
+from primaldepth.training.stage import StageLoss
 
 NET = {"backbone": "unet", "widths": (8, 16), "blocks": (1, 1), "window": 3, "iterations": 3, "samples": True}
 JOINT = {

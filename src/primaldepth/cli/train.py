@@ -7,8 +7,8 @@ import typer
 
 from primaldepth.api import pick_device
 from primaldepth.cli.output import note, progress_bar
-from primaldepth.training.loop import Event, train
 from primaldepth.training.recipe import read_recipe
+from primaldepth.training.run import Event, train
 
 
 def train_command(

@@ -67,7 +67,4 @@ def read_card(path: Path) -> ModelCard:
     if not isinstance(values, dict):
         found = type(values).__name__
         raise FileFormatError(f"{path}: a {found}, expected a JSON object with the card's keys")
-    inner = values.get("settings")
-    if isinstance(inner, dict):
-        values["settings"] = NetworkSettings.parse(inner, f"{path}: settings")
     return ModelCard.parse(values, str(path))

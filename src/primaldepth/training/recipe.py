@@ -1,21 +1,18 @@
 """Recipes: everything that fixes a training run, as TOML files that may extend each other."""
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from primaldepth.core.documents import Limits, parse_toml
-from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.core.settings import Count, NotNegative, Positive, Settings, Share
 from primaldepth.data.patches import Variation
 from primaldepth.data.sensors import TimeOfFlight, sensor_class
-from primaldepth.io.files import read_toml
+from primaldepth.evaluation.weighted_score import Criterion, Scale
+from primaldepth.io.layered_toml import read_layered
 from primaldepth.networks import NetworkSettings
-from primaldepth.training.score import Criterion, Scale
 
 
 def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
@@ -25,8 +22,6 @@ def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
 
 
 Range = Annotated[tuple[Positive, Positive], AfterValidator(_ordered)]
-LIMITS = Limits(size=2**16)
-MOST_EXTENDED = 16
 FileName = Annotated[str, Field(pattern=r"^[\w+.-]+$")]
 
 
@@ -259,95 +254,13 @@ class Recipe(Settings):
 
 
 def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
-    """The recipe of a TOML file, what it extends below it, and `a.b=value` changes above it."""
-    values = _extended(path, ())
-    for change in changes:
-        _change(values, change)
-    return Recipe.parse(_checked(values, str(path)), str(path))
+    """Read a recipe.
 
+    Args:
+        path: of a TOML file; what it `extends` lies below it.
+        changes: `a.b=value`, above it.
 
-def _extended(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
-    path = Path(os.path.realpath(path))  # a loop of links is told when it is opened
-    if path in seen:
-        raise InputError(f"{path}: extends itself by way of {seen[-1].name}")
-    if len(seen) >= MOST_EXTENDED:
-        raise InputError(f"{seen[0]}: extends more than {MOST_EXTENDED} recipes, one after the other")
-    values = read_toml(path, what="TOML recipe", limits=LIMITS)
-    base = values.pop("extends", None)
-    if base is None:
-        return values
-    if not isinstance(base, str) or "\0" in base:
-        raise InputError(f"{path}: 'extends' must be the name of a file")
-    return _merged(_extended(path.parent / base, (*seen, path)), values)
-
-
-def _merged(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables are merged key by key; everything else, lists too, is replaced."""
-    result = dict(below)
-    for key, value in above.items():
-        old = result.get(key)
-        result[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return result
-
-
-def _change(values: dict[str, Any], change: str) -> None:
-    key, equals, text = change.partition("=")
-    if not equals or not key:
-        raise InputError(f"--set {change}: expected KEY=VALUE, such as stages.0.steps=100")
-    try:
-        value = parse_toml(f"value = {text}", "--set", limits=LIMITS)["value"]
-    except FileFormatError:
-        value = text
-    *path, last = key.split(".", LIMITS.depth)
-    place: Any = values
-    for part in path:
-        place = _step_into(place, part, change)
-    if isinstance(place, list):
-        place[_index(place, last, change)] = value
-    else:
-        place[last] = value
-
-
-def _step_into(place: Any, part: str, change: str) -> Any:
-    is_list = isinstance(place, list)
-    found = place[_index(place, part, change)] if is_list else place.setdefault(part, {})
-    if not isinstance(found, dict | list):
-        raise InputError(f"--set {change}: '{part}' is a value, not a table")
-    return found
-
-
-def _index(place: list[Any], part: str, change: str) -> int:
-    if not part.isdecimal() or len(part) > 9 or int(part) >= len(place):
-        raise InputError(f"--set {change}: '{part}' is not one of the {len(place)} entries, 0 and on")
-    return int(part)
-
-
-def _checked(values: dict[str, Any], where: str) -> dict[str, Any]:
-    """Name the nearest key in nested tables too."""
-    lists: tuple[tuple[str, str, type[Settings]], ...] = (
-        ("data", "mix", Mix),
-        ("validation", "protocols", Criterion),
-    )
-    for table, key, kind in lists:
-        own = values.get(table)
-        if isinstance(own, dict) and isinstance(own.get(key), list):
-            entries = _parsed(kind, own[key], f"{where}: {table}.{key}")
-            values = {**values, table: {**own, key: entries}}
-    nested: dict[str, type[Settings]] = {
-        "net": NetworkSettings,
-        "data": DataRecipe,
-        "validation": ValidationRecipe,
-    }
-    for key, kind in nested.items():
-        if isinstance(values.get(key), dict):
-            values = {**values, key: kind.parse(values[key], f"{where}: {key}")}
-    if isinstance(values.get("stages"), list):
-        values = {**values, "stages": _parsed(StageRecipe, values["stages"], f"{where}: stages")}
-    return values
-
-
-def _parsed(kind: type[Settings], entries: list[Any], where: str) -> tuple[Any, ...]:
-    return tuple(
-        kind.parse(entry, f"{where}.{n}") if isinstance(entry, dict) else entry
-        for n, entry in enumerate(entries)
-    )
+    Raises:
+        InputError: a file cannot be read, or a key is unknown or wrong.
+    """
+    return Recipe.parse(read_layered(path, changes, what="TOML recipe"), str(path))
