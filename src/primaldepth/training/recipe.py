@@ -1,18 +1,22 @@
 """Recipes: everything that fixes a training run, as TOML files that may extend each other."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from primaldepth.core.settings import Count, NotNegative, Positive, Settings, Share
+from primaldepth.data.manifest import MOST_SCENES
 from primaldepth.data.patches import Variation
 from primaldepth.data.sensors import TimeOfFlight, sensor_class
 from primaldepth.evaluation.weighted_score import Criterion, Scale
 from primaldepth.io.layered_toml import read_layered
 from primaldepth.networks import NetworkSettings
+from primaldepth.networks.card import Asset
+from primaldepth.scenes.source import RenderSettings
 
 
 def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
@@ -168,6 +172,23 @@ class StageRecipe(Settings):
     save_as: FileName | None = None
 
 
+class SceneSet(RenderSettings):
+    """Scenes that a run renders for itself, with the settings of `primaldepth render`.
+
+    Args:
+        count: number of scenes.
+        assets: what lies in the folder of textures, for the card.
+    """
+
+    count: Annotated[int, Field(ge=1, le=MOST_SCENES)]
+    assets: tuple[Asset, ...] = ()
+
+    @property
+    def render(self) -> RenderSettings:
+        """The settings of the renderer alone."""
+        return RenderSettings(**{name: getattr(self, name) for name in RenderSettings.model_fields})
+
+
 class ValidationRecipe(Settings):
     """What is looked at while training.
 
@@ -195,7 +216,9 @@ class Recipe(Settings):
     """A whole training run.
 
     Args:
-        name: of the run, for messages.
+        name: of the run.
+        scenes: a set of scenes for each stage, in their order; the last one serves the stages after it.
+            Without any, the run is given a folder of scenes.
         scale: pixels per sample, per side; several make one network for all of them, see `data.blend`.
         seed: of weights, patches and noise.
         start: weights to start from, a path; None starts from nothing. The number of iterations may differ.
@@ -214,6 +237,7 @@ class Recipe(Settings):
     net: NetworkSettings = NetworkSettings()
     data: DataRecipe = DataRecipe()
     stages: Annotated[tuple[StageRecipe, ...], Field(min_length=1, max_length=100)]
+    scenes: tuple[SceneSet, ...] = ()
     validation: ValidationRecipe = ValidationRecipe()
     start: str | None = None
     keep: Share = 0.0
@@ -237,6 +261,20 @@ class Recipe(Settings):
             raise ValueError("there is no 'start' to keep anything of")
         return keep
 
+    @field_validator("scenes")
+    @classmethod
+    def _has_stages(cls, scenes: tuple[SceneSet, ...], info: ValidationInfo) -> tuple[SceneSet, ...]:
+        if len(scenes) > len(info.data.get("stages", scenes)):
+            raise ValueError("more sets of scenes than stages")
+        return scenes
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all that changes the result."""
+        places = {"__all__": {"textures", "variant"}}
+        text = self.model_dump_json(exclude={"on_nan": True, "checkpoint_every": True, "scenes": places})
+        return hashlib.sha256(text.encode()).hexdigest()
+
     @property
     def scales(self) -> tuple[int, ...]:
         """All scales, at least one."""
@@ -257,10 +295,23 @@ def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
     """Read a recipe.
 
     Args:
-        path: of a TOML file; what it `extends` lies below it.
+        path: of a TOML file; what it `extends` lies below it. In `save_as`, `{name}` stands for the recipe's
+            name and `{input}` for `net.input`.
         changes: `a.b=value`, above it.
 
     Raises:
         InputError: a file cannot be read, or a key is unknown or wrong.
     """
-    return Recipe.parse(read_layered(path, changes, what="TOML recipe"), str(path))
+    values = read_layered(path, changes, what="TOML recipe")
+    return Recipe.parse(_with_names(values), str(path))
+
+
+def _with_names(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the same with `{name}` and `{input}` in `save_as` replaced."""
+    stages, net = values.get("stages"), values.get("net")
+    read = net.get("input", NetworkSettings().input) if isinstance(net, dict) else NetworkSettings().input
+    for stage in stages if isinstance(stages, list) else ():
+        if isinstance(stage, dict) and isinstance(stage.get("save_as"), str):
+            named = stage["save_as"].replace("{name}", str(values.get("name")))
+            stage["save_as"] = named.replace("{input}", str(read))
+    return values

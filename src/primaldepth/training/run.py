@@ -14,18 +14,16 @@ from typing import Any
 import torch
 
 from primaldepth.core.errors import InputError, MissingDependencyError, PrimalDepthError
-from primaldepth.data.patches import Scenes
 from primaldepth.data.sensors import sensor
-from primaldepth.data.shards import Shards
 from primaldepth.io.atomic import remove_leftovers, write_bytes
 from primaldepth.io.locks import held
 from primaldepth.training.batches import StageBatches
 from primaldepth.training.callbacks import checkpoints, logging, total_step, validation
 from primaldepth.training.checkpoint import LIST, read_checkpoint, write_checkpoint
 from primaldepth.training.losses import get_loss
-from primaldepth.training.provenance import describe
 from primaldepth.training.recipe import Recipe
 from primaldepth.training.run_log import LOG, RunLog
+from primaldepth.training.scene_sets import SceneSets
 from primaldepth.training.stage_loop import Learner, NotFiniteError, train_stage
 from primaldepth.training.state import Position, TrainState
 from primaldepth.training.validation import Validator
@@ -66,7 +64,7 @@ def train(
 
     Args:
         recipe: what `read_recipe` returns.
-        shards: folder of rendered scenes.
+        shards: folder of rendered scenes; or below which the sets lie that the recipe names.
         out: folder of the run: checkpoint, log, weights. One that holds a run is refused unless `resume`.
         data: folder of the validation protocols.
         device: "cpu" or "cuda"; under torchrun each process takes its own.
@@ -80,17 +78,16 @@ def train(
         InputError: the recipe, the scenes or the folder do not go together.
         TrainingError: a loss was not finite.
     """
+    sets = SceneSets(recipe, shards, verify=os.environ.get("RANK", "0") == "0")
     fabric = _fabric(device)
     check_recipe(recipe, fabric.world_size)
     main = fabric.global_rank == 0
-    source = Shards(shards, verify=main)
     with held(out, "training in") if main else nullcontext():
-        run = _Run(recipe, describe(source), out, fabric, observer)
+        run = _Run(recipe, sets, out, fabric, observer)
         state = run.start(resume)
-        scenes, held_out = _split(source, recipe, fabric.device)
-        with run.opened(state, held_out, data):
+        with run.opened(state, data):
             while state.position.stage < len(recipe.stages):
-                state = run.stage(state, scenes)
+                state = run.stage(state)
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()  # its threads would outlive the interpreter, and abort it
     files = weight_files(recipe, out) if main else {}
@@ -121,8 +118,8 @@ def _fabric(device: str) -> Any:
 class _Run:
     """A run in one process: what stays the same over its stages."""
 
-    def __init__(self, recipe: Recipe, scenes: str, out: Path, fabric: Any, observer: Observer) -> None:
-        self.recipe, self.scenes, self.out, self.fabric, self.observer = recipe, scenes, out, fabric, observer
+    def __init__(self, recipe: Recipe, sets: SceneSets, out: Path, fabric: Any, observer: Observer) -> None:
+        self.recipe, self.sets, self.out, self.fabric, self.observer = recipe, sets, out, fabric, observer
         self.text = recipe.model_dump_json()
         self.main = fabric.global_rank == 0
         self.validator: Validator | None = None
@@ -136,7 +133,7 @@ class _Run:
             raise InputError(f"{self.out}: holds a run; go on with --resume, or choose another folder")
         state = read_checkpoint(self.out)
         if state is not None:
-            state.check_same_run(self.out, self.text, self.scenes)
+            state.check_same_run(self.out, self.text, self.sets.names)
         if self.main:
             weights = weight_files(self.recipe, self.out).values()
             cards = (path.with_suffix(".json") for path in weights)
@@ -145,12 +142,12 @@ class _Run:
             write_bytes(self.out / CONFIG, (self.recipe.model_dump_json(indent=2) + "\n").encode())
         net = start_network(self.recipe, from_seed=state is not None)
         if state is None:
-            return TrainState(self.text, self.scenes, Position(), net.state_dict())
+            return TrainState(self.text, self.sets.names, Position(), net.state_dict())
         state.check_fits(self.out, net)
         return state
 
     @contextmanager
-    def opened(self, state: TrainState, held_out: Scenes | None, data: Path | None) -> Iterator[None]:
+    def opened(self, state: TrainState, data: Path | None) -> Iterator[None]:
         """Open validation and log in the main process.
 
         Raises:
@@ -159,7 +156,8 @@ class _Run:
         if not self.main:
             yield
             return
-        self.validator = Validator(self.recipe, held_out, data, self.fabric.device)
+        device = self.fabric.device
+        self.validator = Validator(self.recipe, self.sets.held_out(device), data, device)
         for text in self.validator.missing:
             self.report("note", state.position, text=f"not validated: {text}")
         before, now = sorted(state.position.scores), self.validator.groups
@@ -172,7 +170,7 @@ class _Run:
         with closing(self.log):
             yield
 
-    def stage(self, state: TrainState, scenes: Scenes) -> TrainState:
+    def stage(self, state: TrainState) -> TrainState:
         """Train one stage to its end, write its weights and a checkpoint, and return the state after it."""
         recipe, index = self.recipe, state.position.stage
         callbacks = (
@@ -180,6 +178,7 @@ class _Run:
             validation(recipe, self.validator, self.log, self.report),
             checkpoints(self.out if self.main else None, recipe.checkpoint_every),
         )
+        scenes = self.sets.training(index, self.fabric.device)
         batches = StageBatches(scenes, recipe, index, (self.fabric.global_rank, self.fabric.world_size))
         stage = recipe.stages[index]
         try:
@@ -188,7 +187,7 @@ class _Run:
             raise self._bad_batch(batches, index, error.step) from error
         if self.validator is not None and stage.save_as:
             file = weight_files(recipe, self.out)[stage.save_as]
-            scores = write_weights(file, recipe, state, self.validator, self.fabric.device)
+            scores = write_weights(file, recipe, state, self.validator, self.sets.assets, self.fabric.device)
             self.report("saved", state.position, path=str(file), **scores)
         state = state.next_stage()
         if self.main:
@@ -221,22 +220,6 @@ class _Run:
         if self.main:
             steps = self.recipe.stages[min(position.stage, len(self.recipe.stages) - 1)].steps
             self.observer(Event(kind, position.stage, position.step, steps, values))
-
-
-def _split(shards: Shards, recipe: Recipe, device: torch.device) -> tuple[Scenes, Scenes | None]:
-    """Return the scenes to train on, and those held out."""
-    kept = min(recipe.data.held_out, len(shards) // 5)
-    if not len(shards) - kept:
-        raise InputError(f"{shards.folder}: no finished scenes; render some first")
-    training = Scenes.load(shards, device, 0, len(shards) - kept)
-    height, width = (int(side) for side in training.depth.shape[1:])
-    for index, stage in enumerate(recipe.stages):
-        if stage.patch > min(height, width):
-            raise InputError(
-                f"{shards.folder}: scenes of {width}x{height} are smaller than stages.{index}.patch, "
-                f"{stage.patch}; lower it, or render larger scenes"
-            )
-    return training, Scenes.load(shards, device, len(shards) - kept) if kept else None
 
 
 def check_recipe(recipe: Recipe, processes: int) -> None:

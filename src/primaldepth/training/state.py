@@ -6,6 +6,7 @@ Nothing random has to be stored: every batch is drawn from the recipe's seed and
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,8 @@ from primaldepth.core.documents import parse_json
 from primaldepth.core.errors import SHOWN, FileFormatError, InputError
 
 _Count = Annotated[int, Field(ge=0)]
-FREE = ("on_nan", "checkpoint_every")  # keys of a recipe that do not change what is learned
+FREE = ("on_nan", "checkpoint_every", "scenes.*.textures", "scenes.*.variant")
+"""Keys of a recipe that do not change what is learned; textures are known by what is in the folder."""
 
 
 @dataclass(slots=True)
@@ -84,7 +86,8 @@ class TrainState:
     def check_same_run(self, folder: Path, recipe: str, scenes: str) -> None:
         """Raise InputError unless the run has this recipe, up to `FREE` keys, and these scenes."""
         before, now = parse_json(self.recipe, folder / "checkpoint", what="recipe"), json.loads(recipe)
-        changed = [text for text in _differences(before, now) if text.split(" ")[0] not in FREE]
+        found = [(text.split(" ")[0], text) for text in _differences(before, now)]
+        changed = [text for key, text in found if not any(fnmatch(key, free) for free in FREE)]
         if self.scenes != scenes:
             changed.append(f"the scenes are '{self.scenes}' there and '{scenes}' now")
         if changed:

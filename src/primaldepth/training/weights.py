@@ -9,7 +9,7 @@ import torch
 from primaldepth.core.errors import InputError
 from primaldepth.core.seeds import derive_seed
 from primaldepth.networks import DepthNet, from_pretrained, save_model
-from primaldepth.networks.card import ModelCard
+from primaldepth.networks.card import Asset, ModelCard
 from primaldepth.training.calibration import calibrate
 from primaldepth.training.provenance import commit
 from primaldepth.training.recipe import Recipe
@@ -57,7 +57,12 @@ def weight_files(recipe: Recipe, out: Path) -> dict[str, Path]:
 
 
 def write_weights(
-    path: Path, recipe: Recipe, state: TrainState, validator: Validator, device: torch.device
+    path: Path,
+    recipe: Recipe,
+    state: TrainState,
+    validator: Validator,
+    assets: tuple[Asset, ...],
+    device: torch.device,
 ) -> dict[str, float]:
     """Write the weights of a finished stage and their card.
 
@@ -66,6 +71,7 @@ def write_weights(
         recipe: of the run.
         state: at the end of the stage.
         validator: scores weights that are mixed with those of the start, and calibrates sigma.
+        assets: what others made and the scenes show.
         device: where that is computed.
 
     Returns:
@@ -83,8 +89,11 @@ def write_weights(
         scale=recipe.scales[0] if len(recipe.scales) == 1 else None,
         settings=net.settings,
         created=dt.datetime.now(dt.UTC).replace(microsecond=0),
+        recipe=recipe.name,
+        recipe_sha256=recipe.sha256,
         config=recipe.model_dump(mode="json"),
         data=state.scenes,
+        assets=assets,
         seed=recipe.seed,
         commit=commit(),
         seconds=state.position.seconds,
