@@ -42,17 +42,26 @@ dist: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.solver
 
-# One scale of the paper's table from nothing: render, train in two stages, evaluate. Needs a GPU to be quick.
-# make reproduce SCALE=8 TEXTURES=/path/to/images PRIMALDEPTH_DATA=/path/to/benchmarks
+# make reproduce MODEL=pdn-any: a recipe of configs/ from nothing: its scenes, its stages, weights and card.
+# make reproduce SCALE=8: one scale of the paper's table from nothing: render, train in two stages, evaluate.
+# Both need a GPU to be quick, and PRIMALDEPTH_DATA=/path/to/benchmarks; the second takes TEXTURES=/path/to/images.
+# The same command goes on where it was stopped.
+MODEL ?=
 SCALE ?= 8
 SCENES ?= 3000
 RUNS ?= runs
 NET := fcn-pdn-s-x$(SCALE)
+LARGE := layers=15 stages.0.patch=192 stages.0.batch=16 stages.1.patch=192 stages.1.batch=16
+CHANGES := scale=$(SCALE) $(if $(filter 16,$(SCALE)),net.$(LARGE))
 reproduce: $(READY)
+ifneq ($(MODEL),)
+	$(BIN)/primaldepth train configs/$(MODEL).toml --out $(RUNS)/$(MODEL) --workers $$(nproc) --resume
+else
 	$(BIN)/primaldepth render --out $(RUNS)/scenes --count $(SCENES) --workers $$(nproc) $(if $(TEXTURES),--textures $(TEXTURES))
-	$(BIN)/primaldepth train configs/$(NET).toml --data $(RUNS)/scenes --out $(RUNS)/$(NET) --resume
+	$(BIN)/primaldepth train configs/fcn-pdn.toml $(CHANGES:%=--set %) --data $(RUNS)/scenes --out $(RUNS)/$(NET) --resume
 	$(BIN)/primaldepth evaluate noisy-middlebury --scale $(SCALE) --device auto \
 		--method $(RUNS)/$(NET)/fcn-s-x$(SCALE).safetensors --method $(RUNS)/$(NET)/$(NET).safetensors
+endif
 
 clean:
 	rm -rf $(VENV) docs/_build demo-out dist

@@ -41,7 +41,7 @@ def main() -> None:
     """Print both rates and their quotient as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenes", type=Path)
-    parser.add_argument("--recipe", type=Path, default=Path("configs/fcn-pdn-s-x8.toml"))
+    parser.add_argument("--recipe", type=Path, default=Path("configs/fcn-pdn.toml"))
     parser.add_argument("--device", default="cuda")
     arguments = parser.parse_args()
     recipe = joint_recipe(arguments.recipe, intervals=2)
