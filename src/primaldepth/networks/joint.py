@@ -204,10 +204,9 @@ class DepthNet(nn.Module):
         if self.pdn is None or not isinstance(self.fcn, UNet):
             raise ValueError("only a 'unet' with a primal-dual part can have the sample term")
         other = DepthNet(self.settings.model_copy(update={"samples": True}))
-        state = self.fcn.state_dict()
-        for name, start in other.fcn.leave.state_dict().items():
-            old = state[f"leave.{name}"]
-            state[f"leave.{name}"] = torch.cat([old, torch.zeros_like(start[len(old) :])])
+        state, started = self.fcn.state_dict(), other.fcn.state_dict()
+        for name in ("leave.weight", "leave.bias"):
+            state[name] = torch.cat([state[name], torch.zeros_like(started[name][len(state[name]) :])])
         other.fcn.load_state_dict(state)
         other.pdn = self.pdn.with_samples()
         return other.train(self.training)

@@ -91,7 +91,7 @@ def _sums(t: Array, z: Array, z_there: Array, p: Array) -> tuple[float, float]:
     for x in range(t.size):
         by_difference += t[x] * (z[x] - z_there[x])
         by_value += t[x] * p[x]
-    return by_difference, by_value
+    return float(by_difference), float(by_value)
 
 
 @numba.njit(parallel=True, fastmath=True, error_model="numpy", cache=True)
