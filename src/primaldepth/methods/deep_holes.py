@@ -1,5 +1,6 @@
 """Holes deeper than a network knows from its training: on coarser samples they are shallow."""
 
+import math
 from dataclasses import replace
 
 import torch
@@ -13,7 +14,8 @@ from primaldepth.operators.sampling import resample
 
 REACH = 4  # samples from the nearest one: so deep a network fills holes by itself, twice as deep not at all
 COARSER = 4
-LARGEST_RATIO = 16  # of the sizes of guide and samples, up to which networks are trained
+# Of the sizes of guide and coarser samples: a larger guide shrinks to it, which saves most of the second run.
+LARGEST_RATIO = 4
 
 
 def deep_share(valid: Tensor) -> Tensor | None:
@@ -29,11 +31,14 @@ def deep_share(valid: Tensor) -> Tensor | None:
 
 
 def coarser(samples: Frame) -> Frame:
-    """Means over cells of 4x4 samples; the guide shrinks as well where the ratio would be too large."""
+    """Return means over cells of 4x4 samples; the guide shrinks where it is too large for them."""
     found = averaged(samples, Cells.over(samples.valid, COARSER))
-    if found.high_size[1] <= LARGEST_RATIO * found.low_size[1]:
+    factor = math.ceil(found.high_size[1] / (LARGEST_RATIO * found.low_size[1]))
+    if factor == 1:
         return found
-    rows, columns = (max(1, side // COARSER) for side in found.high_size)
+    rows, columns = (
+        max(low, high // factor) for low, high in zip(found.low_size, found.high_size, strict=True)
+    )
     return replace(found, guide=resample(found.guide, (rows, columns), "area"))
 
 
