@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+RUNS ?= runs
 
-.PHONY: setup demo test lint format docs bench dist reproduce clean
+.PHONY: setup demo test lint format docs bench results dist reproduce clean
 
 setup: $(READY)
 
@@ -42,11 +43,16 @@ dist: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.solver
 
+# docs/results.md and its figures anew, from what is kept of earlier runs and what has to be computed:
+# make results PRIMALDEPTH_DATA=/path/to/benchmarks
+results: $(READY)
+	$(BIN)/primaldepth report --out $(RUNS)/report
+	$(BIN)/python -m benchmarks.report_page $(RUNS)/report docs
+
 # One scale of the paper's table from nothing: render, train in two stages, evaluate. Needs a GPU to be quick.
 # make reproduce SCALE=8 TEXTURES=/path/to/images PRIMALDEPTH_DATA=/path/to/benchmarks
 SCALE ?= 8
 SCENES ?= 3000
-RUNS ?= runs
 NET := fcn-pdn-s-x$(SCALE)
 reproduce: $(READY)
 	$(BIN)/primaldepth render --out $(RUNS)/scenes --count $(SCENES) --workers $$(nproc) $(if $(TEXTURES),--textures $(TEXTURES))
