@@ -34,7 +34,7 @@ ADVICE = Advice(
 _REPORTED = (
     *("method", "kind", "unit", "input_size", "output_size", "median_depth"),
     *("noise_sigma", "noise_source", "noise_is_least", "samples", "spikes", "largest_samples"),
-    *("rounded_off", "measured_fraction", "seconds"),
+    *("rounded_off", "measured_fraction", "seconds", "precision"),
     *("residual_rms", "residual_sigmas", "residual_median", "warnings"),
 )
 
@@ -132,5 +132,5 @@ def _everything(outcome: Outcome, valid: "np.ndarray[tuple[int, ...], np.dtype[n
 def reported(report: Report) -> dict[str, object]:
     """Plain values that tell how the result was made, how far it departs from the samples, what is odd."""
     found = report.json()
-    found["seconds"] = round(report.seconds, 4)
+    found |= {"seconds": round(report.seconds, 4), "precision": report.info.get("precision")}
     return {name: found[name] for name in _REPORTED}

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from primaldepth.app.problems import Problem, RefusedError
+from primaldepth.app.trials import Trial
 from primaldepth.core.errors import did_you_mean
 from primaldepth.methods import list_methods
 from primaldepth.pipeline.request import Item, Request, declarations
@@ -45,7 +46,7 @@ class Task:
 
     folder: Path
     request: Request
-    wanted: OneFile | PageFiles
+    wanted: OneFile | PageFiles | Trial
 
     @property
     def item(self) -> Item:

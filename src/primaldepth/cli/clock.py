@@ -11,9 +11,10 @@ class Clock:
         self.total, self.done = total, 0
         self._start = time.monotonic()
 
-    def tick(self) -> None:
-        """One more is done."""
+    def tick(self) -> str:
+        """One more is done; return how many are, and how long the rest takes."""
         self.done += 1
+        return str(self)
 
     def left(self) -> float:
         """Seconds."""

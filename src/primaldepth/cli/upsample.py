@@ -133,8 +133,8 @@ def _run_all(batch: Batch) -> dict[Item, Finished]:
             ended[each.item] = each
             if not each.kept:
                 clock.total += each.item in batch.kept
-                clock.tick()
-                _tell(each, f"; {clock}" if batch.ledger else "", told)
+                left = clock.tick()
+                _tell(each, f"; {left}" if batch.ledger else "", told)
                 update(None, clock.done)
     return ended
 

@@ -88,12 +88,18 @@ def depth_result(path: Path, outcome: Outcome) -> DepthResult:
     return DepthResult(values, valid, unit, rounded_off)
 
 
-def write_result(path: Path, result: DepthResult, inputs: Inputs) -> None:
-    """Write the depth file; it may not fit because the largest number was meant for no depth."""
+def write_depth(path: Path, outcome: Outcome) -> DepthResult:
+    """Write the depth file and return what it holds.
+
+    Raises:
+        InputError: if the format cannot hold it, perhaps as the largest number was meant for no depth.
+    """
+    result = depth_result(path, outcome)
     try:
         write_values(path, result.values, result.valid, result.unit)
     except InputError as error:
-        if count := inputs.largest_samples:
+        if count := outcome.inputs.largest_samples:
             text = f"{count} of the samples hold {LARGEST}: if that means no depth, store 0 instead"
             raise error.advised(text) from error
         raise
+    return result

@@ -68,7 +68,7 @@ def load(item: Item, request: Request) -> Inputs:
     Raises:
         InputError: if an input cannot be used, or does not fit the others or the request.
     """
-    item = item.opened(request.unit)
+    item = item if item.shot is None else item.opened(item.shot, request.unit)
     given = _samples(item, request)
     image = guide_tensor(item.guide)
     size = int(image.shape[2]), int(image.shape[3])

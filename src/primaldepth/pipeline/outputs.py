@@ -21,13 +21,7 @@ from primaldepth.io.formats import CODECS, png
 from primaldepth.io.mesh import write_mesh
 from primaldepth.io.pointcloud import write_cloud
 from primaldepth.io.preview import write_preview
-from primaldepth.pipeline.depth_file import (
-    DepthResult,
-    check_fits,
-    depth_result,
-    result_unit,
-    write_result,
-)
+from primaldepth.pipeline.depth_file import DepthResult, check_fits, result_unit, write_depth
 from primaldepth.pipeline.load import GIVE_CAMERAS, Inputs
 from primaldepth.pipeline.run import Outcome, first, first_mask
 from primaldepth.pipeline.views import cloud_of, guide_camera, mesh_of, preview_of
@@ -51,7 +45,7 @@ class Output:
 
     title: str
     suffixes: tuple[str, ...]
-    write: Callable[[Path, Outcome], None]
+    write: Callable[[Path, Outcome], object]
     help: str
     needs: tuple[Need, ...] = ()
     guesses_camera: bool = False
@@ -61,10 +55,6 @@ class Output:
     def metavar(self) -> str:
         """Formats in a word."""
         return "FILE" if len(self.suffixes) > 2 else "|".join(each[1:].upper() for each in self.suffixes)
-
-
-def _write_depth(path: Path, outcome: Outcome) -> None:
-    write_result(path, depth_result(path, outcome), outcome.inputs)
 
 
 def _write_preview(path: Path, outcome: Outcome) -> None:
@@ -109,7 +99,7 @@ def _write_normals(path: Path, outcome: Outcome) -> None:
 _DEPTH = tuple(name for codec in CODECS if codec.encode is not None for name in codec.extensions)
 _FRACTIONS = (".npy", ".npz", ".exr", ".pfm", ".tif", ".tiff")
 OUTPUTS: dict[str, Output] = {
-    "out": Output("a depth map", _DEPTH, _write_depth, "Output file; a folder for a batch."),
+    "out": Output("a depth map", _DEPTH, write_depth, "Output file; a folder for a batch."),
     "preview": Output(
         "a picture", (".png",), _write_preview, "Picture of input and result; a folder for a batch."
     ),
@@ -195,8 +185,7 @@ def check_places(outputs: Mapping[str, Path]) -> None:
 
 def write_outputs(outputs: Mapping[str, Path], outcome: Outcome) -> DepthResult:
     """Write every output, the depth map first; return that."""
-    result = depth_result(outputs["out"], outcome)
-    write_result(outputs["out"], result, outcome.inputs)
+    result = write_depth(outputs["out"], outcome)
     for name, path in outputs.items():
         if name != "out":
             OUTPUTS[name].write(path, outcome)

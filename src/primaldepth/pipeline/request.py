@@ -103,11 +103,9 @@ class Item:
         given = (self.depth, self.guide, self.confidence)
         return [Path(each) for each in given if isinstance(each, str | os.PathLike)]
 
-    def opened(self, unit: Unit | None) -> "Item":
-        """Return the content of the shot, if it is one: its own unit and camera stand where none is given."""
-        if self.shot is None:
-            return self
-        content, cameras = self.shot.read(), self.cameras
+    def opened(self, shot: Shot, unit: Unit | None) -> "Item":
+        """Return the content of its shot: the recording's unit and camera stand where none is given."""
+        content, cameras = shot.read(), self.cameras
         if unit is not None and not isinstance(content.depth, Path):
             raise InputError(f"--unit {unit}: {self.guide} says its own unit; leave the option out")
         if cameras is None and content.camera is not None:
