@@ -22,7 +22,7 @@ from primaldepth.io.sequences.bags.mcap import McapFile
 from primaldepth.io.sequences.bags.packing import unpack_file, unpack_message
 from primaldepth.io.sequences.bags.ros1 import Ros1File
 from primaldepth.io.sequences.bags.sqlite import SqliteFile
-from primaldepth.io.sequences.base import natural_order, optional
+from primaldepth.io.sequences.base import check_inside, natural_order, optional
 
 __all__ = ["Bag", "open_bag"]
 
@@ -114,10 +114,12 @@ def _files(root: Path, place: Path) -> list[Path]:
         return [root]
     found: list[Path] = []
     for path in sorted(folder.iterdir(), key=natural_order):
-        if path.suffix.lower() in FILES[1:]:
-            found.append(path)
-        elif path.suffix == ZSTD and Path(path.stem).suffix.lower() in FILES[1:]:
-            found.append(unpack_file(path, place / path.stem))
+        packed = path.suffix == ZSTD
+        if Path(path.stem if packed else path.name).suffix.lower() not in FILES[1:]:
+            continue
+        if path != root:  # the user has named that one
+            check_inside(folder, path)
+        found.append(unpack_file(path, place / path.stem) if packed else path)
     if not found:
         raise FileFormatError(f"{root}: holds no {' or '.join(FILES[1:])} file; copy the whole folder again")
     return found
