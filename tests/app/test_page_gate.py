@@ -10,7 +10,6 @@ from malformed import depth_bytes, guide_bytes
 from visitor import Visitor
 
 from primaldepth.app.page.sessions import _MOST_OPEN
-
 from waiting import wait_until
 
 SECRET = "quartz-zebra-4711"  # noqa: S105 - a word to look for

@@ -84,6 +84,14 @@ def test_truncated(written, length):
         read_checkpoint(written)
 
 
+def test_a_message_does_not_repeat_what_stands_in_the_header(written):
+    header = json.dumps("x" * 20_000).encode()
+    written.write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(FileFormatError, match="truncated or not a checkpoint") as caught:
+        read_checkpoint(written)
+    assert len(str(caught.value)) < 300 + len(str(written))
+
+
 def rewritten(path, tensors=None, **changes):
     """The same file with other notes or tensors, and a checksum that vouches for them."""
     from safetensors import safe_open

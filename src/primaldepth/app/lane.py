@@ -23,7 +23,9 @@ from primaldepth.app.messages import (
 from primaldepth.app.orders import Order, Orders
 from primaldepth.app.problems import INTERNAL, NOT_READY, Problem, place_of
 from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.stopwatch import Stopwatch
 from primaldepth.app.worker import work
+from primaldepth.core.children import safe_imports
 
 log = logging.getLogger("primaldepth.app")
 _START_SECONDS = 300.0  # a cold machine imports torch and compiles the kernels
@@ -42,7 +44,8 @@ class _Worker:
         self._process: SpawnProcess = context.Process(
             target=work, args=(far, settings.for_worker()), name="primaldepth-worker", daemon=True
         )
-        self._process.start()
+        with safe_imports():
+            self._process.start()
         far.close()
 
     def hear(self, seconds: float) -> Message | None:
@@ -154,20 +157,23 @@ class Lane:
     def _run(self, worker: _Worker) -> None:
         """Hand the orders over and pass the answers on, until each has one or the worker is gone."""
         current: tuple[int, ...] = ()
+        watch = Stopwatch(self._settings.seconds, self.running)
         try:
             worker.tell([order.ticket for order in self.running.values()])
             while self.running:
-                message = worker.hear(self._settings.seconds * max(1, len(current)))
+                message = worker.hear(watch.left)
                 if message is None:
                     self._give_up(current, self._too_slow())
                     return
                 if isinstance(message, Started):
                     current = message.numbers
+                    watch.turn_to(current)
                 elif isinstance(message, Lost):
                     log.error("the device failed: %s", message.trace)
                     raise EOFError
                 elif isinstance(message, Done | Failed):
                     self._pass_on(message)
+                    watch.finish(message.number)
         except (EOFError, OSError):
             if not self._orders.stopped:
                 log.error("the worker ended by itself; it is started again")

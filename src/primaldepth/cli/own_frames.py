@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import typer
 
-from primaldepth.cli.output import note
+from primaldepth.cli.output import note, show
 from primaldepth.core.frame import Method
 from primaldepth.evaluation.own_frames import OwnFrames, verdict
 from primaldepth.evaluation.run import Row, predict
@@ -35,7 +34,8 @@ def print_verdict(
     best = next(method for method in methods if method.name == found.best)
     draw_frame(protocol, best, found.worst_frame, device, picture)
     note(f"wrote {picture}: the frame with the largest mean error, {found.worst_frame}")
-    typer.echo(f"\n{found.sentence}")
+    show()
+    show(found.sentence)
 
 
 def draw_frame(protocol: OwnFrames, method: Method, scene: str, device: torch.device, picture: Path) -> None:

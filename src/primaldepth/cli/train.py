@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from primaldepth.api import pick_device
-from primaldepth.cli.output import note, progress_bar
+from primaldepth.cli.output import note, progress_bar, show
 from primaldepth.training.loop import Event, train
 from primaldepth.training.recipe import read_recipe
 
@@ -42,7 +42,7 @@ def train_command(
         kind = pick_device(device).type
         saved = train(recipe, data, out, data=place, device=kind, resume=resume, observer=observer)
     for path in saved.values():
-        typer.echo(path)
+        show(path)
 
 
 def _tell(event: Event, stage: str) -> None:

@@ -137,8 +137,9 @@ def _opened(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
             names = archive.keys()
             return archive.metadata() or {}, {name: archive.get_tensor(name) for name in names}
     except (SafetensorError, OSError, ValueError) as error:
+        reason = shortened(str(error))
         raise FileFormatError(
-            f"{path}: truncated or not a checkpoint ({error}); remove it to start the run again"
+            f"{path}: truncated or not a checkpoint ({reason}); remove it to start the run again"
         ) from error
 
 
