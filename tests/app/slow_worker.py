@@ -21,4 +21,5 @@ def work(connection, settings):
         return load(task)
 
     worker.create, Task.load = create_slowly, load_slowly
+    worker._Worker._prepare = lambda self, method: None
     worker.work(connection, settings)

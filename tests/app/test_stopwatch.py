@@ -39,6 +39,22 @@ def test_requests_of_a_batch_share_the_time_and_bring_what_they_have_left(clock)
     assert watch.left == 55.0
 
 
+def test_a_pause_is_charged_to_nobody_until_its_end(clock):
+    watch = Stopwatch(60.0, [1], clock)
+    clock.now += 10.0
+    watch.pause(300.0)
+    clock.now += 100.0
+    assert watch.left == 200.0
+    watch.turn_to([1])
+    assert watch.left == 50.0
+    watch.pause(30.0)
+    clock.now += 30.0 + 20.0
+    assert watch.left == 30.0
+    watch.pause(0.0)
+    clock.now += 30.0
+    assert watch.left == 0.0
+
+
 @pytest.mark.parametrize("said", [(), (99,)], ids=["none", "another"])
 def test_time_spent_on_nothing_is_charged_to_all(clock, said):
     watch = Stopwatch(60.0, [1, 2], clock)

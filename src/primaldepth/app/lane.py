@@ -14,6 +14,7 @@ from primaldepth.app.messages import (
     Failed,
     Lost,
     Message,
+    Preparing,
     Ready,
     Started,
     Ticket,
@@ -24,6 +25,7 @@ from primaldepth.app.orders import Order, Orders
 from primaldepth.app.problems import INTERNAL, NOT_READY, Problem, place_of
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.stopwatch import Stopwatch
+from primaldepth.app.tasks import method_names
 from primaldepth.app.worker import work
 from primaldepth.core.children import safe_imports
 
@@ -38,6 +40,7 @@ class _Worker:
 
     def __init__(self, settings: ServiceSettings) -> None:
         context = multiprocessing.get_context("spawn")
+        self._unprepared = set(method_names())
         self._most_bytes = _BYTES_PER_PIXEL * settings.max_pixels + _HEADER_BYTES
         self.line: Connection
         self.line, far = context.Pipe()
@@ -56,6 +59,12 @@ class _Worker:
             return receive_message(self.line, self._most_bytes)
         except OSError as error:
             raise EOFError from error
+
+    def may_prepare(self, method: str) -> bool:
+        """Whether the process may take its time to prepare for a method: once for each."""
+        known = method in self._unprepared
+        self._unprepared.discard(method)
+        return known
 
     def tell(self, tickets: list[Ticket]) -> None:
         """Hand tickets over."""
@@ -168,6 +177,8 @@ class Lane:
                 if isinstance(message, Started):
                     current = message.numbers
                     watch.turn_to(current)
+                elif isinstance(message, Preparing):
+                    watch.pause(_START_SECONDS if worker.may_prepare(message.method) else 0.0)
                 elif isinstance(message, Lost):
                     log.error("the device failed: %s", message.trace)
                     raise EOFError

@@ -20,10 +20,21 @@ class Stopwatch:
         self._clock, self._since = clock, clock()
         self._left = dict.fromkeys(numbers, seconds)
         self._current = set(self._left)
+        self._pause = 0.0
+
+    def pause(self, seconds: float) -> None:
+        """Charge the time that follows to nobody, until the worker turns to requests again.
+
+        Args:
+            seconds: it may take.
+        """
+        self._charge()
+        self._pause = seconds
 
     def turn_to(self, numbers: Collection[int]) -> None:
         """Charge the time that follows to these requests."""
         self._charge()
+        self._pause = 0.0
         self._current = self._left.keys() & set(numbers) or set(self._left)
 
     def finish(self, number: int) -> None:
@@ -35,12 +46,18 @@ class Stopwatch:
 
     @property
     def left(self) -> float:
-        """Seconds that the requests of now have left together; 0 if that is none."""
+        """Seconds that the requests of now, or a pause, have left; 0 if that is none."""
         self._charge()
+        if self._pause:
+            return self._pause
         return max(sum(self._left[number] for number in self._current), 0.0)
 
     def _charge(self) -> None:
         now = self._clock()
+        passed, self._since = now - self._since, now
+        if self._pause and passed < self._pause:
+            self._pause -= passed
+            return
+        passed, self._pause = passed - self._pause, 0.0
         for number in self._current:
-            self._left[number] -= (now - self._since) / len(self._current)
-        self._since = now
+            self._left[number] -= passed / len(self._current)
