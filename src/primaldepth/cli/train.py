@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from primaldepth.api import pick_device
-from primaldepth.cli.output import note, progress_bar
+from primaldepth.cli.output import note, progress_bar, show
 from primaldepth.cli.render import render_scenes
 from primaldepth.core.errors import InputError
 from primaldepth.training.recipe import Recipe, read_recipe
@@ -54,7 +54,7 @@ def train_command(
         kind = pick_device(device).type
         saved = train(recipe, scenes, out, data=place, device=kind, resume=resume, observer=observer)
     for path in saved.values():
-        typer.echo(path)
+        show(path)
 
 
 def _scenes(recipe: Recipe, data: Path | None, out: Path, workers: int) -> Path:
