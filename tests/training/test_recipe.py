@@ -183,7 +183,7 @@ def test_changes_are_read_as_toml_or_as_text(write):
         ("validation.evry=2", "validation: unknown key 'evry'; did you mean 'every'"),
         ("stages.1.step=2", "stages.1: unknown key 'step'; did you mean 'steps'"),
         ("scale=0", "'scale.*': Input should be greater than or equal to 1"),
-        ("stages.0.part=all", "stages.0: 'part': Input should be 'fcn', 'joint' or 'pdn'"),
+        ("stages.0.part=all", "stages.0: 'part': Input should be 'fcn', 'joint', 'pdn' or 'head'"),
         ("stages.0.steps=many", "stages.0: 'steps'.*found 'many'"),
         ("stages.0.rate=-1.0", "stages.0: 'rate': Input should be greater than 0"),
         ("stages.0.rate=nan", "stages.0: 'rate'"),

@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from primaldepth.core.frame import Sampling
 from primaldepth.core.seeds import derive_seed
 from primaldepth.data.draws import uniform
 from primaldepth.data.false_samples import with_false_samples
@@ -15,7 +16,7 @@ from primaldepth.data.holes import holes
 from primaldepth.data.patches import Patches, Scenes
 from primaldepth.data.sensors import sensor
 from primaldepth.data.sensors.base import Sensor
-from primaldepth.methods.network_inputs import NetworkInputs, Window
+from primaldepth.methods.network_inputs import UNKNOWN_SAMPLING, NetworkInputs, Window
 from primaldepth.networks.inputs import NetworkInput, turns
 from primaldepth.networks.normalisation import Scaling
 from primaldepth.training.recipe import DataRecipe, Mix, Recipe
@@ -116,7 +117,8 @@ def _drawn(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[
     colours = recipe.net.colours
     size = patch // scale * scale
     patches = scenes.draw(count, size, generator, recipe.data.variation, kind, colours)
-    return observed(patches, camera, recipe.data, generator, mix, samples=recipe.net.samples)
+    sampling = _sampling(recipe, camera, place) if recipe.net.samples else None
+    return observed(patches, camera, recipe.data, generator, mix, sampling)
 
 
 def _choice(recipe: Recipe, place: tuple[int, ...]) -> tuple[Mix, int]:
@@ -129,19 +131,24 @@ def _choice(recipe: Recipe, place: tuple[int, ...]) -> tuple[Mix, int]:
     return mix, random.choice(mix.scale or scales)
 
 
+def _sampling(recipe: Recipe, camera: Sensor, place: tuple[int, ...]) -> Sampling:
+    """Return how the samples at a place are read: as they were made, or as where nobody says it."""
+    random = Random(derive_seed("sampling", recipe.seed, *place))  # noqa: S311
+    return UNKNOWN_SAMPLING if random.random() < recipe.data.unsaid else camera.sampling
+
+
 def observed(
     patches: Patches,
     camera: Sensor,
     data: DataRecipe,
     generator: torch.Generator,
     mix: Mix,
-    *,
-    samples: bool = False,
+    sampling: Sampling | None = None,
 ) -> Batch:
     """Samples of the patches, normalised as their scenes are, up to `data.jitter`.
 
     Args:
-        samples: whether the batch carries the samples themselves, for networks with the sample term.
+        sampling: how the sample term reads the samples; None for networks without it.
     """
     u = torch.rand((3, len(patches.depth), 1, 1, 1), generator=generator, device=generator.device)
     low, high = mix.noise
@@ -159,8 +166,9 @@ def observed(
     sigma = torch.where(valid, seen.sigma / spread, 0.0)
     if mix.plain:
         sigma = _partly_plain(sigma, valid, mix.plain, generator)
-    sampling = camera.sampling if samples else None
     inputs = NetworkInputs.made(depth, valid, sigma, seen.confidence, scaling, size, sampling)
+    if sampling is not None:
+        inputs = inputs.with_trusted_borders(valid)  # as frames are read
     maps = inputs.window(Window(0, size[0], 0, size[1]), patches.guide, int(patches.guide.shape[1]))
     unit = mix.weight * (spread if camera.kind == "disparity" else spread / CENTIMETRE)
     unit = unit * camera.scale**-data.balance

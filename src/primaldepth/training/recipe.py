@@ -72,6 +72,8 @@ class DataRecipe(Settings):
         blend: parts of a batch, each with a sensor and a scale of its own; then `patch` is a multiple of
             every scale.
         holes: share of the patches whose samples have holes beyond the sensor's own.
+        unsaid: share of the batches whose sampling nobody says, for networks with the sample term: it reads
+            them as it would read the frames of an unknown camera, rightly or not.
         balance: errors at scale s count s^-balance times, so that large scales do not outweigh the others.
         far: range of the scene's smallest disparity.
         near: range of the scene's largest disparity; a sensor of metres reads neither.
@@ -95,6 +97,7 @@ class DataRecipe(Settings):
     mix: Annotated[tuple[Mix, ...], Field(max_length=100)] = ()
     blend: Count = 1
     holes: Share = 0.0
+    unsaid: Share = 0.0
     balance: NotNegative = 0.0
     far: Range = (20.0, 110.0)
     near: Annotated[Range, Field(validate_default=True)] = (130.0, 250.0)
@@ -134,7 +137,7 @@ class StageRecipe(Settings):
 
     Args:
         part: "fcn" trains the FCN on its own output, "joint" FCN and primal-dual part on the result, "pdn"
-            the primal-dual part alone on the fixed FCN.
+            the primal-dual part alone on the fixed FCN, "head" the primal-dual part and the FCN's last layer.
         steps: of the optimiser.
         batch: patches in a step.
         patch: side of a patch; a multiple of the scale.
@@ -145,7 +148,7 @@ class StageRecipe(Settings):
         decay: weight decay of the convolutions.
         clip: of the gradient: its norm for adamw, each value for sgd.
         loss: name of the loss on the result, in pixels of disparity or centimetres.
-        first: weight of the same loss on the FCN's output, in the parts joint and pdn.
+        first: weight of the same loss on the FCN's output, in all parts but fcn.
         affinity: weight of the loss on the affinities.
         likelihood: weight of the loss on the uncertainty, for a network that gives one.
         rate_pdn: factor on the rate for the primal-dual coefficients.
@@ -153,7 +156,7 @@ class StageRecipe(Settings):
         save_as: name under which the stage's weights are written at its end.
     """
 
-    part: Literal["fcn", "joint", "pdn"]
+    part: Literal["fcn", "joint", "pdn", "head"]
     steps: Count
     batch: Annotated[int, Field(ge=1, le=2**16)] = 64
     patch: Annotated[int, Field(ge=16)] = 128

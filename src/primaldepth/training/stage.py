@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from primaldepth.networks import DepthNet, NetworkSettings
 from primaldepth.networks.inputs import NetworkInput
+from primaldepth.networks.unet import UNet
 from primaldepth.operators.pairwise import half_window
 from primaldepth.training.losses import affinity_loss, get_loss, laplace_loss
 from primaldepth.training.recipe import StageRecipe
@@ -22,7 +23,9 @@ class StageLoss(nn.Module):
         super().__init__()
         self.net, self.stage, self.bf16, self.loss = net, stage, bf16, get_loss(stage.loss)
         self.offsets = half_window(net.settings.window)
-        net.fcn.requires_grad_(stage.part != "pdn")
+        net.fcn.requires_grad_(stage.part in ("fcn", "joint"))
+        if stage.part == "head":
+            last_layer(net).requires_grad_(True)
         if net.pdn is not None:
             net.pdn.requires_grad_(stage.part != "fcn")
 
@@ -57,3 +60,10 @@ def stage_network(settings: NetworkSettings, stage: StageRecipe, weights: Mappin
     net = DepthNet(settings)
     net.load_state_dict({name: weights[name] for name in net.state_dict()})
     return net
+
+
+def last_layer(net: DepthNet) -> nn.Module:
+    """Return the convolution that makes the backbone's maps."""
+    if isinstance(net.fcn, UNet):
+        return net.fcn.leave
+    return [layer for layer in net.fcn.modules() if isinstance(layer, nn.Conv2d)][-1]

@@ -38,10 +38,11 @@ def start_network(recipe: Recipe, *, from_seed: bool = False) -> DepthNet:
         return net
     start = from_pretrained(recipe.start)
     try:
+        start = start.with_samples() if recipe.net.samples else start
         net.fcn.load_state_dict(start.fcn.state_dict())
         if net.pdn is not None and start.pdn is not None:
             net.pdn.load_state_dict(start.pdn.resampled(recipe.net.iterations).state_dict())
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise InputError(
             f"start {recipe.start}: weights of a network with {start.settings}, which do not fit "
             f"the recipe's {recipe.net}"
