@@ -12,8 +12,9 @@ from pathlib import Path
 
 from primaldepth.operators.pairwise import use_backend
 from primaldepth.operators.pairwise.backends import Backend
-from primaldepth.training.loop import LOG_EVERY, Event, train
+from primaldepth.training.callbacks import LOG_EVERY
 from primaldepth.training.recipe import Recipe, read_recipe
+from primaldepth.training.run import Event, train
 
 
 def steps_per_second(recipe: Recipe, scenes: Path, device: str, backend: Backend) -> float:
@@ -40,7 +41,7 @@ def main() -> None:
     """Print both rates and their quotient as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenes", type=Path)
-    parser.add_argument("--recipe", type=Path, default=Path("configs/fcn-pdn-s-x8.toml"))
+    parser.add_argument("--recipe", type=Path, default=Path("configs/fcn-pdn.toml"))
     parser.add_argument("--device", default="cuda")
     arguments = parser.parse_args()
     recipe = joint_recipe(arguments.recipe, intervals=2)

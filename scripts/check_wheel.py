@@ -9,6 +9,7 @@ import tarfile
 import tempfile
 import venv
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -53,20 +54,20 @@ def check_contents(wheel: Path, source: Path) -> None:
 
 
 def install(wheel: Path, place: Path) -> Path:
-    """The interpreter of a new environment that has the wheel and what it needs, and nothing else."""
+    """The interpreter of a new environment that has the wheel and what it needs, and nothing else.
+
+    The hash of every other file is checked, and `pip check` compares what the wheel asks for with what is
+    there. The lock also has the extra `fast`, which the package must work without.
+    """
     venv.create(place, with_pip=True)
     python = place / "bin" / "python"
-    constraints = ("-c", str(ROOT / "constraints.txt"))
-    _run(
-        str(python),
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        *constraints,
-        str(wheel),
-    )
+    torch = "torch-cpu" if version("torch").endswith("+cpu") else "torch"
+    locks = [f"--requirement={ROOT / 'requirements' / name}.txt" for name in ("build", "demo", torch)]
+    pip = (str(python), "-m", "pip", "--quiet", "--disable-pip-version-check")
+    _run(*pip, "install", "--require-hashes", *locks)
+    _run(*pip, "install", "--no-deps", str(wheel))
+    _run(*pip, "uninstall", "--yes", "numba", "llvmlite")
+    _run(*pip, "check")
     return python
 
 

@@ -86,7 +86,7 @@ def _weights(folder: Path) -> Any:
 def _checkpoint(folder: Path) -> Any:
     from primaldepth.training.checkpoint import read_checkpoint
 
-    return read_checkpoint(_only(folder))
+    return read_checkpoint(folder)
 
 
 def _recipe(folder: Path) -> Any:

@@ -18,7 +18,8 @@ from primaldepth.data.shard_writer import ShardWriter
 from primaldepth.networks.card import ModelCard
 from primaldepth.networks.joint import DepthNet, NetworkSettings
 from primaldepth.networks.zoo import save_model
-from primaldepth.training.checkpoint import Checkpoint, Position
+from primaldepth.training.checkpoint import write_checkpoint
+from primaldepth.training.state import Position, TrainState
 
 
 def _collected(root: Path) -> Files:
@@ -48,18 +49,16 @@ def cards(rng: random.Random) -> list[Seed]:
 
 
 def checkpoints(rng: random.Random) -> list[Seed]:
-    """Its checksum covers names, values and notes."""
+    """The list of the pieces has the checksum of each; that it names others is noticed."""
     torch.manual_seed(rng.randrange(2**31))
     weights = {"a.weight": torch.rand(3, 4), "a.bias": torch.rand(4)}
-    state = {
-        "state": {0: {"step": torch.tensor(3.0), "exp_avg": torch.rand(3, 4)}},
-        "param_groups": [{"lr": 0.1}],
-    }
-    checkpoint = Checkpoint("{}", "scenes", Position(step=3), weights, dict(weights), {}, state)
+    sums = {"0/step": torch.tensor(3.0), "0/exp_avg": torch.rand(3, 4)}
+    state = TrainState("{}", "scenes", Position(step=3), weights, dict(weights), {}, sums)
     with tempfile.TemporaryDirectory() as folder:
-        checkpoint.write(Path(folder) / "run.safetensors")
+        write_checkpoint(Path(folder), state)
         files = _collected(Path(folder))
-    return [Seed(files, whole(files))]
+    sealed = {name: data for name, data in files.items() if name != "checkpoint.json"}
+    return [Seed(files, whole(sealed))]
 
 
 def _arrays(rng: random.Random) -> dict[str, np.ndarray]:

@@ -9,7 +9,10 @@ from small_files import Cli
 from primaldepth.data.manifest import Manifest
 from primaldepth.data.parts import write_part
 from primaldepth.data.shard_writer import ShardWriter
+from primaldepth.scenes.job import Progress
+from primaldepth.scenes.source import RenderSettings
 
+IMAGE = np.zeros((24, 24, 3), np.uint8)
 RECIPE = """
 name = "small"
 scale = 2
@@ -62,6 +65,46 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 TRAIN = ("train", "recipe.toml", "--data", "scenes", "--out", "run", "--device", "cpu")
 
 
+def test_scenes_of_the_recipe_are_rendered_once(
+    cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Into RUN/scenes; rendering itself is tested beside the engines."""
+    (here / "recipe.toml").write_text(f"{RECIPE}\n[[scenes]]\ncount = 6\nsize = 24\nseed = 3\n")
+    calls: list[tuple[Path, int, int]] = []
+
+    def render(out: Path, settings: RenderSettings, count: int, workers: int) -> Progress:
+        calls.append((out, count, workers))
+        job = Manifest(made_with=settings.made_with(), versions={}, count=count)
+        with ShardWriter(out, job) as writer:
+            for number in writer.missing():
+                write_part(out, number, {"depth": np.ones((24, 24), np.float32) + number, "image": IMAGE})
+                writer.add(number)
+        return Progress(count, count, count)
+
+    monkeypatch.setattr("primaldepth.cli.train.render_scenes", render)
+    own = ("train", "recipe.toml", "--out", "run", "--device", "cpu", "--workers", "2")
+    first = cli(*own)
+    assert (first.code, calls) == (0, [(Path("run/scenes/rich-6x24-seed3"), 6, 2)])
+    assert cli(*own, "--resume").out == first.out
+    assert len(calls) == 1
+    assert cli(*own[:3], "other", *own[4:], "--data", "run/scenes").code == 0
+    assert len(calls) == 1
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    several = cli(*own[:3], "third", *own[4:])
+    assert several.code == 2
+    assert "rich-6x24-seed3: 0 of 6 scenes are there; 'primaldepth train' in one process" in several.err
+    assert len(calls) == 1
+
+
+def test_scenes_that_fail_are_named(cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "recipe.toml").write_text(f"{RECIPE}\n[[scenes]]\ncount = 6\nsize = 24\n")
+    failed = Progress(6, 6, 5, failures={3: "no light"})
+    monkeypatch.setattr("primaldepth.cli.train.render_scenes", lambda *_: failed)
+    outcome = cli("train", "recipe.toml", "--out", "run", "--device", "cpu")
+    assert outcome.code == 2
+    assert "rich-6x24-seed0: 1 scenes were not rendered: no light" in outcome.err
+
+
 def test_results_on_stdout_and_the_log_on_stderr(cli: Cli, here: Path) -> None:
     outcome = cli(*TRAIN)
     assert (outcome.code, outcome.out.split()) == (
@@ -112,6 +155,7 @@ def test_set_changes_the_recipe(cli: Cli, here: Path) -> None:
     [
         (("train", "gone.toml", "--data", "scenes", "--out", "run"), "gone.toml: no such file"),
         (("train", "recipe.toml", "--data", "gone", "--out", "run"), "gone: not a folder"),
+        (("train", "recipe.toml", "--out", "run"), "the recipe 'small' names no scenes; give some by --data"),
         ((*TRAIN, "--set", "stages.0.stps=1"), "unknown key 'stps'; did you mean 'steps'"),
         ((*TRAIN, "--set", "stages.1.patch=64"), "scenes of 24x24 are smaller than stages.1.patch, 64"),
         ((*TRAIN, "--set", "stages.1.loss=l3"), "loss 'l3' is not one of l2"),

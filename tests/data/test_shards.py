@@ -210,8 +210,8 @@ MANIFESTS = {
         r"version 'x{56}\.\.\., this",
     ),
     "scenes": (manifest_text(count=10**12), "'count': .*less than or equal to 4194304"),
-    "first": (manifest_text(shards=[entry(first=10**12)]), "'shards.0.first': .*less than or equal"),
-    "count": (manifest_text(shards=[entry(count=10**12)]), "'shards.0.count': .*less than or equal"),
+    "first": (manifest_text(shards=[entry(first=10**12)]), "shards.0: 'first': .*less than or equal"),
+    "count": (manifest_text(shards=[entry(count=10**12)]), "shards.0: 'count': .*less than or equal"),
     "overlap": (manifest_text(shards=[entry(), entry(file="b.safetensors")]), "two shards hold scene 0"),
     "one file": (manifest_text(shards=[entry(), entry(first=4)]), "two shards are in one file"),
 }

@@ -1,5 +1,7 @@
 """Deep holes: how deep, where coarser samples take over, and what a network then makes of them."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -35,7 +37,7 @@ def test_only_what_is_far_from_every_sample_is_deep():
 
 
 def test_coarser_samples_are_means_and_their_noise_falls():
-    frame = wall(hole=(slice(0, COARSER), slice(0, 2)))
+    frame = wall(ratio=1, hole=(slice(0, COARSER), slice(0, 2)))
     found = coarser(frame)
     assert found.low_size == (12, 16)
     assert found.guide is frame.guide
@@ -45,10 +47,19 @@ def test_coarser_samples_are_means_and_their_noise_falls():
     assert float(found.sigma[0, 0, 0, 0]) == pytest.approx(0.005 / 8**0.5)
 
 
-def test_the_guide_shrinks_with_them_where_networks_know_no_such_ratio():
-    found = coarser(wall((16, 24), LARGEST_RATIO // COARSER + 1))
+@pytest.mark.parametrize(("ratio", "high"), [(1, (16, 24)), (2, (16, 24)), (4, (32, 48)), (8, (32, 48))])
+def test_the_guide_shrinks_to_a_small_ratio(ratio, high):
+    found = coarser(wall((16, 24), ratio))
     assert found.low_size == (4, 6)
-    assert found.high_size == (20, 30)
+    assert found.high_size == high
+    assert found.high_size[1] <= LARGEST_RATIO * found.low_size[1]
+
+
+def test_the_guide_is_never_smaller_than_the_samples():
+    frame = wall((16, 24), 1)
+    narrow = replace(frame, guide=frame.guide[..., :16, :].repeat(1, 1, 1, 10))
+    found = coarser(narrow)
+    assert all(high >= low for high, low in zip(found.high_size, found.low_size, strict=True))
 
 
 def test_a_share_of_none_leaves_every_bit():

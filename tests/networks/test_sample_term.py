@@ -7,7 +7,7 @@ import torch
 from small_nets import uniform
 from test_unrolled import inputs, tensors_of
 
-from primaldepth.networks import PrimalDualNet
+from primaldepth.networks import DepthNet, NetworkSettings, PrimalDualNet
 from primaldepth.networks.inputs import SIGMA_FLOOR, SensorSamples
 from primaldepth.networks.unrolled import ALPHA_0
 from primaldepth.operators.pairwise import use_backend
@@ -178,3 +178,36 @@ def test_the_noise_weighs_the_samples():
     found = SensorSamples(A, depth, sigma, trust).weighed(torch.full_like(depth, 2.0)).lam.flatten()
     assert math.isclose(found[0], 2.0 / SIGMA_FLOOR**2, rel_tol=1e-5)
     assert found[1:].tolist() == pytest.approx([200.0, 50.0, 0.0], rel=1e-3)
+
+
+def test_adding_the_term_changes_nothing_without_samples():
+    settings = NetworkSettings(backbone="unet", widths=(8, 16), blocks=(1, 1), window=3, iterations=3)
+    torch.manual_seed(0)
+    plain = DepthNet(settings)
+    with torch.no_grad():
+        for weight in plain.parameters():
+            weight.add_(0.02 * torch.randn_like(weight))
+        anchored = plain.with_samples()
+        depth, guide = uniform(1, 1, 16, 16, seed=1), uniform(1, 3, 16, 16, seed=2)
+        one = torch.ones_like(depth)
+        given = (depth, 0.1 * one, one, guide, torch.zeros(1, 1, 1, 1))
+        torch.testing.assert_close(anchored(*given).depth, plain(*given).depth)
+        samples = SensorSamples(Resample((16, 16), (4, 4)), *(torch.ones(1, 1, 4, 4),) * 3)
+        omega = anchored(*given).features.omega(samples.A)
+    assert anchored.settings == settings.model_copy(update={"samples": True})
+    assert torch.equal(omega, torch.ones_like(omega))
+    assert anchored.with_samples() is anchored
+
+
+@pytest.mark.parametrize("change", [{"backbone": "fcn"}, {"iterations": 0}])
+def test_only_a_unet_with_a_solver_can_have_the_term(change):
+    settings = {
+        "backbone": "unet",
+        "widths": (8, 16),
+        "blocks": (1, 1),
+        "window": 3,
+        "iterations": 3,
+        **change,
+    }
+    with pytest.raises(ValueError, match="sample term"):
+        DepthNet(NetworkSettings(**settings)).with_samples()

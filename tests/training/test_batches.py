@@ -8,7 +8,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.data.patches import Scenes
 from primaldepth.data.shards import Shards
 from primaldepth.training.batches import _choice, draw_batch
-from primaldepth.training.loop import _check
+from primaldepth.training.run import check_recipe
 
 NO_JITTER = {"jitter": 0.0}
 
@@ -229,16 +229,16 @@ class TestBlend:
     def test_a_patch_that_does_not_fit_every_scale_is_named(self):
         stages = [{"part": "fcn", "steps": 1, "batch": 4, "patch": 20}]
         with pytest.raises(InputError, match="20 is not a multiple of the scale 8"):
-            _check(recipe(data={"blend": 4}, scale=(2, 4, 8), stages=stages), 1)
+            check_recipe(recipe(data={"blend": 4}, scale=(2, 4, 8), stages=stages), 1)
 
     def test_a_scale_of_a_sensor_that_the_recipe_does_not_have_is_named(self):
         with pytest.raises(InputError, match=r"data.mix: scale 3 is not one of the recipe's"):
-            _check(recipe(data={"mix": [{"sensor": "tof-v1", "scale": (2, 3)}]}, scale=(2, 4)), 1)
+            check_recipe(recipe(data={"mix": [{"sensor": "tof-v1", "scale": (2, 3)}]}, scale=(2, 4)), 1)
 
     def test_a_batch_that_has_no_equal_parts_is_refused(self):
         stages = [{"part": "fcn", "steps": 1, "batch": 6, "patch": 16}]
         with pytest.raises(InputError, match=r"batch 6 cannot be shared out evenly to .* 4 kinds"):
-            _check(recipe(data={"blend": 4}, scale=(2, 4, 8), stages=stages), 1)
+            check_recipe(recipe(data={"blend": 4}, scale=(2, 4, 8), stages=stages), 1)
 
 
 class TestOverlay:

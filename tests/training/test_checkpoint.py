@@ -1,4 +1,4 @@
-"""Checkpoints: what is written is read, and damage is named."""
+"""Checkpoints: what is written is read, in small files, and damage is named."""
 
 import json
 import math
@@ -6,25 +6,28 @@ import os
 
 import pytest
 import torch
+from safetensors.torch import load, save
 
 from primaldepth.core.errors import FileFormatError, InputError
-from primaldepth.training.checkpoint import (
-    Checkpoint,
-    Position,
-    _digest,
-    check_fits,
-    check_same_run,
-    read_checkpoint,
-)
-from primaldepth.training.stage import restore_optimiser
+from primaldepth.training import checkpoint as files
+from primaldepth.training.checkpoint import decoded, encoded, read_checkpoint, write_checkpoint
+from primaldepth.training.optimisation import restore_optimiser, sums_of
+from primaldepth.training.state import Position, TrainState
+
+PARTS = ("weights", "average", "best", "optimiser")
 
 
-def checkpoint(**changes):
-    weight = torch.linspace(0, 1, 6).view(2, 3)
-    parameter = torch.nn.Parameter(weight.clone())
-    optimiser = torch.optim.AdamW([{"params": [parameter], "share": 2.0}], lr=0.1)
-    parameter.grad = torch.ones(2, 3)
+def adamw():
+    """One step from the weights 0 .. 1."""
+    weight = torch.nn.Parameter(torch.linspace(0, 1, 6).view(2, 3))
+    optimiser = torch.optim.AdamW([weight], lr=0.1)
+    weight.grad = torch.ones(2, 3)
     optimiser.step()
+    return optimiser
+
+
+def state(**changes):
+    weight = torch.linspace(0, 1, 6).view(2, 3)
     values = {
         "recipe": json.dumps({"seed": 0, "net": {"layers": 3}, "stages": [{"rate": 0.1}], "on_nan": "stop"}),
         "scenes": "10 rendered scenes",
@@ -32,68 +35,186 @@ def checkpoint(**changes):
         "weights": {"a.weight": weight, "a.scalar": torch.tensor(3.0)},
         "average": {"a.weight": weight},  # the same memory
         "best": {"a.weight": weight.T},  # not contiguous
-        "optimiser": optimiser.state_dict(),
+        "optimiser": sums_of(adamw()),
     }
-    return Checkpoint(**{**values, **changes})
+    return TrainState(**{**values, **changes})
 
 
-@pytest.fixture
-def written(tmp_path):
-    checkpoint().write(tmp_path / "c.safetensors")
-    return tmp_path / "c.safetensors"
-
-
-def test_what_is_written_is_read(written):
-    found, expected = read_checkpoint(written), checkpoint()
+def assert_same(found, expected):
     assert (found.recipe, found.scenes, found.position) == (
         expected.recipe,
         expected.scenes,
         expected.position,
     )
-    for name in ("weights", "average", "best"):
-        stored, wanted = getattr(found, name), getattr(expected, name)
+    for part in PARTS:
+        stored, wanted = getattr(found, part), getattr(expected, part)
         assert stored.keys() == wanted.keys()
         assert all(torch.equal(stored[key], wanted[key]) for key in wanted)
-    optimiser = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(2, 3))])
-    optimiser.load_state_dict(found.optimiser)
-    assert optimiser.param_groups[0]["share"] == 2.0
-    state = optimiser.state_dict()["state"][0]
-    assert {"step", "exp_avg", "exp_avg_sq"} == state.keys()
-    assert all(torch.equal(state[key], value) for key, value in expected.optimiser["state"][0].items())
 
 
-def test_without_a_stage_in_progress(tmp_path):
-    checkpoint(average={}, best={}, optimiser={}).write(tmp_path / "c.safetensors")
-    found = read_checkpoint(tmp_path / "c.safetensors")
+@pytest.fixture
+def written(tmp_path):
+    """A folder with a checkpoint in one piece."""
+    write_checkpoint(tmp_path, state())
+    return tmp_path
+
+
+@pytest.fixture
+def pieces(tmp_path, monkeypatch):
+    """A folder with a checkpoint in several pieces."""
+    monkeypatch.setattr(files, "LARGEST", 300)
+    write_checkpoint(tmp_path, state())
+    found = sorted(tmp_path.glob("checkpoint-*"))
+    assert len(found) > 2
+    return found
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_what_is_written_is_read(written):
+    assert_same(read_checkpoint(written), state())
+
+
+def test_an_optimiser_goes_on(written):
+    weight = torch.nn.Parameter(torch.zeros(2, 3))
+    optimiser = torch.optim.AdamW([weight], lr=0.3)
+    restore_optimiser(optimiser, read_checkpoint(written).optimiser)
+    assert optimiser.param_groups[0]["lr"] == 0.3  # which follows from the recipe
+    expected = adamw().state_dict()["state"][0]
+    assert expected.keys() == {"step", "exp_avg", "exp_avg_sq"}
+    assert all(torch.equal(optimiser.state[weight][key], value) for key, value in expected.items())
+
+
+def test_between_stages(tmp_path):
+    write_checkpoint(tmp_path, state(average={}, best={}, optimiser={}))
+    found = read_checkpoint(tmp_path)
     assert (found.average, found.best, found.optimiser) == ({}, {}, {})
+
+
+def test_none(tmp_path):
+    assert read_checkpoint(tmp_path) is None
+
+
+class TestPieces:
+    def test_all_are_small_and_together_a_safetensors_file(self, pieces):
+        assert all(path.stat().st_size <= 300 for path in pieces)
+        whole = b"".join(path.read_bytes() for path in pieces)
+        assert torch.equal(load(whole)["weights/a.weight"], state().weights["a.weight"])
+        assert_same(read_checkpoint(pieces[0].parent), state())
+
+    def test_none_is_larger_than_16_mib(self, tmp_path):
+        large = {"weights": {"a": torch.zeros(9 * 2**20 // 2)}}
+        write_checkpoint(tmp_path, state(average={}, best={}, optimiser={}, **large))
+        assert sorted(path.stat().st_size for path in tmp_path.glob("checkpoint-*"))[-1] == 16 * 2**20
+        assert len(read_checkpoint(tmp_path).weights["a"]) == 9 * 2**20 // 2
+
+    @pytest.mark.parametrize("number", [0, 1, -1])
+    def test_an_incomplete_set_is_not_loaded(self, pieces, number):
+        pieces[number].unlink()
+        with pytest.raises(FileFormatError, match=rf"{pieces[number].name}: no such file.*remove .*\.json"):
+            read_checkpoint(pieces[0].parent)
+
+    def test_pieces_without_their_list_are_no_checkpoint(self, pieces):
+        (pieces[0].parent / "checkpoint.json").unlink()
+        assert read_checkpoint(pieces[0].parent) is None
+
+    def test_pieces_of_two_checkpoints(self, pieces):
+        pieces[0].write_bytes(pieces[1].read_bytes())
+        with pytest.raises(FileFormatError, match=rf"{pieces[0].name}: differs from its checksum"):
+            read_checkpoint(pieces[0].parent)
+
+    def test_a_new_one_takes_the_place_of_the_old(self, pieces):
+        folder = pieces[0].parent
+        (folder / ".checkpoint-0123456789abcdef.safetensors.77-0123abcd.000").write_bytes(b"half")
+        write_checkpoint(folder, state(position=Position(step=4)))
+        assert read_checkpoint(folder).position.step == 4
+        assert not set(names(folder)) & {path.name for path in pieces}
+        assert not list(folder.glob(".*"))
+
+    @pytest.mark.parametrize("fails", [1, 2, 3, 4, 5])
+    def test_killed_while_it_is_written(self, pieces, monkeypatch, fails):
+        """At whichever file: the old one is still there, whole."""
+        folder, plain, calls = pieces[0].parent, files.write_bytes, 0
+
+        def dies(path, data):
+            nonlocal calls
+            calls += 1
+            if calls == fails:
+                raise KeyboardInterrupt
+            plain(path, data)
+
+        monkeypatch.setattr(files, "write_bytes", dies)
+        with pytest.raises(KeyboardInterrupt):
+            write_checkpoint(folder, state(position=Position(step=4)))
+        assert_same(read_checkpoint(folder), state())
+
+    def test_killed_before_the_old_one_is_removed(self, pieces, monkeypatch):
+        folder = pieces[0].parent
+        with monkeypatch.context() as patch:
+            patch.setattr(files, "_remove_others", lambda *_: None)
+            write_checkpoint(folder, state(position=Position(step=4)))
+        assert read_checkpoint(folder).position.step == 4
+        write_checkpoint(folder, state())
+        assert {path.name for path in pieces} | {"checkpoint.json"} == set(names(folder))
 
 
 @pytest.mark.parametrize("place", [-1, -60, 12, 200])
 def test_one_changed_byte_is_noticed(written, place):
-    data = bytearray(written.read_bytes())
+    path = next(written.glob("checkpoint-*"))
+    data = bytearray(path.read_bytes())
     data[place] ^= 1
-    written.write_bytes(data)
-    with pytest.raises(FileFormatError, match=r"c.safetensors: (differs|truncated or not|not a checkpoint)"):
+    path.write_bytes(data)
+    with pytest.raises(FileFormatError, match=r"safetensors.000: differs from its checksum; remove"):
         read_checkpoint(written)
+
+
+def test_no_changed_byte_of_the_list_is_believed(written):
+    path = written / "checkpoint.json"
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        data = bytearray(whole)
+        data[place] ^= 1
+        path.write_bytes(data)
+        try:
+            found = read_checkpoint(written)
+        except InputError:
+            continue
+        assert_same(found, state())  # white space
 
 
 @pytest.mark.parametrize("length", [0, 5, 100, -1])
 def test_truncated(written, length):
-    written.write_bytes(written.read_bytes()[:length])
-    with pytest.raises(FileFormatError, match=r"c.safetensors: truncated or not a checkpoint .*; remove it"):
+    path = next(written.glob("checkpoint-*"))
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(FileFormatError, match=r"safetensors.000: differs from its checksum; remove"):
         read_checkpoint(written)
 
 
-def rewritten(path, tensors=None, **changes):
-    """The same file with other notes or tensors, and a checksum that vouches for them."""
-    from safetensors import safe_open
-    from safetensors.torch import save_file
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{", '{"pieces": []}', '{"pieces": [{"file": "/etc/passwd", "sha256": ""}]}', '{"pieces": 3}'],
+)
+def test_lists_that_are_wrong(written, text):
+    (written / "checkpoint.json").write_text(text)
+    with pytest.raises(FileFormatError, match=r"checkpoint.json: .*remove .*checkpoint.json to start"):
+        read_checkpoint(written)
 
-    with safe_open(path, "pt") as file:
-        metadata = file.metadata()
-        kept = {name: file.get_tensor(name) for name in file.keys()} if tensors is None else tensors  # noqa: SIM118
-    notes = changes.pop("text", None) or json.dumps({**json.loads(metadata["notes"]), **changes})
-    save_file(kept, path, {**metadata, "notes": notes, "sha256": _digest(kept, notes)})
+
+def test_a_list_of_another_version(written):
+    path = written / "checkpoint.json"
+    path.write_text(path.read_text().replace("checkpoint 2", "checkpoint 3"))
+    with pytest.raises(FileFormatError, match=r"'format'.*'primaldepth-checkpoint 3'"):
+        read_checkpoint(written)
+
+
+def rewritten(tensors=None, text=None, **changes):
+    """The bytes of a checkpoint with other notes or tensors."""
+    found = load(encoded(state()))
+    notes = json.loads(bytes(found.pop("notes").tolist()))
+    plain = text or json.dumps({**notes, **changes})
+    return save({**(found if tensors is None else tensors), "notes": torch.tensor([*plain.encode()]).byte()})
 
 
 @pytest.mark.parametrize(
@@ -107,75 +228,68 @@ def rewritten(path, tensors=None, **changes):
         {"position": {"step": "many"}},
         {"position": 3},
         {"recipe": 3},
-        {"optimiser": {}},
-        {"optimiser": {"param_groups": 3}},
     ],
 )
-def test_notes_that_are_wrong(written, changes):
-    rewritten(written, **changes)
-    with pytest.raises(FileFormatError, match=r"c.safetensors: not a checkpoint \("):
-        read_checkpoint(written)
+def test_notes_that_are_wrong(tmp_path, changes):
+    with pytest.raises(FileFormatError, match=r"c: not a checkpoint \("):
+        decoded(rewritten(**changes), tmp_path / "c")
+
+
+@pytest.mark.parametrize("name", ["other/a", "weights2/a", "a", "note"])
+def test_tensors_that_are_not_ours(tmp_path, name):
+    with pytest.raises(FileFormatError, match=r"c: not a checkpoint \("):
+        decoded(rewritten({name: torch.zeros(2)}), tmp_path / "c")
 
 
 @pytest.mark.parametrize(
-    "name", ["other/a", "optimiser/a/step", "optimiser/²/step", "optimiser/99999999999/a"]
+    "data", [b"", b"text", (2**40).to_bytes(8, "little") + b"{" * 100, save({"x": torch.zeros(3)})]
 )
-def test_tensors_that_are_not_ours(written, name):
-    rewritten(written, {name: torch.zeros(2)})
-    with pytest.raises(FileFormatError, match=r"c.safetensors: unknown tensor"):
+def test_other_files(tmp_path, data):
+    with pytest.raises(FileFormatError, match=r"c: not a checkpoint \("):
+        decoded(data, tmp_path / "c")
+
+
+def test_a_pipe_is_not_waited_for(written):
+    path = next(written.glob("checkpoint-*"))
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(InputError, match=r"safetensors.000: is not a regular file"):
         read_checkpoint(written)
-
-
-def test_a_header_that_claims_to_be_huge(written):
-    written.write_bytes((2**40).to_bytes(8, "little") + b"{" * 100)
-    with pytest.raises(FileFormatError, match="the header is too long"):
-        read_checkpoint(written)
-
-
-def test_a_pipe_is_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "c.safetensors")
-    with pytest.raises(InputError, match=r"c.safetensors: is not a regular file"):
-        read_checkpoint(tmp_path / "c.safetensors")
 
 
 def test_scores_that_are_not_finite_are_kept(tmp_path):
     position = Position(scores={"held-out": math.nan, "other": -math.inf}, loss=math.inf)
-    checkpoint(position=position).write(tmp_path / "c.safetensors")
-    found = read_checkpoint(tmp_path / "c.safetensors").position
+    write_checkpoint(tmp_path, state(position=position))
+    found = read_checkpoint(tmp_path).position
     assert math.isnan(found.scores["held-out"])
     assert (found.scores["other"], found.loss) == (-math.inf, math.inf)
 
 
 def test_weights_of_another_network(tmp_path):
-    stored = checkpoint()
     with pytest.raises(FileFormatError, match="weights are not those of its recipe"):
-        check_fits(tmp_path, stored, torch.nn.Linear(3, 2))
+        state().check_fits(tmp_path, torch.nn.Linear(3, 2))
 
 
 @pytest.mark.parametrize(
-    "change", [{"exp_avg": torch.zeros(3)}, {"step": torch.zeros(2)}, {"more": torch.zeros(())}]
+    "change",
+    [
+        {"0/exp_avg": torch.zeros(3)},
+        {"0/step": torch.zeros(2)},
+        {"0/more": torch.zeros(())},
+        {"1/step": torch.zeros(())},
+        {"²/step": torch.zeros(())},
+    ],
 )
 def test_sums_of_another_optimiser(change):
-    state = checkpoint().optimiser
-    state["state"][0] |= change
     optimiser = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(2, 3))])
     with pytest.raises(FileFormatError, match="do not fit its weights"):
-        restore_optimiser(optimiser, state)
-
-
-def test_other_safetensors_files(tmp_path):
-    from safetensors.torch import save_file
-
-    save_file({"x": torch.zeros(3)}, tmp_path / "weights.safetensors")
-    with pytest.raises(FileFormatError, match=r"weights.safetensors: not a checkpoint of this version"):
-        read_checkpoint(tmp_path / "weights.safetensors")
+        restore_optimiser(optimiser, state().optimiser | change)
 
 
 class TestSameRun:
     def check(self, tmp_path, *, scenes="10 rendered scenes", **changes):
-        stored = checkpoint()
-        recipe = json.dumps({**json.loads(stored.recipe), **changes})
-        check_same_run(tmp_path, stored, recipe, scenes)
+        stored = state()
+        stored.check_same_run(tmp_path, json.dumps({**json.loads(stored.recipe), **changes}), scenes)
 
     def test_the_same(self, tmp_path):
         self.check(tmp_path)

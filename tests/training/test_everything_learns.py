@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from primaldepth.networks import DepthNet, NetworkSettings
+from primaldepth.training.optimisation import make_optimiser
 from primaldepth.training.recipe import StageRecipe
-from primaldepth.training.stage import StageLoss, make_optimiser
+from primaldepth.training.stage import StageLoss
 
 FCN = {"layers": 3, "maps": 8, "window": 3, "iterations": 3}
 UNET = {"backbone": "unet", "widths": (8, 8), "blocks": (1, 1), "window": 3, "iterations": 3}

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+import primaldepth
 from primaldepth.core.errors import InputError
-from primaldepth.training.recipe import read_recipe
+from primaldepth.networks.card import read_card
+from primaldepth.training.recipe import StageRecipe, read_recipe
 
 CONFIGS = Path(__file__).parents[2] / "configs"
+WEIGHTS = Path(primaldepth.__file__).parent / "weights"
 BASE = """
 name = "base"
 scale = 4
@@ -42,6 +45,43 @@ def test_the_recipes_we_ship_are_valid(path):
     found = read_recipe(path)
     assert found.name == path.stem
     assert all(stage.patch % found.scales[0] == 0 for stage in found.stages)
+
+
+def plain(path, *changes):
+    return read_recipe(CONFIGS / path, changes).model_dump()
+
+
+def test_the_small_model_is_the_same_recipe_with_three_settings_changed():
+    large, small = plain("pdn-any.toml"), plain("pdn-any-small.toml")
+    net = {key for key in large["net"] if large["net"][key] != small["net"][key]}
+    assert len(net) <= 3
+    assert small["stages"][-1].pop("save_as") == "pdn-any-small"
+    assert large["stages"][-1].pop("save_as") == "pdn-any"
+    assert {key for key in large if large[key] != small[key]} == {"name", "net"}
+
+
+def test_a_recipe_is_a_whole_lineage():
+    """It starts from nothing, says which scenes to render, and watches real frames."""
+    found = read_recipe(CONFIGS / "pdn-any.toml")
+    assert found.start is None
+    assert [stage.part for stage in found.stages] == ["fcn", "joint"]
+    assert [each.textures for each in found.scenes] == [None, None]
+    assert found.validation.names == ("middlebury-2006", "noise-free", "aligned-holes", "real-holdout")
+    assert found.net.samples
+
+
+@pytest.mark.parametrize("scale", [2, 4, 8, 16])
+@pytest.mark.parametrize("read", ["d", "s"])
+def test_one_recipe_makes_all_networks_of_the_paper(scale, read):
+    large = ("net.layers=15", *(f"stages.{n}.{each}" for n in (0, 1) for each in ("patch=192", "batch=16")))
+    changes = (f"scale={scale}", f"net.input={read}", *(large if scale == 16 else ()))
+    found = read_recipe(CONFIGS / "fcn-pdn.toml", changes)
+    assert [stage.save_as for stage in found.stages] == [f"fcn-{read}", f"fcn-pdn-{read}"]
+    assert (found.scale, found.net.input, found.net.layers) == (scale, read, 15 if scale == 16 else 10)
+    card = read_card(WEIGHTS / f"fcn-pdn-{read}-x{scale}.json")
+    assert found.net == card.settings
+    for ours, theirs in zip(found.stages, card.config["stages"], strict=True):
+        assert ours == StageRecipe.model_validate(theirs)
 
 
 def test_tables_are_merged_and_lists_replaced(write):
@@ -143,7 +183,7 @@ def test_changes_are_read_as_toml_or_as_text(write):
         ("validation.evry=2", "validation: unknown key 'evry'; did you mean 'every'"),
         ("stages.1.step=2", "stages.1: unknown key 'step'; did you mean 'steps'"),
         ("scale=0", "'scale.*': Input should be greater than or equal to 1"),
-        ("stages.0.part=all", "stages.0: 'part': Input should be 'fcn', 'joint' or 'pdn'"),
+        ("stages.0.part=all", "stages.0: 'part': Input should be 'fcn', 'joint', 'pdn' or 'head'"),
         ("stages.0.steps=many", "stages.0: 'steps'.*found 'many'"),
         ("stages.0.rate=-1.0", "stages.0: 'rate': Input should be greater than 0"),
         ("stages.0.rate=nan", "stages.0: 'rate'"),

@@ -7,20 +7,22 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from toy_runs import FCN, JOINT, log, recipe, run, same_tensors
 
 from primaldepth.core.errors import InputError
-from primaldepth.training.loop import train
+from primaldepth.training.checkpoint import read_checkpoint
+from primaldepth.training.run import train
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 import torch
 from toy_runs import recipe, train
-from primaldepth.training import loop
+from primaldepth.training import callbacks
 
 torch.set_num_threads(1)
-loop.LOG_EVERY = 5
+callbacks.LOG_EVERY = 5
 steps = 0
 
 def observer(event):
@@ -46,8 +48,11 @@ def interrupted(wanted, shards, out, step, **options):
 
 
 def assert_same_run(out, whole):
-    for name in ("toy-fcn-x2.safetensors", "toy-pdn-x2.safetensors", "checkpoint.safetensors"):
+    for name in ("toy-fcn-x2.safetensors", "toy-pdn-x2.safetensors"):
         assert same_tensors(out / name, whole / name), name
+    found, expected = read_checkpoint(out), read_checkpoint(whole)
+    assert all(torch.equal(found.weights[name], value) for name, value in expected.weights.items())
+    assert found.position.stage == expected.position.stage
     for key in ("loss", "rate", "held-out", "coefficients"):
         assert log(out, key) == log(whole, key), key
 
@@ -82,7 +87,11 @@ def test_kill_9(finished, shards, tmp_path):
         [sys.executable, "-c", code, shards, out, "7"], timeout=120, capture_output=True, check=False
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    halves = ("checkpoint.77-0123abcd.safetensors", "log.77-0123abcd.jsonl", "toy-fcn-x2.77-0123abcd.json")
+    halves = (
+        "checkpoint-0123456789abcdef.safetensors.77-0123abcd.000",
+        "log.77-0123abcd.jsonl",
+        "toy-fcn-x2.77-0123abcd.json",
+    )
     for name in (*halves, f"config.{os.getpid()}-0123abcd.json"):  # as if it had been killed while writing
         (out / f".{name}").write_bytes(b"half")
     with (out / "log.jsonl").open("a") as file:
@@ -126,12 +135,12 @@ def test_a_frozen_part_has_no_gradient_left_from_the_stage_before(shards, tmp_pa
 
 
 def test_a_finished_run_has_nothing_left_to_do(finished, shards):
-    before = (finished / "checkpoint.safetensors").read_bytes()
+    before = {path.name: path.read_bytes() for path in finished.glob("checkpoint*")}
     events = []
     written = train(recipe(), shards, finished, resume=True, observer=events.append)
     assert events == []
     assert written == {name: finished / f"{name}-x2.safetensors" for name in ("toy-fcn", "toy-pdn")}
-    assert (finished / "checkpoint.safetensors").read_bytes() == before
+    assert {path.name: path.read_bytes() for path in finished.glob("checkpoint*")} == before
 
 
 def test_resume_where_there_is_nothing_starts(finished, shards, tmp_path):

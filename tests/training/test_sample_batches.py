@@ -9,7 +9,8 @@ from primaldepth.data.sensors import sensor, sensor_names
 from primaldepth.networks import DepthNet, from_pretrained
 from primaldepth.operators.sampling import MixedResample, Resample
 from primaldepth.training.batches import draw_batch
-from primaldepth.training.stage import StageLoss, make_optimiser
+from primaldepth.training.optimisation import make_optimiser
+from primaldepth.training.stage import StageLoss
 
 NET = {"backbone": "unet", "widths": (8, 16), "blocks": (1, 1), "window": 3, "iterations": 3, "samples": True}
 JOINT = {
@@ -133,3 +134,32 @@ def test_a_whole_run_with_the_sample_term(tmp_path):
     wanted_run = recipe(stage, data={"mix": mix, "blend": 2}, scale=(2, 4), net=NET)
     run(wanted_run, write_scenes(tmp_path / "scenes"), tmp_path / "run")
     assert from_pretrained(tmp_path / "run" / "toy-samples").settings.samples
+
+
+def test_where_nobody_says_the_sampling_it_is_read_as_points():
+    sure, unsure = (wanted("middlebury-noisy-v1", scale=(4,), unsaid=share) for share in (0.0, 1.0))
+    read = [draw_batch(scenes(), job, 4, 32, (0, 0, 0)).maps.samples for job in (sure, unsure)]
+    assert torch.equal(read[0].depth, read[1].depth)
+    taps = [
+        int((each.A(torch.eye(32).view(32, 1, 32, 1).expand(-1, -1, -1, 32))[:, 0, 3, 3] != 0).sum())
+        for each in read
+    ]
+    assert taps[0] > 2 >= taps[1]
+
+
+def test_a_head_leaves_the_layers_before_it(tmp_path):
+    """The last convolution and the solver learn, starting from weights without the sample term."""
+    plain = recipe(
+        {**JOINT, "steps": 1, "warmup": 0, "save_as": "plain"}, net={**NET, "samples": False}, scale=2
+    )
+    folder = write_scenes(tmp_path / "scenes")
+    run(plain, folder, tmp_path / "plain")
+    start = tmp_path / "plain" / "plain-x2.safetensors"
+    stage = {**JOINT, "part": "head", "steps": 3, "warmup": 0, "save_as": "anchored"}
+    run(recipe(stage, net=NET, scale=2, start=str(start)), folder, tmp_path / "run")
+    before, after = (
+        from_pretrained(path).state_dict() for path in (start, tmp_path / "run" / "anchored-x2.safetensors")
+    )
+    changed = {name for name in before if not torch.equal(before[name], after[name][: len(before[name])])}
+    assert {name for name in changed if name.startswith("fcn.")} == {"fcn.leave.weight", "fcn.leave.bias"}
+    assert "pdn.log_precision" in after

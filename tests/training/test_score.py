@@ -11,11 +11,11 @@ from toy_runs import FCN, recipe, run
 
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation import protocols
+from primaldepth.evaluation.weighted_score import Criterion, Part, weighted_score
 from primaldepth.networks.card import read_card
-from primaldepth.training.groups import planned
 from primaldepth.training.recipe import read_recipe
-from primaldepth.training.score import Criterion, Part, weighted_score
 from primaldepth.training.validation import Validator
+from primaldepth.training.validation_plan import planned
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "evaluation"))
 from small_sets import freeze_sets

@@ -10,20 +10,20 @@ import pytest
 from toy_runs import FCN, JOINT, log, recipe, run, tensors
 
 from primaldepth.core.errors import InputError
-from primaldepth.training.loop import _check
+from primaldepth.training.run import check_recipe
 
 SCRIPT = """
 import json, os, sys
 from pathlib import Path
 import torch
-from primaldepth.training import loop
+from primaldepth.training import callbacks, run
 from primaldepth.training.recipe import Recipe
 
 torch.set_num_threads(1)
-loop.LOG_EVERY = 5
+callbacks.LOG_EVERY = 5
 shards, out, values = sys.argv[1:]
 events = []
-written = loop.train(Recipe.model_validate_json(values), Path(shards), Path(out), observer=events.append)
+written = run.train(Recipe.model_validate_json(values), Path(shards), Path(out), observer=events.append)
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 Path(f"{out}-{rank}.json").write_text(json.dumps([world, len(events), len(written)]))
 """
@@ -63,4 +63,4 @@ def test_the_same_curve(shards, tmp_path):
 
 def test_a_batch_that_cannot_be_shared_out():
     with pytest.raises(InputError, match=r"stages.0: batch 4 cannot be shared out evenly to 3 processes"):
-        _check(recipe(), 3)
+        check_recipe(recipe(), 3)

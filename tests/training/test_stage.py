@@ -8,17 +8,17 @@ from toy_runs import FCN, NET
 
 from primaldepth.networks import DepthNet, NetworkSettings
 from primaldepth.training.losses import affinity_loss, get_loss
-from primaldepth.training.recipe import StageRecipe
-from primaldepth.training.stage import (
-    Average,
-    StageLoss,
-    average_of,
+from primaldepth.training.optimisation import (
+    averaged,
     clip_gradient,
     make_optimiser,
-    rate_at,
+    rate_schedule,
     restore_optimiser,
-    set_rate,
+    sums_of,
+    update_average,
 )
+from primaldepth.training.recipe import StageRecipe
+from primaldepth.training.stage import StageLoss, stage_network
 
 
 def stage(**changes):
@@ -95,10 +95,9 @@ class TestLoss:
 
 class TestOptimiser:
     def test_only_kernels_decay_and_the_solver_has_its_own_rate(self, net):
-        wanted = stage(part="joint", decay=0.1, rate_pdn=5.0)
+        wanted = stage(part="joint", decay=0.1, rate=0.01, rate_pdn=5.0)
         StageLoss(net, wanted)
         optimiser = make_optimiser(net, wanted)
-        set_rate(optimiser, 0.01)
         settings = {
             id(p): (group["weight_decay"], group["lr"])
             for group in optimiser.param_groups
@@ -121,11 +120,9 @@ class TestOptimiser:
         module, optimiser = StageLoss(net, wanted), make_optimiser(net, wanted)
         module(*batch).backward()
         optimiser.step()
-        state = optimiser.state_dict()
-        for values in state["state"].values():
-            values |= {key: value.contiguous() for key, value in values.items()}
+        sums = {name: value.contiguous() for name, value in sums_of(optimiser).items()}
         fresh = make_optimiser(net, wanted)
-        restore_optimiser(fresh, state)
+        restore_optimiser(fresh, sums)
         weight = net.fcn.features[2].weight
         assert weight.stride() != weight.contiguous().stride()
         assert fresh.state[weight]["exp_avg"].stride() == weight.stride()
@@ -161,9 +158,16 @@ class TestClipping:
 
 
 class TestSchedules:
-    def rates(self, *steps, **changes):
+    def rates(self, *steps, start=0, **changes):
+        """Rates of the first group at these steps of a schedule that is begun at `start`."""
         wanted = stage(**{"steps": 1200, "rate": 0.8, "warmup": 0, **changes})
-        return [rate_at(wanted, step) for step in steps]
+        optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=wanted.rate)
+        schedule, found = rate_schedule(optimiser, wanted, start), []
+        for step in range(start, max(steps) + 1):
+            found += [optimiser.param_groups[0]["lr"]] * (step in steps)
+            optimiser.step()
+            schedule.step()
+        return found
 
     def test_cosine(self):
         assert self.rates(0, 400, 600, 800) == pytest.approx([0.8, 0.6, 0.4, 0.2])
@@ -181,29 +185,37 @@ class TestSchedules:
             [0.2, 0.4, 0.6, 0.8, 0.8]
         )
 
+    def test_begun_amid_a_stage(self):
+        assert self.rates(700, 701, start=700, warmup=3) == self.rates(700, 701, warmup=3)
+
 
 class TestAverage:
     def test_formula(self, net):
-        average = Average(net, 0.6)
+        average = averaged(net)
         expected = {name: value.double().clone() for name, value in net.state_dict().items()}
         for step in range(20):
             with torch.no_grad():
                 for parameter in net.parameters():
                     parameter.add_(0.1 * (step + 1))
-            average.update(step)
+            update_average(average, net, stage(ema=0.6), step)
             decay = min(0.6, (1 + step) / (10 + step))
             for name, value in net.state_dict().items():
                 expected[name] = decay * expected[name] + (1 - decay) * value.double()
-        for name, value in average.weights.items():
+        for name, value in average.module.state_dict().items():
             assert torch.allclose(value.double(), expected[name], rtol=1e-5, atol=1e-6)
 
     def test_the_network_is_not_touched_and_not_shared(self, net):
-        average = Average(net, 0.9)
+        average = averaged(net)
         before = {name: value.clone() for name, value in net.state_dict().items()}
-        for value in average.weights.values():
+        for value in average.module.state_dict().values():
             value.zero_()
         assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
 
-    def test_zero_means_none(self, net):
-        assert average_of(net, stage(ema=0.0)) is None
-        assert average_of(net, stage(ema=0.5)).decay == 0.5
+
+class TestNetwork:
+    @pytest.mark.parametrize("part", ["fcn", "joint", "pdn"])
+    def test_what_a_stage_gives(self, net, batch, part):
+        found = stage_network(net.settings, stage(part=part), net.state_dict())
+        assert (found.pdn is None) == (part == "fcn")
+        expected = net(*batch[0])
+        assert torch.equal(found(*batch[0]).depth, expected.first if part == "fcn" else expected.depth)

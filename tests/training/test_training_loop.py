@@ -18,11 +18,11 @@ from primaldepth.methods.registry import create
 from primaldepth.networks import from_pretrained
 from primaldepth.networks.card import read_card
 from primaldepth.training import losses
-from primaldepth.training.batches import draw_batch
+from primaldepth.training.batches import TOGETHER, draw_batch
 from primaldepth.training.checkpoint import read_checkpoint
 from primaldepth.training.losses import get_loss, masked_mean, register_loss
+from primaldepth.training.run import TrainingError
 from primaldepth.training.validation import selection_score
-from primaldepth.training.work import TOGETHER, TrainingError
 
 RUINED = {**FCN, "rate": 3.0, "warmup": 0, "schedule": "constant", "ema": 0.0}
 PROTOCOLS = {"every": 0, "protocols": ("middlebury-2006",)}
@@ -125,9 +125,11 @@ class TestEvents:
 
 class TestWhatIsLeft:
     def test_files(self, finished):
-        assert {path.name for path in finished.iterdir()} == {
+        pieces = [path.name for path in finished.glob("checkpoint-*.safetensors.000")]
+        assert len(pieces) == 1
+        assert {path.name for path in finished.iterdir()} - set(pieces) == {
             ".lock",
-            "checkpoint.safetensors",
+            "checkpoint.json",
             "config.json",
             "log.jsonl",
             "tensorboard",
@@ -216,7 +218,7 @@ class TestNotFinite:
             **dict.fromkeys(("depth", "sigma", "trust", "guide", "truth", "valid"), (4, 1, 16, 16)),
             **dict.fromkeys(("ratio", "unit"), (4, 1, 1, 1)),
         }
-        stored = read_checkpoint(out / "checkpoint.safetensors")
+        stored = read_checkpoint(out)
         assert stored.position.step == 3
         assert all(torch.isfinite(value).all() for value in stored.weights.values())
         assert all(math.isfinite(loss) for _, loss in log(out))
@@ -278,10 +280,10 @@ class TestRefused:
             run(recipe(), fewer, finished, resume=True)
 
     def test_a_damaged_checkpoint(self, finished, shards, tmp_path):
-        (tmp_path / "checkpoint.safetensors").write_bytes(
-            (finished / "checkpoint.safetensors").read_bytes()[:-10]
-        )
-        with pytest.raises(FileFormatError, match=r"checkpoint.safetensors: truncated"):
+        for path in finished.glob("checkpoint*"):
+            whole = path.read_bytes()
+            (tmp_path / path.name).write_bytes(whole if path.suffix == ".json" else whole[:-10])
+        with pytest.raises(FileFormatError, match=r"safetensors.000: differs from its checksum; remove"):
             run(recipe(), shards, tmp_path, resume=True)
 
     @pytest.mark.parametrize("how", ["changed", "truncated"])
@@ -360,7 +362,7 @@ class TestValidation:
         wanted = recipe({**FCN, "ema": 0.0, "save_as": "toy"}, data={"held_out": 0})
         run(wanted, shards, tmp_path / "run")
         assert read_card(tmp_path / "run/toy-x2.json").scores == {}
-        stored = read_checkpoint(tmp_path / "run/checkpoint.safetensors").weights
+        stored = read_checkpoint(tmp_path / "run").weights
         saved = tensors(tmp_path / "run/toy-x2.safetensors")
         assert all(torch.equal(stored[name], value) for name, value in saved.items())
 

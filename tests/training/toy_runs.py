@@ -9,8 +9,8 @@ import torch
 from primaldepth.data.manifest import Manifest
 from primaldepth.data.parts import write_part
 from primaldepth.data.shard_writer import ShardWriter
-from primaldepth.training.loop import train
 from primaldepth.training.recipe import Recipe
+from primaldepth.training.run import train
 
 SIZE, COUNT = 32, 10
 NET = {"input": "s", "layers": 3, "maps": 8, "window": 3, "iterations": 2}

@@ -144,5 +144,6 @@ def _figures(computed: Computed, result: Result) -> dict[str, Any]:
         "rounded_off": result.rounded_off,
         "measured_fraction": float(prediction.measured.float().mean()),
         "seconds": round(computed.seconds, 4),
+        "precision": prediction.info.get("precision"),
         **residual(computed.inputs, prediction),
     }

@@ -35,6 +35,7 @@ def bench(
 
 
 def _line(row: BenchRow) -> list[str]:
-    times = [f"{row.ms:.2f}", f"{row.reference_ms:.2f}", f"{row.speedup:.1f}x", f"{row.floor_ms:.2f}"]
+    floor = "-" if row.floor_ms is None else f"{row.floor_ms:.2f}"
+    times = [f"{row.ms:.2f}", f"{row.reference_ms:.2f}", f"{row.speedup:.2f}x", floor]
     memory = ["-" if peak is None else f"{peak:.0f}" for peak in (row.peak_mib, row.reference_peak_mib)]
     return [row.name, row.backend, *times, *memory]

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 import torch
 import typer
 
+from primaldepth.networks.precision import bfloat16_instructions
 from primaldepth.operators.pairwise import available_backends
 from primaldepth.scenes.variants import LLVM_HINT, find_llvm
 from primaldepth.version import __version__
@@ -42,6 +43,15 @@ def _cuda() -> str:
     return f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB"
 
 
+def _precision() -> str:
+    found = bfloat16_instructions()
+    return (
+        f"bf16 on the CPU, which has {', '.join(found)}"
+        if found
+        else "fp32, the CPU has no bf16 instructions"
+    )
+
+
 def doctor() -> None:
     """Say what is installed and what each missing piece would be for."""
     lines = {
@@ -50,6 +60,7 @@ def doctor() -> None:
         "system": platform.platform(),
         "torch": f"{torch.__version__}, {torch.get_num_threads()} threads",
         "CUDA device": _cuda(),
+        "precision auto": _precision(),
         "pairwise backends": ", ".join(available_backends()),
     }
     llvm = find_llvm()

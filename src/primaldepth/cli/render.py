@@ -49,7 +49,7 @@ def render(
         check_place("--preview", preview)
     asked = {"preset": preset, "size": size, "samples": samples, "seed": seed}
     settings = RenderSettings.parse({**asked, "variant": variant, "textures": textures}, "render").resolved()
-    progress = _run(out, settings, count, workers, kind, verify)
+    progress = render_scenes(out, settings, count, workers, kind, verify=verify)
     if preview is not None:
         _write_preview(preview, out)
     _report(progress, as_json)
@@ -62,9 +62,16 @@ def _engine(name: str) -> Engine:
     raise InputError(f"--engine {name}: choose local or ray")
 
 
-def _run(
-    out: Path, settings: RenderSettings, count: int, workers: int, engine: Engine, verify: bool
+def render_scenes(
+    out: Path,
+    settings: RenderSettings,
+    count: int,
+    workers: int,
+    engine: Engine = "local",
+    *,
+    verify: bool = False,
 ) -> Progress:
+    """Render into a folder, with lines and a progress bar on standard error; see `render_job`."""
     with ExitStack() as stack:
         display = _Display(stack, f"{settings.preset} scenes with {settings.variant}", out)
         try:

@@ -7,8 +7,11 @@ import typer
 
 from primaldepth.api import pick_device
 from primaldepth.cli.output import note, progress_bar
-from primaldepth.training.loop import Event, train
-from primaldepth.training.recipe import read_recipe
+from primaldepth.cli.render import render_scenes
+from primaldepth.core.errors import InputError
+from primaldepth.training.recipe import Recipe, read_recipe
+from primaldepth.training.run import Event, train
+from primaldepth.training.scene_sets import missing_sets
 
 
 def train_command(
@@ -16,16 +19,25 @@ def train_command(
     changes: list[str] = typer.Option(
         [], "--set", metavar="KEY=VALUE", help="Change a key of the recipe, such as stages.0.steps=100."
     ),
-    data: Path = typer.Option(..., "--data", metavar="DIR", help="Scenes made by `primaldepth render`."),
+    data: Path | None = typer.Option(
+        None,
+        "--data",
+        metavar="DIR",
+        help="Scenes of `primaldepth render`, or where to render those of CONFIG.",
+    ),
     out: Path = typer.Option(..., "--out", metavar="RUN", help="Folder of the run."),
     resume: bool = typer.Option(False, "--resume", help="Go on with the run in RUN, if there is one."),
     validation: Path | None = typer.Option(
         None, "--validation", metavar="DIR", help="Folder of the protocols' data; else PRIMALDEPTH_DATA."
     ),
     device: str = typer.Option("auto", "--device", metavar="DEVICE", help="auto, cpu or cuda."),
+    workers: int = typer.Option(
+        1, "--workers", metavar="N", help="Scenes of the recipe rendered at the same time."
+    ),
 ) -> None:
-    """Train a network. torchrun starts the same command on several GPUs."""
+    """Train a network on given scenes or on those that CONFIG names; torchrun starts it on several GPUs."""
     recipe = read_recipe(config, changes)
+    scenes = _scenes(recipe, data, out, workers)
     place = validation or (Path(os.environ["PRIMALDEPTH_DATA"]) if "PRIMALDEPTH_DATA" in os.environ else None)
     total = sum(stage.steps for stage in recipe.stages)
     with progress_bar("starting", total) as update:
@@ -40,9 +52,24 @@ def train_command(
             update(speed, sum(stage.steps for stage in recipe.stages[: event.stage]) + event.step)
 
         kind = pick_device(device).type
-        saved = train(recipe, data, out, data=place, device=kind, resume=resume, observer=observer)
+        saved = train(recipe, scenes, out, data=place, device=kind, resume=resume, observer=observer)
     for path in saved.values():
         typer.echo(path)
+
+
+def _scenes(recipe: Recipe, data: Path | None, out: Path, workers: int) -> Path:
+    """Return the folder of the run's scenes, after rendering those of the recipe that are missing."""
+    if data is None and not recipe.scenes:
+        raise InputError(f"train: the recipe '{recipe.name}' names no scenes; give some by --data")
+    folder = data or out / "scenes"
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        return folder  # several processes do not render; what is missing is an error
+    for place, wanted in missing_sets(recipe, folder):
+        progress = render_scenes(place, wanted.render.resolved(), wanted.count, workers)
+        if progress.failures:
+            first = next(iter(progress.failures.values()))
+            raise InputError(f"{place}: {len(progress.failures)} scenes were not rendered: {first}")
+    return folder
 
 
 def _tell(event: Event, stage: str) -> None:

@@ -1,7 +1,7 @@
 """Frozen, typed settings whose unknown keys are errors that name the nearest key."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -22,15 +22,48 @@ class Settings(BaseModel):
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: str) -> Self:
-        """Build from plain values; `where` names them in the error."""
+        """Build from plain values.
+
+        Args:
+            values: by key; tables, and lists of tables, for keys that are settings themselves.
+            where: names the values in errors, such as the file they were read from.
+
+        Raises:
+            InputError: a key is unknown or its value is wrong, in nested tables too.
+        """
+        return cls._parse(values, where, ": ")
+
+    @classmethod
+    def _parse(cls, values: Mapping[str, Any], where: str, joint: str) -> Self:
         for key in values:
             if key not in cls.model_fields:
                 hint = did_you_mean(key, cls.model_fields) or f"known: {', '.join(cls.model_fields)}"
                 raise InputError(f"{where}: unknown key {shortened(key)}; {hint}")
         try:
-            return cls(**values)
+            return cls(
+                **{
+                    key: _parsed(cls.model_fields[key].annotation, value, f"{where}{joint}{key}")
+                    for key, value in values.items()
+                }
+            )
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(str(part) for part in first["loc"])
             found = shortened(first["input"])
             raise InputError(f"{where}: {shortened(key)}: {first['msg']} (found {found})") from error
+
+
+def _parsed(annotation: Any, value: Any, where: str) -> Any:
+    """Return settings in place of a table, or of each table of a list, where the annotation names some."""
+    kind = _settings_in(annotation)
+    if kind is not None and isinstance(value, Mapping):
+        return kind._parse(value, where, ".")
+    if kind is not None and isinstance(value, list):
+        return tuple(_parsed(kind, entry, f"{where}.{n}") for n, entry in enumerate(value))
+    return value
+
+
+def _settings_in(annotation: Any) -> type[Settings] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _settings_in(part))), None)

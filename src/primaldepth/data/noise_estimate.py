@@ -112,11 +112,11 @@ def _relative(depth: Tensor, middle: Tensor) -> Tensor:
 def _plane_residuals(image: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(s^2, mean depth) of the windows without holes, at most 2^14 of them, and the smallest step."""
     if min(image.shape) < 3:
-        none = torch.zeros(0, dtype=torch.float64)
-        return none, none, torch.zeros((), dtype=torch.float64)
+        none = torch.zeros(0, dtype=torch.float64, device=image.device)
+        return none, none, none.new_zeros(())
     stride = max(1, math.ceil(math.sqrt(image.numel() / _MAX_WINDOWS)))
     inside = mask.unfold(0, 3, stride).unfold(1, 3, stride).flatten(2).all(dim=2)
-    values = image.unfold(0, 3, stride).unfold(1, 3, stride)[inside].flatten(1).double().cpu()
+    values = image.unfold(0, 3, stride).unfold(1, 3, stride)[inside].flatten(1).double()
     return plane_variance(values), values.mean(dim=1), _smallest_step(values)
 
 
@@ -142,8 +142,9 @@ def _best_scale(logs: Tensor) -> tuple[float, float]:
     lowest = float(logs.quantile(0.002)) - 1.0
     top = lowest + _BINS * _STEP
     share = torch.histc(logs.clamp(lowest, top), _BINS, lowest, top) / logs.numel()
-    centre = lowest + _STEP * (torch.arange(_BINS, dtype=torch.float64) + 0.5)
-    grid = torch.arange(lowest, float(logs.quantile(0.98)) + _STEP, _STEP, dtype=torch.float64)
+    centre = lowest + _STEP * (torch.arange(_BINS, dtype=logs.dtype, device=logs.device) + 0.5)
+    last = float(logs.quantile(0.98)) + _STEP
+    grid = torch.arange(lowest, last, _STEP, dtype=logs.dtype, device=logs.device)
     seen = share > 0
     likelihood = _likelihood(centre[seen, None] - grid, share[seen, None], float(logs.max()) - grid)
     best = int(likelihood.argmax())

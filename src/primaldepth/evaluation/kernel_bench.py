@@ -18,14 +18,14 @@ FRAME, PATCHES = (1, 1088, 1376), (64, 128, 128)
 
 @dataclass(frozen=True, slots=True)
 class BenchRow:
-    """One line of the table; times in milliseconds, memory in MiB (on a GPU)."""
+    """One line of the table; times in milliseconds, memory in MiB (on a GPU); None where none is known."""
 
     name: str
     backend: str
     ms: float
     reference_ms: float
     speedup: float
-    floor_ms: float
+    floor_ms: float | None
     peak_mib: float | None
     reference_peak_mib: float | None
 

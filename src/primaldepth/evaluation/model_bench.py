@@ -7,10 +7,12 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from primaldepth.evaluation.kernel_bench import BenchRow
+from primaldepth.evaluation.stage_bench import bench_stages
 from primaldepth.evaluation.timing import Measurement, measure
 from primaldepth.networks import DepthNet, NetworkSettings, load
 from primaldepth.networks.inference import Inference
 from primaldepth.networks.inputs import NetworkInput, SensorSamples
+from primaldepth.networks.precision import bfloat16_instructions
 from primaldepth.networks.zoo import SHIPPED
 from primaldepth.operators.pairwise import pick_backend, use_backend
 from primaldepth.operators.sampling import Resample
@@ -35,14 +37,24 @@ def convolution_flops(settings: NetworkSettings, size: tuple[int, int]) -> int:
 
 
 def bench_models(device: str, *, repeats: int = 9) -> list[BenchRow]:
-    """Networks on random frames: bfloat16 convolutions on a GPU, float32 on the CPU."""
-    dtype = torch.bfloat16 if device == "cuda" else torch.float32
-    rate = matrix_rate(device, dtype)
-    return [
+    """Networks on random frames in each precision of interest, then all stages of a frame.
+
+    Convolutions are in bfloat16 on a GPU; on a CPU in float32, and in bfloat16 where it has the instructions.
+    """
+    rates = {dtype: matrix_rate(device, dtype) for dtype in _dtypes(device)}
+    rows = [
         _bench_size(name, settings, size, device, dtype, rate, repeats)
         for size in SIZES[device]
         for name, settings in _networks().items()
+        for dtype, rate in rates.items()
     ]
+    return rows + bench_stages(device, repeats=repeats)
+
+
+def _dtypes(device: str) -> tuple[torch.dtype, ...]:
+    if device == "cuda":
+        return (torch.bfloat16,)
+    return (torch.float32, torch.bfloat16) if bfloat16_instructions() else (torch.float32,)
 
 
 def _networks() -> dict[str, NetworkSettings]:

@@ -1,7 +1,8 @@
 """Run methods over a protocol and collect one row per scene and scale, at once or from the cache.
 
 On the CPU every case is computed by one thread: how sums are split among threads changes their last bits, and
-cases are easier to share out than pixels. So a row does not depend on the number of cores or jobs.
+cases are easier to share out than pixels. So a row does not depend on the number of cores or jobs. Networks
+compute in float32 unless another precision is asked for, so it does not depend on the processor either.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from primaldepth.evaluation.cache import Key, ResultCache, code_version, machine
 from primaldepth.evaluation.jobs import run_jobs
 from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.evaluation.scoring import Scores
+from primaldepth.methods.network import Network, ShippedNetwork
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +107,18 @@ def reproducible(device: torch.device | str) -> Iterator[None]:
         yield
 
 
+def comparable(method: Method) -> Method:
+    """Return the method with float32 convolutions where they would depend on the processor."""
+    return method.comparable() if isinstance(method, Network | ShippedNetwork) else method
+
+
 def predict(method: Method, case: Case, device: torch.device | str = "cpu") -> tuple[Prediction, float]:
     """Return the prediction on the CPU, not rounded, and the seconds it took.
 
     On the CPU these are seconds of computing time, so that a busy machine gives the same numbers as an idle
     one: there is one thread. On a GPU they are seconds of the clock.
     """
-    frame = case.frame.to(device)
+    frame, method = case.frame.to(device), comparable(method)
     now = time.perf_counter if torch.device(device).type == "cuda" else time.process_time
     with reproducible(device):
         start = now()
@@ -160,7 +167,7 @@ def evaluate(
     """
     root = protocol.root(data)
     tasks = [
-        Task(protocol, method, root, scene, scale, str(device))
+        Task(protocol, comparable(method), root, scene, scale, str(device))
         for method in methods
         for scale in scales or protocol.scales
         for scene in (protocol.scenes if scenes is None else scenes)

@@ -26,12 +26,26 @@ def measure(run: Callable[[], object], device: str, *, repeats: int = 9, warmup:
         base = torch.cuda.memory_allocated()
         times = [_cuda_ms(run) for _ in range(repeats)]
         return Measurement(statistics.median(times), (torch.cuda.max_memory_allocated() - base) / 2**20)
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        times.append(1e3 * (time.perf_counter() - start))
-    return Measurement(statistics.median(times), None)
+    return Measurement(statistics.median(_cpu_ms(run) for _ in range(repeats)), None)
+
+
+def measure_both(
+    run: Callable[[], object], reference: Callable[[], object], device: str, *, repeats: int = 9
+) -> tuple[float, float]:
+    """Return the least milliseconds of two functions that take turns, so that other load hits both."""
+    both = (run, reference)
+    for each in both:
+        each()
+    clock = _cuda_ms if device == "cuda" else _cpu_ms
+    times = [[clock(each) for each in both] for _ in range(repeats)]
+    fastest, fastest_reference = (min(column) for column in zip(*times, strict=True))
+    return fastest, fastest_reference
+
+
+def _cpu_ms(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return 1e3 * (time.perf_counter() - start)
 
 
 def _cuda_ms(run: Callable[[], object]) -> float:

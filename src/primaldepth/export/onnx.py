@@ -28,13 +28,12 @@ from primaldepth.core.seeds import generator
 from primaldepth.export.traceable import TraceableNet
 from primaldepth.io.atomic import write_bytes
 from primaldepth.networks import DepthNet
-from primaldepth.networks.inputs import NetworkInput, SensorSamples
+from primaldepth.networks.inputs import SAMPLE_NAMES, NetworkInput, SensorSamples
 from primaldepth.operators.pairwise import use_backend
 from primaldepth.operators.sampling import Resample
 from primaldepth.version import __version__
 
-IMAGES, RATIO = ("depth", "sigma", "trust", "guide"), "ratio"
-MATRICES, SAMPLES = ("rows", "columns"), ("samples", "sample_sigma", "sample_trust")
+RATIO, MATRICES = "ratio", ("rows", "columns")
 RESULT, UNCERTAINTY = "result", "uncertainty"
 OLDEST_OPSET = 18
 _DEPTH_RANGE = 2.0  # of the random depth, which is uniform in [-1, 1]
@@ -106,13 +105,11 @@ def check_parity(
 
 def named_inputs(net: DepthNet, maps: NetworkInput) -> dict[str, Tensor]:
     """Return what the exported network reads, by name and in order."""
-    found = dict(zip(IMAGES, maps[:4], strict=True))
-    if maps.ratio is not None and net.is_for_any_scale:
-        found[RATIO] = maps.ratio
+    read = maps if net.is_for_any_scale else maps._replace(ratio=None)
+    found = read._replace(samples=None).named()
     if maps.samples is not None and net.settings.samples and isinstance(maps.samples.A, Resample):
         A = maps.samples.A
-        found |= dict(zip(MATRICES, (A.rows.float(), A.columns.float()), strict=True))
-        found |= dict(zip(SAMPLES, maps.samples[1:], strict=True))
+        found |= dict(zip(MATRICES, (A.rows.float(), A.columns.float()), strict=True)) | read.named()
     return found
 
 
@@ -134,7 +131,7 @@ def _free_sizes(given: dict[str, Tensor]) -> tuple[Any, ...]:
     height, width, h, w = (torch.export.Dim(name, min=2) for name in names)
     image, sample = {2: height, 3: width}, {2: h, 3: w}
     free = {"rows": {0: h, 1: height}, "columns": {0: w, 1: width}, RATIO: {}}
-    found = [free.get(name, sample if name in SAMPLES else image) for name in given]
+    found = [free.get(name, sample if name in SAMPLE_NAMES else image) for name in given]
     return tuple(found) if len(found) <= 5 else (*found[:5], tuple(found[5:]))  # the rest is one argument
 
 

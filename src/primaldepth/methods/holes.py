@@ -1,5 +1,7 @@
 """What every method needs to treat holes alike."""
 
+import functools
+
 import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, max_pool2d
@@ -73,10 +75,15 @@ def _covered(valid: Tensor, trusted: Tensor) -> Tensor:
 def _enlarged(mask: Tensor, size: tuple[int, int]) -> Tensor:
     """To every pixel what the cell around it has."""
     rows, columns = (
-        torch.from_numpy(nearest_index(low, high)).to(mask.device)
-        for low, high in zip(mask.shape[2:], size, strict=True)
+        _nearest(int(low), high, mask.device) for low, high in zip(mask.shape[2:], size, strict=True)
     )
     return mask.index_select(2, rows).index_select(3, columns)
+
+
+@functools.lru_cache(maxsize=16)
+def _nearest(low: int, high: int, device: torch.device) -> Tensor:
+    """`nearest_index` on the device, copied there once for every size."""
+    return torch.from_numpy(nearest_index(low, high)).to(device)
 
 
 def _closed(mask: Tensor) -> Tensor:

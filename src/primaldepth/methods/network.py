@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import torch
 from pydantic import Field
@@ -24,6 +24,7 @@ from primaldepth.networks import DepthNet, from_pretrained, load
 from primaldepth.networks.inference import Inference
 from primaldepth.networks.inputs import NetworkInput
 from primaldepth.networks.joint import MOST_ITERATIONS
+from primaldepth.networks.precision import DTYPES, Precision, name_of, usual_dtype
 from primaldepth.networks.zoo import SCALES, SHIPPED
 from primaldepth.operators.pairwise import half_window
 
@@ -61,8 +62,8 @@ class Network:
         tile: side of the tiles in pixels, or None for the whole frame at once. Tiles overlap by the
             network's reach, so the result is that of the whole frame.
         memory_gib: make the tiles so small that the process stays within this.
-        precision: of the convolutions, and on a GPU of the stored dual variables; arithmetic of the
-            primal-dual part is float32.
+        precision: of the convolutions, and on a GPU of the stored dual variables; None for what suits the
+            frame's device. Arithmetic of the primal-dual part is float32.
         ensemble: mean over the eight flips and rotations of the frame.
     """
 
@@ -70,13 +71,17 @@ class Network:
     net: DepthNet
     tile: int | None = None
     memory_gib: float | None = None
-    precision: torch.dtype = torch.float32
+    precision: torch.dtype | None = torch.float32
     ensemble: bool = False
     _inference: Inference = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Nothing is recorded yet."""
         object.__setattr__(self, "_inference", Inference(self.net, self.precision))
+
+    def comparable(self) -> "Network":
+        """Return the same network with float32 where the machine would choose the precision."""
+        return replace(self, precision=torch.float32) if self.precision is None else self
 
     def __call__(self, frame: Frame) -> Prediction:
         """Estimate window by window."""
@@ -101,10 +106,9 @@ class Network:
             return found
         below = coarser(samples)
         coarse = self._with_deep_holes(below, below, NetworkInputs.of(below))
-        sigma = None
-        if found.sigma is not None and coarse.sigma is not None:
-            sigma = blended(found.sigma, coarse.sigma, share)
-        return replace(found, depth=blended(found.depth, coarse.depth, share), sigma=sigma)
+        maps = blended(_depth_and_sigma(found), _depth_and_sigma(coarse), share)
+        sigma = None if found.sigma is None else maps[:, 1:]
+        return replace(found, depth=maps[:, :1], sigma=sigma)
 
     def _whole(self, frame: Frame, inputs: NetworkInputs) -> Prediction:
         """Window by window."""
@@ -124,7 +128,8 @@ class Network:
                 if sigma is not None:
                     part.cut(sigma)[:] = inner.cut(found[:, 1:]) * inputs.scaling.spread
         everywhere = torch.ones_like(depth, dtype=torch.bool)
-        return Prediction(depth, everywhere, measured_mask(frame), sigma)
+        used = {"precision": name_of(self._inference.dtype_on(frame.depth.device))}
+        return Prediction(depth, everywhere, measured_mask(frame), sigma, used)
 
     @property
     def gives_sigma(self) -> bool:
@@ -168,20 +173,24 @@ class Network:
         return min(tile, tile_for_memory(self.memory_gib * 2**30 - held, per_pixel, self._margin(frame)))
 
 
+def _depth_and_sigma(prediction: Prediction) -> Tensor:
+    """(B, 1 or 2, H, W): both maps together, so that they are resampled together."""
+    sigma = prediction.sigma
+    return prediction.depth if sigma is None else torch.cat([prediction.depth, sigma], dim=1)
+
+
 class NetworkOptions(Settings):
     """How a network is run: in tiles or whole, in which precision, once or turned eight ways.
 
+    `precision` auto is bf16 for networks of every scale on a CPU that has instructions for it, else fp32.
     `iterations` of the solver other than those it was trained with get coefficients between the learned.
     """
 
     tile: Annotated[int, Field(ge=16)] | None = None
     memory_gib: Annotated[float, Field(gt=0)] | None = None
-    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    precision: Precision = "auto"
     ensemble: bool = False
     iterations: Annotated[int, Field(ge=1, le=MOST_ITERATIONS)] | None = None
-
-
-_PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +204,12 @@ class ShippedNetwork:
     def gives_sigma(self) -> bool:
         """Whether predictions say how far they may be off."""
         return SHIPPED[self.name].gives_sigma
+
+    def comparable(self) -> "ShippedNetwork":
+        """Return the same network with float32 where the machine would choose the precision."""
+        if self.options.precision != "auto":
+            return self
+        return replace(self, options=self.options.model_copy(update={"precision": "fp32"}))
 
     def __call__(self, frame: Frame) -> Prediction:
         """Run the network trained for the nearest scale."""
@@ -213,7 +228,7 @@ def _loaded(
     name: str, scale: int | None, _path: Path, options: NetworkOptions, device: torch.device
 ) -> Network:
     """Weights of a file are read, and fitted to the options, once and not for every frame."""
-    return _with_options(name, load(name, scale, device), options)
+    return _with_options(name, load(name, scale, device), options, device)
 
 
 def network_method(name: str, options: Mapping[str, Any]) -> Network | ShippedNetwork:
@@ -228,12 +243,17 @@ def network_method(name: str, options: Mapping[str, Any]) -> Network | ShippedNe
     return ShippedNetwork(name, chosen)
 
 
-def _with_options(name: str, net: DepthNet, options: NetworkOptions) -> Network:
+def _with_options(
+    name: str, net: DepthNet, options: NetworkOptions, device: torch.device | None = None
+) -> Network:
+    """Fit the network to the options; frames lie on `device`, or anywhere if it is None."""
     if options.iterations is not None:
         try:
             net = net.with_iterations(options.iterations)
         except ValueError as error:
             raise InputError(f"method '{name}': iterations: {error}") from error
-    precision = _PRECISIONS[options.precision]
-    net = net.stored_as(precision)
+    precision = DTYPES.get(options.precision)
+    if precision is None and device is not None:
+        precision = usual_dtype(net, device)
+    net = net.stored_as(precision or torch.float32)
     return Network(name, net, options.tile, options.memory_gib, precision, options.ensemble)

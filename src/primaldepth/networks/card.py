@@ -11,6 +11,20 @@ from primaldepth.io.files import read_json
 from primaldepth.networks.joint import NetworkSettings
 
 
+class Asset(Settings):
+    """Something that others made and that scenes were rendered with, such as a collection of textures.
+
+    Args:
+        name: of the collection.
+        licence: its name, as SPDX has it where it does.
+        source: where it can be had.
+    """
+
+    name: str = Field(min_length=1)
+    licence: str = Field("not stated", min_length=1)
+    source: str = ""
+
+
 class ModelCard(Settings):
     """Provenance of one set of weights, stored as JSON.
 
@@ -20,8 +34,11 @@ class ModelCard(Settings):
         settings: shape of the network.
         sha256: of the weight file; filled in on saving.
         created: when, with its time zone.
-        config: the resolved training configuration.
-        data: what it was trained on.
+        recipe: name of the recipe; empty for weights that are older than this key.
+        recipe_sha256: of the resolved recipe, without what does not change the result.
+        config: the resolved recipe.
+        data: the scenes it was trained on: how many, and the settings that fix them.
+        assets: what others made and the scenes show; empty if they show our own shapes and patterns alone.
         seed: of the training.
         commit: of the code.
         seconds: the training took.
@@ -34,8 +51,11 @@ class ModelCard(Settings):
     settings: NetworkSettings
     sha256: str = Field("", pattern="^([0-9a-f]{64})?$")
     created: AwareDatetime
+    recipe: str = ""
+    recipe_sha256: str = Field("", pattern="^([0-9a-f]{64})?$")
     config: dict[str, Any] = Field(default_factory=dict)
     data: str = ""
+    assets: tuple[Asset, ...] = ()
     seed: int = 0
     commit: str = ""
     seconds: float = Field(0.0, ge=0, allow_inf_nan=False)
@@ -67,7 +87,4 @@ def read_card(path: Path) -> ModelCard:
     if not isinstance(values, dict):
         found = type(values).__name__
         raise FileFormatError(f"{path}: a {found}, expected a JSON object with the card's keys")
-    inner = values.get("settings")
-    if isinstance(inner, dict):
-        values["settings"] = NetworkSettings.parse(inner, f"{path}: settings")
     return ModelCard.parse(values, str(path))

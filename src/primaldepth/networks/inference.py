@@ -9,6 +9,7 @@ from torch import Tensor
 
 from primaldepth.networks.inputs import NetworkInput
 from primaldepth.networks.joint import DepthNet
+from primaldepth.networks.precision import usual_dtype
 from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.pairwise import pick_backend
 
@@ -60,15 +61,16 @@ class Inference:
 
     Args:
         net: its weights are read again with every frame.
-        precision: of the convolutions, and on a GPU of the stored dual variables.
+        precision: of the convolutions, and on a GPU of the stored dual variables; None for what suits the
+            device and the network.
     """
 
-    def __init__(self, net: DepthNet, precision: torch.dtype = torch.float32) -> None:
+    def __init__(self, net: DepthNet, precision: torch.dtype | None = torch.float32) -> None:
         self._net, self._precision = net, precision
         self._seen: OrderedDict[Key, Recording | None] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type["Inference"], tuple[DepthNet, torch.dtype]]:
+    def __reduce__(self) -> tuple[type["Inference"], tuple[DepthNet, torch.dtype | None]]:
         """Another process gets the network and records for itself."""
         return Inference, (self._net, self._precision)
 
@@ -90,6 +92,10 @@ class Inference:
             self._seen.move_to_end(key)
             return recording(maps)
 
+    def dtype_on(self, device: torch.device) -> torch.dtype:
+        """Return the type of the convolutions for frames on the device."""
+        return usual_dtype(self._net, device) if self._precision is None else self._precision
+
     def _remember(self, key: Key) -> None:
         """As the newest; the oldest are forgotten where they would take too much memory."""
         self._seen[key] = None
@@ -98,8 +104,8 @@ class Inference:
 
     def run(self, maps: NetworkInput) -> Tensor:
         """Call by call."""
-        kind, half = maps.depth.device.type, self._precision != torch.float32
-        with torch.no_grad(), torch.autocast(kind, self._precision, enabled=half):
+        device, dtype = maps.depth.device, self.dtype_on(maps.depth.device)
+        with torch.no_grad(), torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
             found = self._net(*maps)
         return found.depth if found.sigma is None else torch.cat([found.depth, found.sigma], dim=1)
 

@@ -16,6 +16,9 @@ The precision 1 / sigma^2 of a sample without noise would be infinite. With this
 reproduced to a thousandth of the spread, which is less than the solver leaves after 60 iterations.
 """
 
+SAMPLE_NAMES = ("samples", "sample_sigma", "sample_trust")
+"""Names of the maps of `SensorSamples` beside those of `NetworkInput`."""
+
 
 class SensorSamples(NamedTuple):
     """The samples of a sensor on the sensor's own grid, and how they come from the image's.
@@ -112,8 +115,22 @@ class NetworkInput(NamedTuple):
         samples = None if self.samples is None else self.samples.part(share)
         return self.each(lambda image: image[share])._replace(samples=samples)
 
+    def named(self) -> dict[str, Tensor]:
+        """Return all tensors by name in the order of the fields, those of the samples last."""
+        images = dict(zip(self._fields[:4], self[:4], strict=True))
+        ratio = {} if self.ratio is None else {"ratio": self.ratio}
+        measured = {} if self.samples is None else dict(zip(SAMPLE_NAMES, self.samples[1:], strict=True))
+        return images | ratio | measured
+
     def tensors(self) -> tuple[Tensor, ...]:
-        """Return all tensors in the order of the fields, those of the samples last."""
-        ratio = () if self.ratio is None else (self.ratio,)
-        measured = () if self.samples is None else self.samples[1:]
-        return (*self[:4], *ratio, *measured)
+        """Return all tensors in the order of `named`."""
+        return tuple(self.named().values())
+
+    @classmethod
+    def interleaved(cls, parts: Sequence["NetworkInput"]) -> "NetworkInput":
+        """Return one batch in which the images of parts of equal length take turns."""
+        depth, sigma, trust, guide = (turns(same) for same in zip(*(part[:4] for part in parts), strict=True))
+        ratios = [part.ratio for part in parts if part.ratio is not None]
+        measured = [part.samples for part in parts if part.samples is not None]
+        ratio, samples = turns(ratios) if ratios else None, interleaved(measured) if measured else None
+        return cls(depth, sigma, trust, guide, ratio, samples)

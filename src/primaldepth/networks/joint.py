@@ -193,6 +193,24 @@ class DepthNet(nn.Module):
         other.fcn, other.pdn = self.fcn, self.pdn.resampled(count)
         return other.train(self.training)
 
+    def with_samples(self) -> "DepthNet":
+        """Return the same network with the sample term in its energy, and a trust of 1 in every sample.
+
+        Raises:
+            ValueError: for a network without a primal-dual part, or with a backbone other than `unet`.
+        """
+        if self.settings.samples:
+            return self
+        if self.pdn is None or not isinstance(self.fcn, UNet):
+            raise ValueError("only a 'unet' with a primal-dual part can have the sample term")
+        other = DepthNet(self.settings.model_copy(update={"samples": True}))
+        state, started = self.fcn.state_dict(), other.fcn.state_dict()
+        for name in ("leave.weight", "leave.bias"):
+            state[name] = torch.cat([state[name], torch.zeros_like(started[name][len(state[name]) :])])
+        other.fcn.load_state_dict(state)
+        other.pdn = self.pdn.with_samples()
+        return other.train(self.training)
+
     def stored_as(self, precision: torch.dtype) -> "DepthNet":
         """Itself, with kernels of this type, channels last, as convolutions under autocast read them.
 

@@ -28,6 +28,7 @@ LAMBDA, LAMBDA_L1, EPSILON, SIGMA_D, SIGMA_V, ALPHA_0, BETA, GAMMA = (
     0.85,
 )
 DUAL_TO_PRIMAL = 400.0  # sigma / tau
+SHARE_OF_SAMPLES = 0.25  # of the largest sensible step, for a sample term added to a trained solver
 COEFFICIENTS = ("sigma", "tau", "eps", "lam", "theta", "rho")
 OF_ALL_ITERATIONS = ("log_support", "log_precision")
 FUSED = ("nlh-l2", "nltv-l2")  # have kernels of their own
@@ -101,6 +102,23 @@ class PrimalDualNet(nn.Module):
         }
         other.load_state_dict(state)
         return other
+
+    def with_samples(self) -> "PrimalDualNet":
+        """Return the same solver with the sample term in its energy.
+
+        The step of the term starts at rho = (1 / tau + lam) / 4: an update divides by 1 + tau lam, so with
+        a trained lam, which is large, the steps of an untrained solver would hardly move u.
+        """
+        if self.samples:
+            return self
+        window = 2 * max(abs(dy) for dy, _ in self.offsets) + 1
+        other = PrimalDualNet(len(self.log_coefficients), window, self.name, samples=True)
+        _, tau, _, lam, _ = self.coefficients.detach().unbind(1)
+        rho = SHARE_OF_SAMPLES * (1.0 / tau + lam)
+        state = self.state_dict() | {"log_precision": torch.zeros(()).to(rho)}
+        state["log_coefficients"] = torch.cat([self.log_coefficients.detach(), rho.log()[:, None]], dim=1)
+        other.load_state_dict(state)
+        return other.to(rho)
 
     @property
     def is_fused(self) -> bool:

@@ -1,5 +1,6 @@
 """Batches: patches of scenes, seen by a sensor, as the network gets them; each fixed by its seed alone."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
@@ -7,6 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from primaldepth.core.frame import Sampling
 from primaldepth.core.seeds import derive_seed
 from primaldepth.data.draws import uniform
 from primaldepth.data.false_samples import with_false_samples
@@ -14,12 +16,13 @@ from primaldepth.data.holes import holes
 from primaldepth.data.patches import Patches, Scenes
 from primaldepth.data.sensors import sensor
 from primaldepth.data.sensors.base import Sensor
-from primaldepth.methods.network_inputs import NetworkInputs, Window
-from primaldepth.networks.inputs import NetworkInput, interleaved, turns
+from primaldepth.methods.network_inputs import UNKNOWN_SAMPLING, NetworkInputs, Window
+from primaldepth.networks.inputs import NetworkInput, turns
 from primaldepth.networks.normalisation import Scaling
 from primaldepth.training.recipe import DataRecipe, Mix, Recipe
 
 CENTIMETRE = 0.01  # errors of metric depth are counted in these, those of disparity in pixels
+TOGETHER = 4  # steps whose batches are drawn in one go
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,10 +47,47 @@ class Batch:
         return Batch(maps, self.truth[share], self.valid[share], self.unit[share])
 
     def tensors(self) -> dict[str, Tensor]:
-        """By name, to be saved."""
-        names = ("depth", "sigma", "trust", "guide", "ratio", "samples", "sample_sigma", "sample_trust")
-        maps = dict(zip(names, self.maps.tensors(), strict=False))
-        return {**maps, "truth": self.truth, "valid": self.valid, "unit": self.unit}
+        """Return all tensors by name, to be saved."""
+        return {**self.maps.named(), "truth": self.truth, "valid": self.valid, "unit": self.unit}
+
+
+class StageBatches:
+    """The batches of one stage, each fixed by the recipe's seed and the number of its step.
+
+    Those of a few steps are drawn together: a GPU waits less for many small operations.
+
+    Args:
+        scenes: to draw from.
+        recipe: of the run.
+        stage: index of the stage.
+        share: index of this process and number of processes; each has an equal share of every batch.
+    """
+
+    def __init__(self, scenes: Scenes, recipe: Recipe, stage: int, share: tuple[int, int] = (0, 1)) -> None:
+        self._scenes, self._recipe, self._stage, self._share = scenes, recipe, stage, share
+        self._drawn: tuple[int, list[Batch]] | None = None
+
+    def batches(self, step: int) -> Iterator[Batch]:
+        """Yield this process's share of each part of a step's batch."""
+        rank, processes = self._share
+        for batch in self.whole(step):
+            own = len(batch.truth) // processes
+            yield batch.part(slice(rank * own, (rank + 1) * own))
+
+    def whole(self, step: int) -> Iterator[Batch]:
+        """Yield each part of a step's batch, the shares of all processes together."""
+        group, place = divmod(step, TOGETHER)
+        if self._drawn is None or self._drawn[0] != group:
+            self._drawn = (group, self._group(group))
+        for batch in self._drawn[1]:
+            own = len(batch.truth) // TOGETHER
+            yield batch.part(slice(place * own, (place + 1) * own))
+
+    def _group(self, group: int) -> list[Batch]:
+        recipe, stage = self._recipe, self._recipe.stages[self._stage]
+        count = TOGETHER * (stage.batch // recipe.accumulate)
+        places = [(self._stage, group, micro) for micro in range(recipe.accumulate)]
+        return [draw_batch(self._scenes, recipe, count, stage.patch, place) for place in places]
 
 
 def draw_batch(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[int, ...]) -> Batch:
@@ -60,15 +100,11 @@ def draw_batch(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tu
 
 
 def _interleaved(parts: list[Batch]) -> Batch:
-    """One batch in which the parts take turns, so that a slice of it has some of each."""
-    names = ("depth", "sigma", "trust", "guide", "ratio")
-    images = {name: turns([getattr(part.maps, name) for part in parts]) for name in names}
-    measured = [part.maps.samples for part in parts if part.maps.samples is not None]
-    maps = NetworkInput(**images, samples=interleaved(measured) if measured else None)
+    """Return one batch in which the parts take turns, so that a slice of it has some of each."""
     truth, valid, unit = (
         turns([getattr(part, name) for part in parts]) for name in ("truth", "valid", "unit")
     )
-    return Batch(maps, truth, valid, unit)
+    return Batch(NetworkInput.interleaved([part.maps for part in parts]), truth, valid, unit)
 
 
 def _drawn(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[int, ...]) -> Batch:
@@ -81,7 +117,8 @@ def _drawn(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[
     colours = recipe.net.colours
     size = patch // scale * scale
     patches = scenes.draw(count, size, generator, recipe.data.variation, kind, colours)
-    return observed(patches, camera, recipe.data, generator, mix, samples=recipe.net.samples)
+    sampling = _sampling(recipe, camera, place) if recipe.net.samples else None
+    return observed(patches, camera, recipe.data, generator, mix, sampling)
 
 
 def _choice(recipe: Recipe, place: tuple[int, ...]) -> tuple[Mix, int]:
@@ -94,19 +131,24 @@ def _choice(recipe: Recipe, place: tuple[int, ...]) -> tuple[Mix, int]:
     return mix, random.choice(mix.scale or scales)
 
 
+def _sampling(recipe: Recipe, camera: Sensor, place: tuple[int, ...]) -> Sampling:
+    """Return how the samples at a place are read: as they were made, or as where nobody says it."""
+    random = Random(derive_seed("sampling", recipe.seed, *place))  # noqa: S311
+    return UNKNOWN_SAMPLING if random.random() < recipe.data.unsaid else camera.sampling
+
+
 def observed(
     patches: Patches,
     camera: Sensor,
     data: DataRecipe,
     generator: torch.Generator,
     mix: Mix,
-    *,
-    samples: bool = False,
+    sampling: Sampling | None = None,
 ) -> Batch:
     """Samples of the patches, normalised as their scenes are, up to `data.jitter`.
 
     Args:
-        samples: whether the batch carries the samples themselves, for networks with the sample term.
+        sampling: how the sample term reads the samples; None for networks without it.
     """
     u = torch.rand((3, len(patches.depth), 1, 1, 1), generator=generator, device=generator.device)
     low, high = mix.noise
@@ -124,8 +166,9 @@ def observed(
     sigma = torch.where(valid, seen.sigma / spread, 0.0)
     if mix.plain:
         sigma = _partly_plain(sigma, valid, mix.plain, generator)
-    sampling = camera.sampling if samples else None
     inputs = NetworkInputs.made(depth, valid, sigma, seen.confidence, scaling, size, sampling)
+    if sampling is not None:
+        inputs = inputs.with_trusted_borders(valid)  # as frames are read
     maps = inputs.window(Window(0, size[0], 0, size[1]), patches.guide, int(patches.guide.shape[1]))
     unit = mix.weight * (spread if camera.kind == "disparity" else spread / CENTIMETRE)
     unit = unit * camera.scale**-data.balance

@@ -1,10 +1,8 @@
-"""Where weights come from: the code's commit and the scenes, in words for the card."""
+"""The commit of the code that weights come from, for their card."""
 
 import os
 import subprocess
 from pathlib import Path
-
-from primaldepth.data.shards import Shards
 
 
 def commit() -> str:
@@ -22,9 +20,3 @@ def _git(*arguments: str) -> str:
     command = ["git", "-C", str(Path(__file__).parent), *arguments]
     found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603
     return found.stdout.strip()
-
-
-def describe(shards: Shards) -> str:
-    """The scenes, in a line."""
-    made = ", ".join(f"{key} {value}" for key, value in sorted(shards.manifest.made_with.items()))
-    return f"{len(shards)} rendered scenes: {made}"

@@ -1,21 +1,22 @@
 """Recipes: everything that fixes a training run, as TOML files that may extend each other."""
 
-import os
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from primaldepth.core.documents import Limits, parse_toml
-from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.core.settings import Count, NotNegative, Positive, Settings, Share
+from primaldepth.data.manifest import MOST_SCENES
 from primaldepth.data.patches import Variation
 from primaldepth.data.sensors import TimeOfFlight, sensor_class
-from primaldepth.io.files import read_toml
+from primaldepth.evaluation.weighted_score import Criterion, Scale
+from primaldepth.io.layered_toml import read_layered
 from primaldepth.networks import NetworkSettings
-from primaldepth.training.score import Criterion, Scale
+from primaldepth.networks.card import Asset
+from primaldepth.scenes.source import RenderSettings
 
 
 def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
@@ -25,8 +26,6 @@ def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
 
 
 Range = Annotated[tuple[Positive, Positive], AfterValidator(_ordered)]
-LIMITS = Limits(size=2**16)
-MOST_EXTENDED = 16
 FileName = Annotated[str, Field(pattern=r"^[\w+.-]+$")]
 
 
@@ -73,6 +72,8 @@ class DataRecipe(Settings):
         blend: parts of a batch, each with a sensor and a scale of its own; then `patch` is a multiple of
             every scale.
         holes: share of the patches whose samples have holes beyond the sensor's own.
+        unsaid: share of the batches whose sampling nobody says, for networks with the sample term: it reads
+            them as it would read the frames of an unknown camera, rightly or not.
         balance: errors at scale s count s^-balance times, so that large scales do not outweigh the others.
         far: range of the scene's smallest disparity.
         near: range of the scene's largest disparity; a sensor of metres reads neither.
@@ -96,6 +97,7 @@ class DataRecipe(Settings):
     mix: Annotated[tuple[Mix, ...], Field(max_length=100)] = ()
     blend: Count = 1
     holes: Share = 0.0
+    unsaid: Share = 0.0
     balance: NotNegative = 0.0
     far: Range = (20.0, 110.0)
     near: Annotated[Range, Field(validate_default=True)] = (130.0, 250.0)
@@ -135,7 +137,7 @@ class StageRecipe(Settings):
 
     Args:
         part: "fcn" trains the FCN on its own output, "joint" FCN and primal-dual part on the result, "pdn"
-            the primal-dual part alone on the fixed FCN.
+            the primal-dual part alone on the fixed FCN, "head" the primal-dual part and the FCN's last layer.
         steps: of the optimiser.
         batch: patches in a step.
         patch: side of a patch; a multiple of the scale.
@@ -146,7 +148,7 @@ class StageRecipe(Settings):
         decay: weight decay of the convolutions.
         clip: of the gradient: its norm for adamw, each value for sgd.
         loss: name of the loss on the result, in pixels of disparity or centimetres.
-        first: weight of the same loss on the FCN's output, in the parts joint and pdn.
+        first: weight of the same loss on the FCN's output, in all parts but fcn.
         affinity: weight of the loss on the affinities.
         likelihood: weight of the loss on the uncertainty, for a network that gives one.
         rate_pdn: factor on the rate for the primal-dual coefficients.
@@ -154,7 +156,7 @@ class StageRecipe(Settings):
         save_as: name under which the stage's weights are written at its end.
     """
 
-    part: Literal["fcn", "joint", "pdn"]
+    part: Literal["fcn", "joint", "pdn", "head"]
     steps: Count
     batch: Annotated[int, Field(ge=1, le=2**16)] = 64
     patch: Annotated[int, Field(ge=16)] = 128
@@ -171,6 +173,23 @@ class StageRecipe(Settings):
     rate_pdn: Positive = 1.0
     ema: Annotated[float, Field(ge=0, lt=1)] = 0.999
     save_as: FileName | None = None
+
+
+class SceneSet(RenderSettings):
+    """Scenes that a run renders for itself, with the settings of `primaldepth render`.
+
+    Args:
+        count: number of scenes.
+        assets: what lies in the folder of textures, for the card.
+    """
+
+    count: Annotated[int, Field(ge=1, le=MOST_SCENES)]
+    assets: tuple[Asset, ...] = ()
+
+    @property
+    def render(self) -> RenderSettings:
+        """The settings of the renderer alone."""
+        return RenderSettings(**{name: getattr(self, name) for name in RenderSettings.model_fields})
 
 
 class ValidationRecipe(Settings):
@@ -200,7 +219,9 @@ class Recipe(Settings):
     """A whole training run.
 
     Args:
-        name: of the run, for messages.
+        name: of the run.
+        scenes: a set of scenes for each stage, in their order; the last one serves the stages after it.
+            Without any, the run is given a folder of scenes.
         scale: pixels per sample, per side; several make one network for all of them, see `data.blend`.
         seed: of weights, patches and noise.
         start: weights to start from, a path; None starts from nothing. The number of iterations may differ.
@@ -219,6 +240,7 @@ class Recipe(Settings):
     net: NetworkSettings = NetworkSettings()
     data: DataRecipe = DataRecipe()
     stages: Annotated[tuple[StageRecipe, ...], Field(min_length=1, max_length=100)]
+    scenes: tuple[SceneSet, ...] = ()
     validation: ValidationRecipe = ValidationRecipe()
     start: str | None = None
     keep: Share = 0.0
@@ -242,6 +264,20 @@ class Recipe(Settings):
             raise ValueError("there is no 'start' to keep anything of")
         return keep
 
+    @field_validator("scenes")
+    @classmethod
+    def _has_stages(cls, scenes: tuple[SceneSet, ...], info: ValidationInfo) -> tuple[SceneSet, ...]:
+        if len(scenes) > len(info.data.get("stages", scenes)):
+            raise ValueError("more sets of scenes than stages")
+        return scenes
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all that changes the result."""
+        places = {"__all__": {"textures", "variant"}}
+        text = self.model_dump_json(exclude={"on_nan": True, "checkpoint_every": True, "scenes": places})
+        return hashlib.sha256(text.encode()).hexdigest()
+
     @property
     def scales(self) -> tuple[int, ...]:
         """All scales, at least one."""
@@ -259,95 +295,26 @@ class Recipe(Settings):
 
 
 def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
-    """The recipe of a TOML file, what it extends below it, and `a.b=value` changes above it."""
-    values = _extended(path, ())
-    for change in changes:
-        _change(values, change)
-    return Recipe.parse(_checked(values, str(path)), str(path))
+    """Read a recipe.
+
+    Args:
+        path: of a TOML file; what it `extends` lies below it. In `save_as`, `{name}` stands for the recipe's
+            name and `{input}` for `net.input`.
+        changes: `a.b=value`, above it.
+
+    Raises:
+        InputError: a file cannot be read, or a key is unknown or wrong.
+    """
+    values = read_layered(path, changes, what="TOML recipe")
+    return Recipe.parse(_with_names(values), str(path))
 
 
-def _extended(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
-    path = Path(os.path.realpath(path))  # a loop of links is told when it is opened
-    if path in seen:
-        raise InputError(f"{path}: extends itself by way of {seen[-1].name}")
-    if len(seen) >= MOST_EXTENDED:
-        raise InputError(f"{seen[0]}: extends more than {MOST_EXTENDED} recipes, one after the other")
-    values = read_toml(path, what="TOML recipe", limits=LIMITS)
-    base = values.pop("extends", None)
-    if base is None:
-        return values
-    if not isinstance(base, str) or "\0" in base:
-        raise InputError(f"{path}: 'extends' must be the name of a file")
-    return _merged(_extended(path.parent / base, (*seen, path)), values)
-
-
-def _merged(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables are merged key by key; everything else, lists too, is replaced."""
-    result = dict(below)
-    for key, value in above.items():
-        old = result.get(key)
-        result[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return result
-
-
-def _change(values: dict[str, Any], change: str) -> None:
-    key, equals, text = change.partition("=")
-    if not equals or not key:
-        raise InputError(f"--set {change}: expected KEY=VALUE, such as stages.0.steps=100")
-    try:
-        value = parse_toml(f"value = {text}", "--set", limits=LIMITS)["value"]
-    except FileFormatError:
-        value = text
-    *path, last = key.split(".", LIMITS.depth)
-    place: Any = values
-    for part in path:
-        place = _step_into(place, part, change)
-    if isinstance(place, list):
-        place[_index(place, last, change)] = value
-    else:
-        place[last] = value
-
-
-def _step_into(place: Any, part: str, change: str) -> Any:
-    is_list = isinstance(place, list)
-    found = place[_index(place, part, change)] if is_list else place.setdefault(part, {})
-    if not isinstance(found, dict | list):
-        raise InputError(f"--set {change}: '{part}' is a value, not a table")
-    return found
-
-
-def _index(place: list[Any], part: str, change: str) -> int:
-    if not part.isdecimal() or len(part) > 9 or int(part) >= len(place):
-        raise InputError(f"--set {change}: '{part}' is not one of the {len(place)} entries, 0 and on")
-    return int(part)
-
-
-def _checked(values: dict[str, Any], where: str) -> dict[str, Any]:
-    """Name the nearest key in nested tables too."""
-    lists: tuple[tuple[str, str, type[Settings]], ...] = (
-        ("data", "mix", Mix),
-        ("validation", "protocols", Criterion),
-    )
-    for table, key, kind in lists:
-        own = values.get(table)
-        if isinstance(own, dict) and isinstance(own.get(key), list):
-            entries = _parsed(kind, own[key], f"{where}: {table}.{key}")
-            values = {**values, table: {**own, key: entries}}
-    nested: dict[str, type[Settings]] = {
-        "net": NetworkSettings,
-        "data": DataRecipe,
-        "validation": ValidationRecipe,
-    }
-    for key, kind in nested.items():
-        if isinstance(values.get(key), dict):
-            values = {**values, key: kind.parse(values[key], f"{where}: {key}")}
-    if isinstance(values.get("stages"), list):
-        values = {**values, "stages": _parsed(StageRecipe, values["stages"], f"{where}: stages")}
+def _with_names(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the same with `{name}` and `{input}` in `save_as` replaced."""
+    stages, net = values.get("stages"), values.get("net")
+    read = net.get("input", NetworkSettings().input) if isinstance(net, dict) else NetworkSettings().input
+    for stage in stages if isinstance(stages, list) else ():
+        if isinstance(stage, dict) and isinstance(stage.get("save_as"), str):
+            named = stage["save_as"].replace("{name}", str(values.get("name")))
+            stage["save_as"] = named.replace("{input}", str(read))
     return values
-
-
-def _parsed(kind: type[Settings], entries: list[Any], where: str) -> tuple[Any, ...]:
-    return tuple(
-        kind.parse(entry, f"{where}.{n}") if isinstance(entry, dict) else entry
-        for n, entry in enumerate(entries)
-    )

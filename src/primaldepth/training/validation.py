@@ -15,11 +15,11 @@ from primaldepth.data.patches import Scenes, Variation
 from primaldepth.data.sensors import sensor
 from primaldepth.evaluation.protocols import Case
 from primaldepth.evaluation.scoring import Scores
+from primaldepth.evaluation.weighted_score import Part, weighted_score
 from primaldepth.methods.network import Network
 from primaldepth.networks import DepthNet
-from primaldepth.training.groups import Group, number_name, planned
 from primaldepth.training.recipe import Recipe
-from primaldepth.training.score import Part, weighted_score
+from primaldepth.training.validation_plan import Group, number_name, planned
 
 HELD_OUT = "held-out"
 

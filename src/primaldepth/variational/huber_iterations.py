@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.pairwise import Offset, PairwiseDifference, half_window, not_possible, pick_backend
@@ -123,35 +124,34 @@ def _is_half_window(offsets: Sequence[Offset]) -> bool:
 
 
 class _CpuIterations(torch.autograd.Function):
-    """Fused forward on the CPU; the backward pass recomputes through the definition."""
+    """Fused iterations on the CPU; with a gradient, what each iteration leaves for it is kept."""
 
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, ...]:
         """N fused iterations."""
-        from primaldepth.operators.pairwise.cpu import iterations
+        from primaldepth.operators.pairwise import cpu, cpu_backward
 
         *tensors, ctx.offsets, ctx.A = arguments
-        ctx.save_for_backward(*tensors)
         u, u_bar, p, w, f, c, rows, *measured = (t.detach() for t in tensors)
         q, samples = _measured(ctx.A, measured)
-        return iterations(u, u_bar, p, w, (f, c), rows, ctx.offsets, samples, q)
+        if not any(ctx.needs_input_grad):
+            return cpu.iterations(u, u_bar, p, w, (f, c), rows, ctx.offsets, samples, q)
+        state = (u, u_bar, p) if q is None else (u, u_bar, p, q)
+        ctx.fixed = (w.contiguous(), (f, c), rows, ctx.offsets, samples)
+        last, ctx.kept = cpu_backward.iterations_kept(state, *ctx.fixed)
+        return tuple(t.clone() for t in last)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """Recompute with torch and differentiate that."""
-        tensors = [
-            t.detach().requires_grad_(need)
-            for t, need in zip(ctx.saved_tensors, ctx.needs_input_grad, strict=False)
-        ]
-        with torch.enable_grad():
-            u, u_bar, p, w, f, c, rows, *measured = tensors
-            q, samples = _measured(ctx.A, measured)
-            start = State(u, u_bar, (p,) if q is None else (p, q))
-            last = reference_iterations(start, w, f, c, rows, ctx.offsets, samples)
-        wanted = [t for t in tensors if t.requires_grad]
-        results = (last.u, last.u_bar, *last.p)
-        found = iter(torch.autograd.grad(results, wanted, grads, allow_unused=True))
-        return (*(next(found) if t.requires_grad else None for t in tensors), None, None)
+        """Undo the iterations."""
+        from primaldepth.operators.pairwise.cpu_backward import iterations_backward
+
+        found = iterations_backward(grads, ctx.kept, *ctx.fixed)
+        ctx.kept = ctx.fixed = None
+        measured = () if ctx.A is None else (found.q, found.d, found.lam)
+        images = (found.u, found.u_bar, found.p, found.w, found.f, found.c, found.coefficients)
+        return (*images, *measured, None, None)
 
 
 def _measured(A: LinearOperator | None, tensors: Sequence[Tensor]) -> tuple[Tensor | None, Samples | None]:

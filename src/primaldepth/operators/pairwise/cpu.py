@@ -43,7 +43,7 @@ def _dual_row(p: Array, w: Array, z: Array, z_there: Array, step: Array, out: Ar
 
 
 @numba.njit(fastmath=True, cache=True)
-def _add_flow(flow: Array, here: Array, there: Array) -> None:
+def add_flow(flow: Array, here: Array, there: Array) -> None:
     """What flows from x to y leaves x and enters y."""
     for x in range(flow.size):
         here[x] += flow[x]
@@ -79,12 +79,13 @@ def _dual_bands(
                         flow, ahead = new[left:right], z[b, there, a:e]
                         _dual_row(old[left:right], bound[left:right], here[left:right], ahead, step, flow)
                         owner = div[b, there] if there >= top else halo[b, band, there - top + reach]
-                        _add_flow(flow, div[b, y, left:right], owner[a:e])
+                        add_flow(flow, div[b, y, left:right], owner[a:e])
                     out[b, k, y] = new
 
 
 @numba.njit(cache=True)
-def _add_halo(div: Array, halo: Array) -> None:
+def add_halo(div: Array, halo: Array) -> None:
+    """Add to each row what the band below owes to it."""
     images, height, _ = div.shape
     bands, reach = halo.shape[1], halo.shape[2]
     for b in range(images):
@@ -228,5 +229,5 @@ def dual_step(
     arrays = [t.contiguous().numpy() for t in (u_bar[:, 0], p, w)]
     rows = div[:, 0].numpy()
     _dual_bands(arrays[0], arrays[1], arrays[2], np.array(offsets), steps, out.numpy(), rows, halo)
-    _add_halo(rows, halo)
+    add_halo(rows, halo)
     return out, div

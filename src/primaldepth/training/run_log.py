@@ -1,4 +1,4 @@
-"""What a run leaves to read: lines of JSON, and TensorBoard's files where that is installed."""
+"""The log of a run: lines of JSON, and TensorBoard's files where that is installed."""
 
 import json
 import math
@@ -17,7 +17,7 @@ LOG = "log.jsonl"
 SHOWN = 3
 
 
-class Journal:
+class RunLog:
     """Appends to RUN/log.jsonl and RUN/tensorboard/.
 
     Args:

@@ -7,11 +7,8 @@
 i runs over groups of frames: one protocol, one set or variant of it, one scale. m_i is the mean of a number
 over the group's frames, r_i its reference and w_i its weight.
 
-Ratios make the groups comparable: an error that falls by a tenth lowers S by the same factor, whether it is
-measured in levels, in millimetres or at x16. The reference of an error shifts log S by a constant and never
-changes which weights are best; it only makes S = 1 mean "as good as the reference". The reference of a count
-does change it: a count of 0 contributes nothing, one of r_i as much as an error twice as large, and a count
-far above r_i behaves like an error.
+The reference of an error never changes which weights are best; that of a count does: a count of 0 contributes
+nothing, one of r_i as much as an error twice as large. See docs/training.md.
 """
 
 import math

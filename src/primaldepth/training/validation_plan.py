@@ -7,8 +7,8 @@ from pathlib import Path
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.evaluation.protocol import chosen_scenes
 from primaldepth.evaluation.protocols import Protocol, get_protocol
+from primaldepth.evaluation.weighted_score import Criterion, Part
 from primaldepth.training.recipe import Recipe
-from primaldepth.training.score import Criterion, Part
 
 BENCHMARK = "noisy-middlebury"
 KEPT_FOR_JUDGING = {("noise-free", "middlebury")}

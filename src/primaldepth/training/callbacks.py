@@ -1,0 +1,84 @@
+"""What happens between the steps of a stage: log, validation, checkpoint.
+
+Every process calls them, because they gather from all; only the main one has a log, a validator and a file.
+"""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from primaldepth.training.checkpoint import write_checkpoint
+from primaldepth.training.recipe import Recipe
+from primaldepth.training.run_log import RunLog
+from primaldepth.training.stage import stage_network
+from primaldepth.training.stage_loop import Callback, Learner
+from primaldepth.training.state import Position
+from primaldepth.training.validation import Validator, summary
+
+LOG_EVERY = 50  # steps
+Report = Callable[..., None]
+
+
+def total_step(recipe: Recipe, position: Position) -> int:
+    """Return the number of steps done in all stages."""
+    return sum(stage.steps for stage in recipe.stages[: position.stage]) + position.step
+
+
+def logging(log: RunLog | None, report: Report) -> Callback:
+    """Return the callback that logs mean loss, rate and speed every `LOG_EVERY` steps."""
+
+    def write(learner: Learner) -> bool:
+        values: dict[str, Any] = learner.tally()
+        if log is not None:
+            step = total_step(learner.recipe, learner.position)
+            log.write(step, stage=learner.position.stage, **values)
+            report("log", learner.position, **values)
+        return True
+
+    return Callback(LOG_EVERY, write)
+
+
+def validation(recipe: Recipe, validator: Validator | None, log: RunLog | None, report: Report) -> Callback:
+    """Return the callback that scores the candidate and ends a stage that no longer improves."""
+    patience = recipe.validation.patience
+
+    def validate(learner: Learner) -> bool:
+        learner.bring_up_to_date()
+        if validator is not None and log is not None:
+            _judge(learner, validator, log, report)
+        tired = bool(patience) and learner.position.waited >= patience
+        learner.restart_clock()
+        return not learner.fabric.broadcast(tired)
+
+    return Callback(recipe.validation.every, validate)
+
+
+def _judge(learner: Learner, validator: Validator, log: RunLog, report: Report) -> None:
+    """Score the candidate, log the scores, and keep its weights if they are the best so far."""
+    position, weights = learner.position, learner.candidate.state_dict()
+    net = stage_network(learner.recipe.net, learner.stage, weights).to(learner.fabric.device)
+    seen = list(validator.see(net))
+    scores = summary(seen)
+    score = validator.score(scores)
+    shown = scores if score is None else {**scores, "score": score}
+    log.validation(total_step(learner.recipe, position), position.stage, shown, net, seen)
+    report("validation", position, **shown)
+    if score is None or (math.isfinite(score) and (position.best is None or score < position.best)):
+        position.best, position.waited, position.scores = score, 0, scores
+        learner.keep_candidate()
+    else:
+        position.waited += 1
+
+
+def checkpoints(folder: Path | None, every: int) -> Callback:
+    """Return the callback that writes a checkpoint amid a stage, in the process that has a folder."""
+
+    def write(learner: Learner) -> bool:
+        state = learner.state()
+        if folder is not None:
+            write_checkpoint(folder, state)
+        learner.fabric.barrier()
+        return True
+
+    return Callback(every, write, at_end=False)

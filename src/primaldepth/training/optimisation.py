@@ -1,0 +1,110 @@
+"""How weights move: optimiser, rate, limit of the gradient, and averages, all of them torch's own."""
+
+import math
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from primaldepth.core.errors import FileFormatError
+from primaldepth.networks import DepthNet
+from primaldepth.training.recipe import StageRecipe
+
+MOMENTUM = 0.9
+
+
+def make_optimiser(net: DepthNet, stage: StageRecipe) -> torch.optim.Optimizer:
+    """Make the optimiser of the weights that learn.
+
+    Kernels decay, biases and primal-dual coefficients do not; the latter have a rate of their own.
+    """
+    kernels = [p for p in net.fcn.parameters() if p.requires_grad and p.ndim > 1]
+    biases = [p for p in net.fcn.parameters() if p.requires_grad and p.ndim == 1]
+    solver = [p for p in net.pdn.parameters() if p.requires_grad] if net.pdn is not None else []
+    groups = [
+        {"params": kernels, "weight_decay": stage.decay, "lr": stage.rate},
+        {"params": biases, "weight_decay": 0.0, "lr": stage.rate},
+        {"params": solver, "weight_decay": 0.0, "lr": stage.rate * stage.rate_pdn},
+    ]
+    groups = [group for group in groups if group["params"]]
+    if stage.optimiser == "sgd":
+        return torch.optim.SGD(groups, momentum=MOMENTUM)
+    fused = next(net.parameters()).is_cuda
+    return torch.optim.AdamW(groups, betas=(0.9, 0.99), fused=fused)
+
+
+def sums_of(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Return what an optimiser has gathered, by "number of the weight/name of the sum"."""
+    state = optimiser.state_dict()["state"]
+    return {f"{n}/{name}": value for n, values in state.items() for name, value in values.items()}
+
+
+def restore_optimiser(optimiser: torch.optim.Optimizer, sums: Mapping[str, Tensor]) -> None:
+    """Load what `sums_of` returned; sums lie in memory as their weights do. Rates follow from the recipe.
+
+    Raises:
+        FileFormatError: the sums are not those of the optimiser's weights.
+    """
+    weights = [weight for group in optimiser.param_groups for weight in group["params"]]
+    adam = isinstance(optimiser, torch.optim.AdamW)
+    names = ("step", "exp_avg", "exp_avg_sq") if adam else ("momentum_buffer",)
+    state: dict[int, dict[str, Tensor]] = {}
+    for number, weight in enumerate(weights):
+        found = {name: sums[key] for name in names if (key := f"{number}/{name}") in sums}
+        shapes = {name: () if name == "step" else weight.shape for name in names}
+        if found and {name: value.shape for name, value in found.items()} == shapes:
+            state[number] = found
+    if len(state) * len(names) != len(sums):
+        raise FileFormatError(
+            "the checkpoint's sums of gradients do not fit its weights; remove it to start the run again"
+        )
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
+    for weight, values in optimiser.state.items():
+        for name, value in values.items():
+            if value.shape == weight.shape:
+                values[name] = torch.empty_like(weight).copy_(value)
+
+
+def rate_factor(stage: StageRecipe, step: int) -> float:
+    """Return the learning rate of a step, 0 and on, over the stage's largest."""
+    grown = min(1.0, (step + 1) / (stage.warmup + 1))
+    done = step / stage.steps
+    if stage.schedule == "cosine":
+        return grown * 0.5 * (1.0 + math.cos(math.pi * done))
+    if stage.schedule == "steps":
+        return grown * (1.0 if done < 0.5 else 0.5 if done < 5 / 6 else 0.1)
+    return grown
+
+
+def rate_schedule(optimiser: torch.optim.Optimizer, stage: StageRecipe, step: int) -> LambdaLR:
+    """Return the schedule of a new optimiser's rates that goes on at `step`."""
+    for group in optimiser.param_groups:
+        group["initial_lr"] = group["lr"]
+    return LambdaLR(optimiser, lambda at: rate_factor(stage, at), last_epoch=step - 1)
+
+
+def clip_gradient(parameters: Iterable[nn.Parameter], stage: StageRecipe) -> Tensor:
+    """Limit the gradient's norm (adamw) or every value (sgd, as in the paper); return the norm before."""
+    own = [p for p in parameters if p.requires_grad and p.grad is not None]
+    if stage.optimiser == "adamw":
+        return nn.utils.clip_grad_norm_(own, stage.clip)
+    norm = nn.utils.get_total_norm([p.grad for p in own if p.grad is not None])
+    nn.utils.clip_grad_value_(own, stage.clip)
+    return norm
+
+
+def averaged(net: DepthNet) -> AveragedModel:
+    """Return an average that starts at the network's weights."""
+    average = AveragedModel(net)
+    average.n_averaged += 1  # what it holds counts; it would else begin with the weights after the first step
+    return average
+
+
+def update_average(average: AveragedModel, net: DepthNet, stage: StageRecipe, step: int) -> None:
+    """Set a <- a + (1 - decay) (w - a) after a step, with a shorter memory at the start."""
+    average.multi_avg_fn = get_ema_multi_avg_fn(  # type: ignore[no-untyped-call]
+        min(stage.ema, (1 + step) / (10 + step))
+    )
+    average.update_parameters(net)

@@ -1,0 +1,112 @@
+"""Weight files of a run: what it starts from, and what each stage writes with its card."""
+
+import copy
+import datetime as dt
+from pathlib import Path
+
+import torch
+
+from primaldepth.core.errors import InputError
+from primaldepth.core.seeds import derive_seed
+from primaldepth.networks import DepthNet, from_pretrained, save_model
+from primaldepth.networks.card import Asset, ModelCard
+from primaldepth.training.calibration import calibrate
+from primaldepth.training.provenance import commit
+from primaldepth.training.recipe import Recipe
+from primaldepth.training.stage import stage_network
+from primaldepth.training.state import TrainState
+from primaldepth.training.validation import Validator, summary
+
+
+def start_network(recipe: Recipe, *, from_seed: bool = False) -> DepthNet:
+    """Build the network: initialised from `recipe.seed`, or loaded from `recipe.start` if that is given.
+
+    Args:
+        recipe: of the run.
+        from_seed: do not look for `recipe.start`.
+
+    Raises:
+        InputError: the settings fit no network, or the weights to start from do not fit the settings.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive_seed("weights", recipe.seed))
+        try:
+            net = DepthNet(recipe.net)
+        except ValueError as error:
+            raise InputError(f"recipe '{recipe.name}': net: {error}") from error
+    if recipe.start is None or from_seed:
+        return net
+    start = from_pretrained(recipe.start)
+    try:
+        start = start.with_samples() if recipe.net.samples else start
+        net.fcn.load_state_dict(start.fcn.state_dict())
+        if net.pdn is not None and start.pdn is not None:
+            net.pdn.load_state_dict(start.pdn.resampled(recipe.net.iterations).state_dict())
+    except (RuntimeError, ValueError) as error:
+        raise InputError(
+            f"start {recipe.start}: weights of a network with {start.settings}, which do not fit "
+            f"the recipe's {recipe.net}"
+        ) from error
+    return net
+
+
+def weight_files(recipe: Recipe, out: Path) -> dict[str, Path]:
+    """Return the files that the stages write at their ends, by name."""
+    ending = f"-x{recipe.scales[0]}" if len(recipe.scales) == 1 else ""
+    names = [stage.save_as for stage in recipe.stages if stage.save_as]
+    return {name: out / f"{name}{ending}.safetensors" for name in names}
+
+
+def write_weights(
+    path: Path,
+    recipe: Recipe,
+    state: TrainState,
+    validator: Validator,
+    assets: tuple[Asset, ...],
+    device: torch.device,
+) -> dict[str, float]:
+    """Write the weights of a finished stage and their card.
+
+    Args:
+        path: of the weight file.
+        recipe: of the run.
+        state: at the end of the stage.
+        validator: scores weights that are mixed with those of the start, and calibrates sigma.
+        assets: what others made and the scenes show.
+        device: where that is computed.
+
+    Returns:
+        the scores on the card.
+    """
+    stage, scores = recipe.stages[state.position.stage], state.position.scores
+    net = stage_network(recipe.net, stage, state.weights).to(device)
+    if recipe.keep:
+        net = partly(net, start_network(recipe), recipe.keep)
+        scores = summary(list(validator.see(net)))
+    if stage.likelihood and net.is_for_any_scale and validator.looks:
+        scores = scores | calibrate(net, validator)
+    card = ModelCard(
+        name=str(stage.save_as),
+        scale=recipe.scales[0] if len(recipe.scales) == 1 else None,
+        settings=net.settings,
+        created=dt.datetime.now(dt.UTC).replace(microsecond=0),
+        recipe=recipe.name,
+        recipe_sha256=recipe.sha256,
+        config=recipe.model_dump(mode="json"),
+        data=state.scenes,
+        assets=assets,
+        seed=recipe.seed,
+        commit=commit(),
+        seconds=state.position.seconds,
+        scores=scores,
+    )
+    save_model(path, net, card, half=recipe.half)
+    return scores
+
+
+def partly(net: DepthNet, start: DepthNet, share: float) -> DepthNet:
+    """Return the network with weights that are, to a `share`, those of `start`."""
+    mixed, old = copy.deepcopy(net), start.state_dict()
+    weights = net.state_dict()
+    mixed.load_state_dict({name: torch.lerp(new, old[name].to(new), share) for name, new in weights.items()})
+    return mixed
