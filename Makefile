@@ -4,11 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.demo-ready
+RUNS ?= runs
 LOCKS := $(wildcard requirements/*.txt)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 LOCKED := $(PIP) --require-hashes --find-links requirements
 
-.PHONY: setup demo test lint format docs bench dist lock reproduce clean
+.PHONY: setup demo test lint format docs bench results dist lock reproduce clean
 
 # $(call install,FILES,FILES): install what requirements/ locks, by hash. The first files have torch without CUDA,
 # which pip finds if it is configured to or the wheel lies in requirements/; else torch is the package index's.
@@ -63,6 +64,12 @@ lock: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.solver
 
+# docs/results.md and its figures anew, from what is kept of earlier runs and what has to be computed:
+# make results PRIMALDEPTH_DATA=/path/to/benchmarks
+results: $(READY)
+	$(BIN)/primaldepth report --out $(RUNS)/report
+	$(BIN)/python -m benchmarks.report_page $(RUNS)/report docs
+
 # make reproduce MODEL=pdn-any: a recipe of configs/ from nothing: its scenes, its stages, weights and card.
 # make reproduce SCALE=8: one scale of the paper's table from nothing: render, train in two stages, evaluate.
 # Both need a GPU to be quick, and PRIMALDEPTH_DATA=/path/to/benchmarks; the second takes TEXTURES=/path/to/images.
@@ -70,7 +77,6 @@ bench: $(READY)
 MODEL ?=
 SCALE ?= 8
 SCENES ?= 3000
-RUNS ?= runs
 NET := fcn-pdn-s-x$(SCALE)
 LARGE := layers=15 stages.0.patch=192 stages.0.batch=16 stages.1.patch=192 stages.1.batch=16
 CHANGES := scale=$(SCALE) $(if $(filter 16,$(SCALE)),net.$(LARGE))

@@ -235,6 +235,37 @@ def too_large_a_file(v: Visit) -> None:
     v.check_sides()
 
 
+def compare_on_own_frames(v: Visit) -> None:
+    """Frames of one's own camera give a sentence, a table that scrolls by itself, and a picture."""
+    v.page.get_by_role("button", name="Which method suits my camera?").click()
+    part = v.page.locator("#trials")
+    part.get_by_role("button", name="Compare methods").wait_for()
+    with tempfile.TemporaryDirectory() as folder:
+        depth, image = _small_frame(Path(folder))
+        part.locator("input[type=file]").nth(0).set_input_files([str(depth)])
+        part.locator(".file-preview").first.wait_for()
+        part.locator("input[type=file]").last.set_input_files([str(image)])  # the first takes more maps
+        part.locator(".file-preview").nth(1).wait_for()
+        part.get_by_role("button", name="Compare methods").click()
+        v.page.locator("#verdict [role]").first.wait_for(timeout=300_000)
+    text = v.page.locator("#verdict").inner_text()
+    expect("is the best for this camera" in text, f"no sentence in {text!r}")
+    part.locator(".pd-table").wait_for()
+    part.locator("img").first.wait_for()
+    v.page.wait_for_timeout(800)
+    v.check_sides()
+    v.check_contrast()
+
+
+def _small_frame(folder: Path) -> tuple[Path, Path]:
+    """A box before a wall, 160x120."""
+    depth, image = np.full((120, 160), 2000, np.uint16), np.full((120, 160, 3), 90, np.uint8)
+    depth[40:90, 60:120], image[40:90, 60:120] = 1000, 200
+    Image.fromarray(depth).save(folder / "box_depth.png")
+    Image.fromarray(image).save(folder / "box_image.png")
+    return folder / "box_depth.png", folder / "box_image.png"
+
+
 def keyboard_only(v: Visit) -> None:
     """An example, the button and a tab, with Tab and Enter alone."""
     _reach(v, "Example: Still life, 80x60 to 640x480")
@@ -291,6 +322,7 @@ CHECKS: tuple[Callable[[Visit], None], ...] = (
     look_at_the_rest,
     wrong_file,
     too_large_a_file,
+    compare_on_own_frames,
     keyboard_only,
 )
 

@@ -56,7 +56,8 @@ def test_report_is_written(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyP
         def root(self, data: Path, watch: object = None) -> Path:
             raise PrimalDepthError("nothing to render with")
 
-    known = {benchmark.name: benchmark, "noise-free": get_protocol("noise-free")}
+    others = ("noise-free", "real-holdout", "aligned-holes")
+    known = {benchmark.name: benchmark, **{name: get_protocol(name) for name in others}}
     monkeypatch.setattr(verb, "get_protocol", lambda name: known.get(name) or NoTof())
     small = ReportSettings(study_scale=4, windows=(3,), iterations=2, shown_methods=(), pixel=("art", 16, 24))
     monkeypatch.setattr(

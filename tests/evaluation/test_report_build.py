@@ -17,12 +17,15 @@ from primaldepth.networks.zoo import save_model
 from primaldepth.variational import MODELS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "networks"))
+from real_frames import write_frame
 from small_nets import card_of, small_net
 from small_sets import freeze_sets
 
 ANCHORS = [
+    "evidence",
     "noisy-middlebury",
     "noise-free",
+    "cameras",
     "energies",
     "windows",
     "tof",
@@ -37,6 +40,7 @@ SETTINGS = ReportSettings(
     windows=(3, 5),
     iterations=2,
     tof_methods=("nearest", "fcn-pdn-s"),
+    camera_methods=("nearest", "pdn-any"),
     shown_methods=("bilinear", "fcn-pdn-s"),
     pixel=("art", 16, 24),
 )
@@ -70,7 +74,8 @@ def studies(small):
         settings = SETTINGS.model_copy(update=changes)
         bench = Bench(data, "cpu", 1, ResultCache(), lambda *news: said.append(news))
         sets = noise_free or get_protocol("noise-free")
-        return Studies(bench, settings, protocol, [tof or Unavailable()], sets).report("Foot.")
+        cameras = [get_protocol("real-holdout")]
+        return Studies(bench, settings, protocol, [tof or Unavailable()], sets, cameras).report("Foot.")
 
     return build, said
 
@@ -184,6 +189,28 @@ def test_sets_without_noise_are_taken_where_they_are_there(studies, small):
 
 def test_sets_without_noise_that_nobody_has(studies):
     assert "Not run: the data folder has no folder 'noise_free'" in words(studies[0]())
+
+
+def test_real_frames_are_taken_where_they_are_there(studies, small):
+    write_frame(small[1] / "real_holdout", "desk")
+    report = studies[0]()
+    views = [f"real-holdout {variant}" for variant in ("noisy", "clean", "cut-outs")]
+    assert {scale for name in views for _, _, scale in report.rows[name]} == {1, 4, 8}
+    assert set(report.rows["real-holdout noisy"]) == {("nearest", "desk", 4), ("nearest", "desk", 8)}
+    assert all("variant" in row for row in report.as_json()["rows"]["real-holdout clean"])
+    evidence = report.document.sections[0].blocks[1]
+    assert "real-holdout noisy x4 [mm]" in {column.group for column in evidence.columns}
+
+
+def test_scales_of_sensors_with_holes_can_be_chosen(studies, small):
+    write_frame(small[1] / "real_holdout", "desk")
+    report = studies[0](camera_scales={"real-holdout": (8,)})
+    assert set(report.rows["real-holdout noisy"]) == {("nearest", "desk", 8)}
+    assert "real-holdout cut-outs" not in report.rows
+
+
+def test_real_frames_that_nobody_has(studies):
+    assert "no folder 'real_holdout' there; real-holdout needs it" in words(studies[0]())
 
 
 def test_default_settings_fit_the_benchmark():

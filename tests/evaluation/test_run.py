@@ -159,6 +159,21 @@ def test_a_method_whose_parameters_have_no_name_is_never_cached(small, tmp_path)
     assert not (tmp_path / "kept").exists()
 
 
+def test_seconds_on_the_cpu_are_those_of_computing_not_of_waiting(small):
+    protocol, data = small
+    nearest = create("nearest")
+
+    class Waits:
+        name = "waits"
+
+        def __call__(self, frame):
+            time.sleep(1.0)
+            return nearest(frame)
+
+    _, seconds = predict(Waits(), protocol.load(data, "art", 2))
+    assert 0.0 <= seconds < 1.0
+
+
 @dataclass(frozen=True)
 class Slow:
     number: int

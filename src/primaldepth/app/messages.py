@@ -14,6 +14,7 @@ from primaldepth.app.answers import Answer
 from primaldepth.app.page.drawing import Drawn
 from primaldepth.app.problems import Problem
 from primaldepth.app.tasks import Task
+from primaldepth.app.trials import Tried
 
 _MOST_JSON_BYTES = 16 * 2**20  # a batch of tasks, or the charts of one result
 
@@ -46,7 +47,7 @@ class Done:
     """The answer to a ticket."""
 
     number: int
-    answer: Answer | Drawn
+    answer: Answer | Drawn | Tried
     seconds: float
     says: Literal["done"] = "done"
 

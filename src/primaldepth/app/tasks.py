@@ -6,6 +6,7 @@ from typing import Literal
 
 from primaldepth.api import Inputs, Spikes, check_meaning, check_noise, load_inputs
 from primaldepth.app.problems import Problem, RefusedError
+from primaldepth.app.trials import Trial
 from primaldepth.core.errors import did_you_mean
 from primaldepth.core.frame import Prediction, Sampling
 from primaldepth.io import Kind, Unit
@@ -58,7 +59,7 @@ class Task:
 
     folder: Path
     method: str
-    wanted: DepthFile | PageFiles
+    wanted: DepthFile | PageFiles | Trial
     unit: Unit | None = None
     kind: Kind | None = None
     noise: str = "auto"

@@ -30,7 +30,8 @@ from primaldepth.app.page.drawing import Drawn, draw
 from primaldepth.app.parent import end_with_parent
 from primaldepth.app.problems import INTERNAL, Problem, place_of, problem_of
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.tasks import Computed, DepthFile, Task
+from primaldepth.app.tasks import Computed, DepthFile, PageFiles, Task
+from primaldepth.app.trials import Trial, attempt
 from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.io.formats.budget import size_limit
@@ -86,6 +87,9 @@ class _Worker:
         """Answer every ticket; no more images are held at a time than the limit on pixels means."""
         held: list[_Loaded] = []
         for ticket in tickets:
+            if isinstance(ticket.task.wanted, Trial):
+                self._attempt(ticket, ticket.task.wanted)
+                continue
             loaded = self._load(ticket)
             if loaded is None:
                 continue
@@ -109,15 +113,34 @@ class _Worker:
             self._say(_failed(ticket, error))
         return None
 
+    def _attempt(self, ticket: Ticket, trial: Trial) -> None:
+        """Answer a trial, which shares no batch."""
+        task = ticket.task
+        self._say(Started((ticket.number,)))
+        start = time.perf_counter()
+        try:
+            with size_limit(self._settings.max_pixels, self._settings.max_side), torch.no_grad():
+                files = task.folder / "depth", task.folder / "guide"
+                tried = attempt(trial, create(task.method), files, task.unit, self._device)
+        except Exception as error:
+            self._check_device(error)
+            self._say(_failed(ticket, error))
+            return
+        self._say(Done(ticket.number, tried, time.perf_counter() - start))
+
+    def _check_device(self, error: Exception) -> None:
+        """Say so and leave, if the device is lost with this error."""
+        if not is_out_of_memory(error) and _is_lost(self._device):
+            self._say(Lost(place_of(error)))
+            raise EOFError from error
+
     def _compute_all(self, held: Sequence[_Loaded]) -> None:
         for group in _groups(held):
             self._say(Started(tuple(each.ticket.number for each in group)))
             try:
                 answers = self._compute(group)
             except Exception as error:
-                if not is_out_of_memory(error) and _is_lost(self._device):
-                    self._say(Lost(place_of(error)))
-                    raise EOFError from error
+                self._check_device(error)
                 if len(group) > 1:  # one of them may be at fault: none shall suffer for it
                     for each in group:
                         self._compute_all([each])
@@ -170,7 +193,9 @@ def _made(task: Task, computed: Computed) -> Answer | Drawn:
     wanted = task.wanted
     if isinstance(wanted, DepthFile):
         return encode(computed, media_type=wanted.media_type, holes=wanted.holes)
-    return draw(computed, folder=wanted.folder, prefix=wanted.prefix)
+    if isinstance(wanted, PageFiles):
+        return draw(computed, folder=wanted.folder, prefix=wanted.prefix)
+    raise TypeError("trials are answered before a frame is loaded")
 
 
 def _failed(ticket: Ticket, error: Exception) -> Failed:

@@ -15,7 +15,7 @@ from primaldepth.api import pick_device
 from primaldepth.cli.batch import pairs
 from primaldepth.cli.options import ENSEMBLE_HELP, ITERATIONS_HELP, SET_HELP, method_options
 from primaldepth.cli.output import note, progress_bar, show_table
-from primaldepth.cli.own_frames import METHODS, PICTURE, print_verdict
+from primaldepth.cli.own_frames import PICTURE, print_verdict
 from primaldepth.cli.places import check_place
 from primaldepth.cli.score_tables import print_means
 from primaldepth.core.errors import InputError
@@ -24,6 +24,7 @@ from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.own_frames import OwnFrames, own_frames
 from primaldepth.evaluation.protocol import chosen_scenes
 from primaldepth.evaluation.protocols import Protocol, get_protocol, protocol_names
+from primaldepth.evaluation.report.own_frames import METHODS
 from primaldepth.evaluation.run import Row, as_json
 from primaldepth.evaluation.run import evaluate as run_protocol
 from primaldepth.io import write_bytes

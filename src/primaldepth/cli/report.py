@@ -63,8 +63,9 @@ def report(
     with ExitStack() as stack:
         bench = Bench(folder, str(place), workers, None if no_cache else ResultCache(), Stages(stack))
         tof = [get_protocol(name) for name in ("tofmark", "tofmark-sim")]
-        noise_free = get_protocol("noise-free")
-        made = Studies(bench, settings, benchmark, tof, noise_free).report(_footer(place.type))
+        cameras = [get_protocol(name) for name in ("real-holdout", "aligned-holes")]
+        studies = Studies(bench, settings, benchmark, tof, get_protocol("noise-free"), cameras)
+        made = studies.report(_footer(place.type))
     page, *others = write_report(made, out)
     typer.echo(page)
     note(f"wrote {page} and {', '.join(path.name for path in others)} in {time.monotonic() - start:.0f} s")

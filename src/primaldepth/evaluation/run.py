@@ -30,7 +30,7 @@ class Row:
 
     Args:
         rmse: in the protocol's unit, as is `mae`.
-        seconds: of the method alone.
+        seconds: of the method alone, as `predict` measures them.
         more: the other numbers of `Scoring.scores`.
         prediction: SHA-256 of the predicted depth, bit for bit.
         variant: of the protocol, see `Protocol.variant`.
@@ -113,14 +113,19 @@ def comparable(method: Method) -> Method:
 
 
 def predict(method: Method, case: Case, device: torch.device | str = "cpu") -> tuple[Prediction, float]:
-    """Return the prediction on the CPU, not rounded, and the seconds it took."""
+    """Return the prediction on the CPU, not rounded, and the seconds it took.
+
+    On the CPU these are seconds of computing time, so that a busy machine gives the same numbers as an idle
+    one: there is one thread. On a GPU they are seconds of the clock.
+    """
     frame, method = case.frame.to(device), comparable(method)
+    now = time.perf_counter if torch.device(device).type == "cuda" else time.process_time
     with reproducible(device):
-        start = time.perf_counter()
+        start = now()
         prediction = method(frame)
         if prediction.depth.is_cuda:
             torch.cuda.synchronize()
-        seconds = time.perf_counter() - start
+        seconds = now() - start
     prediction = prediction.to("cpu")
     if missing := int((~torch.isfinite(prediction.depth[case.known])).sum()):
         raise PrimalDepthError(

@@ -16,6 +16,7 @@ from primaldepth.app.problems import Problem, RefusedError
 
 MOST_BYTES = 64 * 2**10
 _MOST_INPUTS = 32
+_MOST_FILES = 64  # of one input that takes several
 SESSION = "[A-Za-z0-9_-]{1,64}"  # as the browser draws it
 _Text = Annotated[StrictStr, Field(max_length=4096)]
 
@@ -45,7 +46,10 @@ class _Join(BaseModel):
     fn_index: StrictInt
     trigger_id: StrictInt | None = None
     event_data: _Event | None = None
-    data: Annotated[list[_File | StrictBool | _Text | None], Field(max_length=_MOST_INPUTS)]
+    data: Annotated[
+        list[_File | Annotated[list[_File], Field(max_length=_MOST_FILES)] | StrictBool | _Text | None],
+        Field(max_length=_MOST_INPUTS),
+    ]
 
 
 def rewritten(body: bytes, events: dict[int, Any], sources: Sources) -> tuple[str, bytes]:
@@ -80,8 +84,10 @@ def _values(inputs: Sequence[Any], given: Sequence[Any], sources: Sources) -> li
 def _value(component: Any, value: Any, sources: Sources) -> Any:
     """Return a value as its input takes it."""
     kind = component.get_block_name()
-    if kind == "file" and isinstance(value, _File):
+    if kind == "file" and isinstance(value, _File) and component.file_count == "single":
         return _file(component, value, sources)
+    if kind == "file" and isinstance(value, list) and component.file_count == "multiple":
+        return [_file(component, each, sources) for each in value]
     if (
         (kind in ("file", "state") and value is None)
         or (kind == "checkbox" and isinstance(value, bool))

@@ -17,6 +17,7 @@ from primaldepth.app.page.choices import (
 from primaldepth.app.page.drawing import Drawn
 from primaldepth.app.page.folders import Folders
 from primaldepth.app.page.sources import Sources
+from primaldepth.app.page.trials import MOST_FRAMES, REDUCTIONS, comparer
 from primaldepth.app.problems import INTERNAL, RefusedError, place_of
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.core.errors import PrimalDepthError
@@ -55,6 +56,7 @@ def build(engine: Engine, settings: ServiceSettings, folders: Folders, sources: 
                 outputs, views = _outputs(gr)
         run = button.click(_runner(engine, folders, sources), inputs, outputs, api_visibility="private")
         _link(gr, views, run)
+        _trials(gr, engine, folders, sources)
     page.queue(default_concurrency_limit=settings.queue, max_size=4 * settings.queue)
     return page
 
@@ -103,6 +105,46 @@ def _filler(example: Example) -> Callable[[], list[str]]:
         return [str(path) for path in (example.depth, example.guide, example.cameras)]
 
     return fill
+
+
+def _trials(gr: Any, engine: Engine, folders: Folders, sources: Sources) -> None:
+    """Add the part that compares methods on frames of the visitor's own camera."""
+    with gr.Accordion("Which method suits my camera?", open=False, elem_id="trials"):
+        gr.HTML(
+            f"<p>Drop up to {MOST_FRAMES} depth maps of your camera and the images of the same views. Each "
+            "map is reduced, restored by several methods, and compared with itself; rectangles are cut out "
+            "and filled as well. A frame of 640 x 480 pixels takes about half a minute on a CPU.</p>"
+        )
+        with gr.Row():
+            with gr.Column(scale=2, min_width=300):
+                several = {"file_count": "multiple", "height": 150}
+                depths = gr.File(label="Depth maps", file_types=_DEPTH_TYPES, **several)
+                images = gr.File(label="Images, at least as large", file_types=_GUIDE_TYPES, **several)
+                with gr.Row():
+                    reduce = gr.Dropdown(
+                        list(REDUCTIONS), value="4", label="Keep one sample of NxN", min_width=140
+                    )
+                    unit = gr.Dropdown(
+                        [AS_FILE_SAYS, *COMMON_UNITS],
+                        value=AS_FILE_SAYS,
+                        label="Unit of the maps",
+                        min_width=140,
+                    )
+                button = gr.Button("Compare methods", variant="primary")
+            with gr.Column(scale=3, min_width=300):
+                status = gr.HTML('<div class="pd-note">Nothing was compared yet.</div>', elem_id="verdict")
+                table = gr.HTML()
+                picture = gr.Image(
+                    label="The worst frame", show_label=False, type="filepath", format="png",
+                    interactive=False, buttons=["download", "fullscreen"],
+                )  # fmt: skip
+        button.click(
+            comparer(engine, folders, sources),
+            [depths, images, reduce, unit],
+            [status, table, picture],
+            api_visibility="private",
+            concurrency_limit=1,
+        )
 
 
 @dataclass(frozen=True, slots=True)

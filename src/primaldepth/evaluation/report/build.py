@@ -8,9 +8,11 @@ from typing import Any
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.evaluation.cache import code_version
 from primaldepth.evaluation.protocol import Protocol
-from primaldepth.evaluation.report import noise_free, sections
+from primaldepth.evaluation.report import cameras, evidence, noise_free, sections
 from primaldepth.evaluation.report.blocks import Document, Paragraph, Section
+from primaldepth.evaluation.report.cameras import View
 from primaldepth.evaluation.report.gather import Bench, PeakMemory, Rows
+from primaldepth.evaluation.report.noise_free import Sample
 from primaldepth.evaluation.report.pictures import Predicted, Sheet, unpacked
 from primaldepth.evaluation.report.plan import Line, ReportSettings, energy_networks, has_weights, lines
 from primaldepth.evaluation.report.sections import WindowCost
@@ -43,6 +45,7 @@ class Studies:
         benchmark: of the tables; it must have the scale of the studies.
         tof: candidates for the ToF table, the real one first.
         noise_free: the protocol of the sets without noise.
+        cameras: protocols of sensors with holes.
     """
 
     bench: Bench
@@ -50,6 +53,7 @@ class Studies:
     benchmark: Protocol
     tof: Sequence[Protocol]
     noise_free: Protocol
+    cameras: Sequence[Protocol]
 
     def report(self, footer: str) -> Report:
         """Everything, in the order of the page."""
@@ -58,29 +62,46 @@ class Studies:
         networks = self._energies()
         windows = self._windows()
         tof, tof_rows = self._tof()
-        without_noise, noise_free_rows = self._noise_free()
+        sets, set_rows = self._noise_free()
+        views, missing = self._cameras()
+        q = self.settings
         ordered = (
+            self._evidence(rows, sets, set_rows, views),
             sections.benchmark(self.benchmark, own, rows),
-            without_noise,
-            sections.energies(self.benchmark, self.settings, {**rows, **networks}),
-            sections.windows(windows, self.settings, self.benchmark.unit),
+            noise_free.section(self.noise_free, sets, q.noise_free_methods, set_rows),
+            cameras.section(self.cameras, views, q.camera_methods, missing),
+            sections.energies(self.benchmark, q, {**rows, **networks}),
+            sections.windows(windows, q, self.benchmark.unit),
             tof,
             self._pictures(own, rows),
             self._support(),
-            sections.runtime(self.benchmark, self.settings, own, rows),
+            sections.runtime(self.benchmark, q, own, rows),
             sections.methods([line.name for line in own if line.scales]),
         )
         document = Document(
             "Depth super-resolution, measured", sections.lead(self.benchmark, own, rows), ordered, footer
         )
-        made_with = {
+        every = {self.benchmark.name: {**rows, **networks}, **tof_rows, self.noise_free.name: set_rows}
+        known = {name: found for name, found in (every | _by_variant(views)).items() if found}
+        return Report(document, self._made_with(), known, windows)
+
+    def _made_with(self) -> dict[str, Any]:
+        protocols = (self.benchmark, *self.tof, self.noise_free, *self.cameras)
+        return {
             "version": __version__,
             "code": code_version(),
             "settings": self.settings.model_dump(mode="json"),
-            "protocols": {each.name: each.version for each in (self.benchmark, *self.tof, self.noise_free)},
+            "protocols": {each.name: each.version for each in protocols},
         }
-        every = {self.benchmark.name: {**rows, **networks}, **tof_rows, **noise_free_rows}
-        return Report(document, made_with, every, windows)
+
+    def _evidence(self, rows: Rows, sets: list[Sample], set_rows: Rows, views: list[View]) -> Section:
+        names = self.settings.camera_methods
+        measures = [
+            evidence.benchmark_measure(self.benchmark, rows, names),
+            *evidence.noise_free_measures(sets, set_rows, names),
+            *evidence.camera_measures(views, names),
+        ]
+        return evidence.section(measures, names)
 
     def _energies(self) -> Rows:
         scale = (self.settings.study_scale,)
@@ -115,20 +136,20 @@ class Studies:
         names = self.settings.tof_methods
         scale = benchmark.scales[0]
         try:
-            benchmark.root(self.bench.data, lambda what, done, total: self.bench.watch(what, "", done, total))
+            self._prepare(benchmark)
         except PrimalDepthError as error:
             return sections.tof(benchmark, names, {}, Paragraph(f"Not run: {error}", notice=True)), {}
         runs = [(create(name), (scale,)) for name in names if has_weights(name, scale)]
         rows = self.bench.rows(benchmark, runs)
         return sections.tof(benchmark, names, rows), {benchmark.name: rows}
 
-    def _noise_free(self) -> tuple[Section, dict[str, Rows]]:
+    def _noise_free(self) -> tuple[list[Sample], Rows]:
         """Every set that is in the data folder, or a part of its frames."""
         q, protocol = self.settings, self.noise_free
         if protocol.find(self.bench.data) is None:
-            return noise_free.section(protocol, [], q.noise_free_methods, {}), {}
+            return [], {}
         parts = protocol.parts(self.bench.data)
-        sets = [noise_free.Sample.of(protocol, part, q.noise_free_frames) for part in parts]
+        sets = [Sample.of(protocol, part, q.noise_free_frames) for part in parts]
         scales = {
             name: tuple(scale for scale in protocol.scales if has_weights(name, scale))
             for name in q.noise_free_methods
@@ -137,7 +158,43 @@ class Studies:
         rows: Rows = {}
         for each in sets:
             rows |= self.bench.rows(each.part, runs, each.scenes)
-        return noise_free.section(protocol, sets, q.noise_free_methods, rows), {protocol.name: rows}
+        return sets, rows
+
+    def _cameras(self) -> tuple[list[View], list[str]]:
+        """Every way to make samples whose inputs are there or can be made, and why others are not run."""
+        views: list[View] = []
+        missing: dict[str, None] = {}
+        for protocol in self.cameras:
+            is_there = protocol.find(self.bench.data) is not None
+            for part in protocol.parts(self.bench.data) if is_there else (protocol,):
+                try:
+                    self._prepare(part)
+                except PrimalDepthError as error:
+                    missing[f"Not run: {error}."] = None
+                else:
+                    views += self._views(part)
+        return views, list(missing)
+
+    def _views(self, part: Protocol) -> list[View]:
+        """Run one way to make samples, at the scales that the settings ask for."""
+        q = self.settings
+        scales = [scale for scale in part.scales if scale in q.camera_scales.get(part.name, part.scales)]
+        own = {name: tuple(s for s in scales if has_weights(name, s)) for name in q.camera_methods}
+        rows = self.bench.rows(part, [(create(name), found) for name, found in own.items() if found])
+        return [
+            View(
+                part.name,
+                part.variant,
+                scale,
+                part.unit,
+                [row for row in rows.values() if row.scale == scale],
+            )
+            for scale in scales
+        ]
+
+    def _prepare(self, protocol: Protocol) -> None:
+        """Find the inputs, or make them; raises if neither can be done."""
+        protocol.root(self.bench.data, lambda what, done, total: self.bench.watch(what, "", done, total))
 
     def _pictures(self, own: Sequence[Line], rows: Rows) -> Section:
         q = self.settings
@@ -166,3 +223,12 @@ class Studies:
         case = self.benchmark.load(self.bench.data, scene, q.study_scale)
         net = load("fcn-pdn-s", q.study_scale) if has_weights("fcn-pdn-s", q.study_scale) else None
         return sections.support(case, (row, column), q, net)
+
+
+def _by_variant(views: Sequence[View]) -> dict[str, Rows]:
+    """Rows of all scales together, by the name of the protocol and its variant."""
+    found: dict[str, Rows] = {}
+    for view in views:
+        rows = found.setdefault(f"{view.protocol} {view.variant}", {})
+        rows |= {(row.method, row.scene, row.scale): row for row in view.rows}
+    return found

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from pydantic import Field
 
 from primaldepth.core.settings import Count, Positive, Settings
 from primaldepth.methods import create, list_methods
@@ -28,6 +29,9 @@ class ReportSettings(Settings):
         tof_methods: rows of the ToF table.
         noise_free_methods: rows of ours in the table without noise; the last one is compared in words.
         noise_free_frames: at most so many frames of each set are run, spread evenly over those there are.
+        camera_methods: rows of the tables with holes and of the first one, which has all kinds of evidence;
+            the last one is compared in words.
+        camera_scales: scales that are run, by protocol; all where a protocol is not named.
         shown_methods: columns of the pictures.
         error_limit: error that gets the full colour in the pictures, in the benchmark's unit.
         pixel: (scene, row, column) whose support weights are drawn.
@@ -49,6 +53,16 @@ class ReportSettings(Settings):
     )
     noise_free_methods: tuple[str, ...] = ("bicubic", "ferstl13", "nlh-l2", "pdn-any-small", "pdn-any")
     noise_free_frames: Count = 25
+    camera_methods: tuple[str, ...] = (
+        "nearest",
+        "bicubic",
+        "kopf07",
+        "ferstl13",
+        "nlh-l2",
+        "pdn-any-small",
+        "pdn-any",
+    )
+    camera_scales: dict[str, tuple[Count, ...]] = Field(default={"aligned-holes": (4,)})
     shown_methods: tuple[str, ...] = ("bilinear", "he10", "ferstl13", "fcn-pdn-s", "pdn-any")
     error_limit: Positive = 5.0
     pixel: tuple[str, int, int] = ("art", 913, 449)

@@ -201,7 +201,7 @@ def runtime(protocol: Protocol, settings: ReportSettings, lines: Sequence[Line],
     plot = Picture("runtime", "svg", svg, "Accuracy against runtime of every method")
     text = (
         f"The plot is at x{settings.study_scale}; lower and further left is better. Seconds are those of the "
-        "method alone on one frame, with one thread, while other frames were computed beside it."
+        "method alone on one frame with one thread: computing time on a CPU, time of the clock on a GPU."
     )
     times = tables.seconds_table(lines, rows, protocol.scenes, protocol.scales)
     return Section("Accuracy against runtime", "runtime", (Paragraph(text), Gallery((plot,), 1), times))
