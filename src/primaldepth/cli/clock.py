@@ -11,10 +11,9 @@ class Clock:
         self.total, self.done = total, 0
         self._start = time.monotonic()
 
-    def tick(self) -> str:
-        """One more is done; return how many are, and how long the rest takes."""
+    def tick(self) -> None:
+        """One more is done."""
         self.done += 1
-        return str(self)
 
     def left(self) -> float:
         """Seconds."""

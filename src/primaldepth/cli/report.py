@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from primaldepth.cli.evaluate import data_folder
-from primaldepth.cli.output import note, progress_bar
+from primaldepth.cli.output import note, progress_bar, show
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocols import get_protocol
@@ -67,7 +67,7 @@ def report(
         studies = Studies(bench, settings, benchmark, tof, get_protocol("noise-free"), cameras)
         made = studies.report(_footer(place.type))
     page, *others = write_report(made, out)
-    typer.echo(page)
+    show(page)
     note(f"wrote {page} and {', '.join(path.name for path in others)} in {time.monotonic() - start:.0f} s")
 
 

@@ -1,5 +1,6 @@
 """`primaldepth upsample`: one pair of files, or many."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras, is_list, read_cameras
 from primaldepth.io.atomic import remove_leftovers
 from primaldepth.methods import create
-from primaldepth.pipeline.batches import Batch, Finished, open_ledger
+from primaldepth.pipeline.batches import Batch, Finished, open_ledger, sole_use
+from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.on_ray import check_engine, worker_device
 from primaldepth.pipeline.outputs import OUTPUTS, check_method
 from primaldepth.pipeline.pairing import Named, list_items
@@ -97,19 +99,9 @@ def _run(
         raise InputError(f"--engine ray: {named.depth} is one pair; give a folder, a recording or a video")
     if temporal and not many:
         raise InputError(f"--temporal: {named.depth} is one frame; give a folder, a recording or a video")
-    remove_leftovers(path for item in items for path in item.outputs.values())
-    folder = named.outputs["out"]
-    ledger = open_ledger(folder, request, named.cameras, temporal) if many else None
-    kept = {} if ledger is None or overwrite else ledger.kept(items)
-    if kept:
-        note(f"{len(kept)} of {len(items)} are finished already and kept; --overwrite does them again")
-    try:
-        ended = _run_all(Batch(items, request, ADVICE, ledger, kept, gpus))
-    except KeyboardInterrupt:
-        if many:
-            again = "the same command without --overwrite" if overwrite else "the same command"
-            note(f"{folder}: stopped; {again} goes on from here")
-        raise
+    with sole_use(named.outputs.values()) if many else nullcontext():
+        ledger = open_ledger(named.outputs["out"], request, named.cameras, temporal) if many else None
+        ended = _run_items(items, request, ledger, overwrite, gpus)
     if as_json:
         reports = [ended[item].json() for item in items]
         show_json(reports if many else reports[0])
@@ -117,6 +109,23 @@ def _run(
     if failed:
         fail(f"{len(failed)} of {len(items)} failed: {', '.join(failed)}")
         raise typer.Exit(1)
+
+
+def _run_items(
+    items: list[Item], request: Request, ledger: Ledger | None, overwrite: bool, gpus: float | None
+) -> dict[Item, Finished]:
+    """Run what no earlier run has finished, here or on a cluster."""
+    remove_leftovers(path for item in items for path in item.outputs.values())
+    kept = {} if ledger is None or overwrite else ledger.kept(items)
+    if kept:
+        note(f"{len(kept)} of {len(items)} are finished already and kept; --overwrite does them again")
+    try:
+        return _run_all(Batch(items, request, ADVICE, ledger, kept, gpus))
+    except KeyboardInterrupt:
+        if ledger is not None:
+            again = "the same command without --overwrite" if overwrite else "the same command"
+            note(f"{ledger.folder}: stopped; {again} goes on from here")
+        raise
 
 
 def _run_all(batch: Batch) -> dict[Item, Finished]:
@@ -133,8 +142,8 @@ def _run_all(batch: Batch) -> dict[Item, Finished]:
             ended[each.item] = each
             if not each.kept:
                 clock.total += each.item in batch.kept
-                left = clock.tick()
-                _tell(each, f"; {left}" if batch.ledger else "", told)
+                clock.tick()
+                _tell(each, f"; {clock}" if batch.ledger else "", told)
                 update(None, clock.done)
     return ended
 

@@ -1,6 +1,8 @@
 """Many frames, one after the other or on a cluster: what is finished is kept, a failure stops no other."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,6 +15,7 @@ from primaldepth.core.frame import Method
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.atomic import remove_leftovers
 from primaldepth.io.files import MAX_TEXT, read_file
+from primaldepth.io.locks import held
 from primaldepth.methods import create
 from primaldepth.methods.identity import method_identity
 from primaldepth.pipeline.ledger import Ledger
@@ -132,6 +135,15 @@ def _notes(item: Item, inputs: Inputs) -> tuple[str, ...]:
         if inputs.cameras is None and OUTPUTS[name].guesses_camera:
             found.append(f"{path}: no --cameras given, so a camera with a 60 degree wide view was assumed")
     return tuple(found)
+
+
+@contextmanager
+def sole_use(folders: Iterable[Path]) -> Iterator[None]:
+    """Hold the output folders of a batch: two batches in one folder would replace each other's results."""
+    with ExitStack() as stack:
+        for folder in dict.fromkeys(Path(os.path.realpath(folder)) for folder in folders):
+            stack.enter_context(held(folder, "writing a batch to", name=""))
+        yield
 
 
 def open_ledger(folder: Path, request: Request, cameras: Cameras | Path | None, temporal: bool) -> Ledger:

@@ -8,7 +8,7 @@ from typing import Any
 
 from primaldepth.core.errors import MissingFileError
 from primaldepth.core.frame import Frame, Method, Prediction
-from primaldepth.io.files import json_lines
+from primaldepth.io.files import check_unlinked, json_lines, open_to_append
 from primaldepth.pipeline.load import Inputs
 from primaldepth.pipeline.request import Item
 from primaldepth.version import __version__
@@ -29,8 +29,9 @@ class Ledger:
     """
 
     def __init__(self, folder: Path, settings: str) -> None:
-        self._path = folder / NAME
+        self.folder, self._path = folder, folder / NAME
         self._settings = settings
+        check_unlinked(self._path)
         self._lines = _read(self._path)
 
     def finished(self, item: Item, before: str = "") -> dict[str, Any] | None:
@@ -58,7 +59,7 @@ class Ledger:
         """Call when all outputs of the item are in place."""
         line = {"key": self.key(item, before), "outputs": _outputs(item), "report": report}
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as file:
+        with open_to_append(self._path) as file:
             file.write(f"\n{json.dumps(line)}\n".encode())  # the line before may have been cut off
 
     def key(self, item: Item, before: str = "") -> str:

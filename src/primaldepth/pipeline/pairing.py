@@ -9,6 +9,7 @@ from pathlib import Path
 
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras
+from primaldepth.io.files import check_unlinked
 from primaldepth.io.formats import CODECS
 from primaldepth.io.sequences import Recording, is_recording, not_a_recording, read_recording
 from primaldepth.io.sequences.base import (
@@ -60,6 +61,9 @@ def list_items(named: Named) -> tuple[list[Item], bool]:
         items = [_pair(named)]
     for item in items:
         check_places(item.outputs)
+        if batch:  # the user has named the folder alone
+            for path in item.outputs.values():
+                check_unlinked(path)
     _refuse_collisions(items)
     return items, batch
 

@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.io import Kind, write_bytes
-from primaldepth.io.files import open_file, read_file
+from primaldepth.io.files import check_unlinked, open_file, read_file
 from primaldepth.io.formats.budget import MAX_FILE_BYTES
 from primaldepth.methods.temporal import Memory, Temporal
 from primaldepth.pipeline.ledger import Ledger
@@ -39,6 +39,7 @@ class SequenceLedger(Ledger):
     ) -> None:
         super().__init__(folder, settings)
         self._file, self._read, self._device = folder / NAME, read, device
+        check_unlinked(self._file)
         self._before = ""  # key of the last frame that counts
         self._memory: Memory | None = None
         self._behind: list[Item] = []  # frames that count but are not in the memory yet
