@@ -70,6 +70,7 @@ def run(folder: Path, *program: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.filterwarnings("ignore::primaldepth.DepthWarning")  # networks without training
 def test_it_equals_the_library_and_imports_no_torch(folder: Path) -> None:
     run(folder, "-c", WITHOUT_TORCH, str(EXAMPLE))
     found = np.asarray(Image.open(folder / "out.png")).astype(np.float64)
