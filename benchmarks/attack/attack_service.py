@@ -107,7 +107,8 @@ def _judged(
     """Look at what is left: files, calls, memory, the worker, the good answers."""
     after = _settled_memory(served, before)
     own = [*_LIBRARIES, Path(__file__).resolve().parents[2] / "src", served.temporary, served.home]
-    opened = strangers(served.trace.opened(start), served.trace.opened(0, start), own)
+    during = served.trace.opened(start)
+    opened = strangers(during, served.trace.opened(0, start), own)
     called = sorted(served.trace.called(start))
     faults = [f"opened {path}" for path in opened] + [f"connected to {each}" for each in called]
     faults += [f"the listener was called: {call!r}" for call in served.listener.calls]
@@ -124,6 +125,8 @@ def _judged(
         "counts": dict(sorted(served.counts.items())),
         "good_requests": dict(good.counts),
         "memory_mib": {"before": round(before, 1), "after": round(after, 1)},
+        "files_opened": {"all": len(during), "outside": len(opened)},
+        "connections": {"made": len(called), "received_by_the_listener": len(served.listener.calls)},
         "same_worker": children(served.service.process.pid) == workers,
         "faults": [*served.faults, *faults],
     }

@@ -61,8 +61,8 @@ def packed(file: File) -> bytes:
     for chunk in file.chunks:
         offsets.append(at)
         at += len(chunk)
-    for index, offset in file.lies:
-        offsets[index % max(len(offsets), 1)] = offset
+    for index, offset in file.lies if offsets else ():
+        offsets[index % len(offsets)] = offset
     return head + struct.pack(f"<{len(offsets)}Q", *offsets) + b"".join(file.chunks)
 
 

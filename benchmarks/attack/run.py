@@ -23,7 +23,7 @@ from benchmarks.attack.readers import READERS
 from benchmarks.attack.watch import Limits, Outcome, Watch
 
 SPARE_BYTES = 3 * 2**30  # of address space: what a bomb may take before it is stopped
-_SILENCE = 150.0  # seconds after which a worker that says nothing is ended
+_SILENCE = 1800.0  # seconds after which a worker that says nothing is ended, however busy the machine is
 
 
 @dataclass(frozen=True)

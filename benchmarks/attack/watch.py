@@ -1,11 +1,15 @@
-"""Watch one input: how it ended, how long it took, how far memory grew, and what it left behind."""
+"""Watch one input: how it ended, what it cost in CPU time and memory, and what it left behind.
+
+Other programs may use the machine too. So seconds are CPU time, user and system, of this process with all its
+threads and of the processes that it has waited for. Whoever sleeps for ever is ended by the wall clock.
+"""
 
 import ctypes
 import gc
 import os
+import resource
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,11 +31,11 @@ class TooLong(BaseException):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one input may take; `patience` seconds end it."""
+    """What one input may take: `seconds` of CPU time; `patience` seconds of the wall clock end it."""
 
     seconds: float = 5.0
     growth_mib: float = 300.0
-    patience: float = 20.0
+    patience: float = 60.0
 
 
 @dataclass
@@ -50,22 +54,18 @@ class Outcome:
 
 
 class Memory:
-    """Peak of this process since `start`, and of the processes that it started meanwhile.
-
-    `waited` are the seconds that these processes waited for a processor.
-    """
+    """Peak of this process since `start`, and of the processes that it started meanwhile."""
 
     def __init__(self) -> None:
         self._before = 0.0
         self._far: dict[int, float] = {}
-        self._delays: dict[int, float] = {}
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self, apart: bool) -> None:
         Path("/proc/self/clear_refs").write_text("5")
         self._before = _status(os.getpid(), "VmRSS")
-        self._far, self._delays = {}, {}
+        self._far = {}
         if apart:
             self._ended.clear()
             self._thread = threading.Thread(target=self._sample, daemon=True)
@@ -86,11 +86,6 @@ class Memory:
             for pid in children(os.getpid()):
                 if _command(pid) not in (own, b""):  # before it is a program of its own it shares our memory
                     self._far[pid] = max(self._far.get(pid, 0.0), _status(pid, "VmHWM"))
-                    self._delays[pid] = max(self._delays.get(pid, 0.0), _delay(pid))
-
-    @property
-    def waited(self) -> float:
-        return sum(self._delays.values())
 
 
 def _status(pid: int, name: str) -> float:
@@ -102,17 +97,10 @@ def _status(pid: int, name: str) -> float:
     return 0.0 if at < 0 else int(text[at + len(name) + 1 : text.find("kB", at)]) / 1024
 
 
-def _delay(pid: int) -> float:
-    """Seconds that a process has waited for a processor; 0 where the system does not say."""
-    try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) * 1e-9
-    except (OSError, IndexError):
-        return 0.0
-
-
-def unhindered() -> float:
-    """A clock that stands still while this process waits for a processor: others may use the machine too."""
-    return time.perf_counter() - _delay(os.getpid())
+def cpu_seconds() -> float:
+    """CPU time of this process and of those that it has waited for."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def _command(pid: int) -> bytes:
@@ -139,14 +127,14 @@ class Watch:
 
     Args:
         scratch: folder in which temporary files are made; it must be empty after every input.
-        clock: seconds.
+        clock: seconds of work.
         memory: measures growth.
         baseline: MiB by reader that its processes take for a valid file.
     """
 
     scratch: Path
     limits: Limits = Limits()
-    clock: Callable[[], float] = unhindered
+    clock: Callable[[], float] = cpu_seconds
     memory: Any = field(default_factory=Memory)
     baseline: dict[str, float] = field(default_factory=dict)
 
@@ -154,9 +142,6 @@ class Watch:
         """Read what lies in `folder`; `expected` is the digest that a promise "same" speaks of."""
         before = _left(self.scratch, folder)
         outcome = self._timed(reader, folder, promise)
-        if self.limits.seconds < outcome.seconds < self.limits.patience:
-            again = self._timed(reader, folder, promise)  # the machine may have been busy
-            outcome.seconds = min(outcome.seconds, again.seconds)
         if outcome.seconds > self.limits.seconds:
             outcome.fault("slow", f"{outcome.seconds:.1f} s")
         outcome.growth_mib -= self.baseline.get(reader.name, 0.0)
@@ -180,6 +165,7 @@ class Watch:
                 self._read(reader, folder, promise, outcome)
         except TooLong:
             outcome.ended = "none"
+            outcome.fault("hang", f"no end after {self.limits.patience:g} s")
         except PrimalDepthError as error:
             outcome.ended = "refused"
             outcome.message = str(error)
@@ -189,7 +175,6 @@ class Watch:
             outcome.fault("foreign", f"{type(error).__name__}: {error} ({_place(error)})")
         outcome.seconds = self.clock() - start
         outcome.growth_mib = self.memory.growth()
-        outcome.seconds = max(outcome.seconds - self.memory.waited, 0.0)
         return outcome
 
     def _read(self, reader: Reader, folder: Path, promise: Promise, outcome: Outcome) -> None:

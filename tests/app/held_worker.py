@@ -36,6 +36,7 @@ def work(connection, settings):
         return create(name)
 
     worker.create = create_when_let_go
+    worker._Worker._prepare = lambda self, method: None
     worker.work(connection, settings)
 
 

@@ -5,13 +5,17 @@ from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
+import torch
+from malformed import good_files
 
+from primaldepth.app import lane
 from primaldepth.app.answers import Answer
 from primaldepth.app.engine import Engine
 from primaldepth.app.messages import (
     Done,
     Failed,
     Lost,
+    Preparing,
     Ready,
     Started,
     Ticket,
@@ -24,6 +28,7 @@ from primaldepth.app.page.drawing import Drawn
 from primaldepth.app.problems import NOT_READY, RefusedError
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import DepthFile, PageFiles, Task
+from primaldepth.app.worker import _Worker
 
 MARK = "PRIMALDEPTH_PICKLE_MARK"
 DRAWN = Drawn(
@@ -44,6 +49,7 @@ DRAWN = Drawn(
 MESSAGES = [
     Ready(),
     Started((1, 2)),
+    Preparing("nearest"),
     Done(3, Answer(bytes(range(256)) * 64, "image/png", "{}"), 0.25),
     Done(3, Answer(b"", "image/png", "{}"), 0.25),
     Done(4, DRAWN, 1.5),
@@ -120,3 +126,24 @@ def test_a_worker_is_not_told_the_token():
     settings = ServiceSettings(token="0123456789abcdef")  # noqa: S106 - of this test
     assert settings.for_worker().token is None
     assert settings.for_worker() == settings.model_copy(update={"token": None})
+
+
+def test_a_method_is_prepared_once_before_the_clock_of_a_request_runs(tmp_path):
+    for name, (_, data) in good_files().items():
+        (tmp_path / name).write_bytes(data)
+    near, far = Pipe()
+    worker = _Worker(far, ServiceSettings(method="bilinear", device="cpu"), torch.device("cpu"))
+    task = Task(tmp_path, "nearest", DepthFile("image/png", "fill"))
+    for number in (1, 2):
+        worker.serve([Ticket(number, task)])
+    said = [receive_message(near, 2**20) for _ in range(7)]
+    kinds = [type(message).__name__ for message in said]
+    assert kinds == ["Started", "Preparing", "Started", "Done", "Started", "Started", "Done"]
+    assert said[1] == Preparing("nearest")
+
+
+def test_a_worker_may_take_its_time_once_for_each_method_there_is():
+    worker = object.__new__(lane._Worker)
+    worker._unprepared = {"nearest", "nlh-l2"}
+    asked = ["nearest", "nearest", "nlh-l2", "another"]
+    assert [worker.may_prepare(method) for method in asked] == [True, False, True, False]

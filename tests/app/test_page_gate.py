@@ -9,6 +9,7 @@ import pytest
 from malformed import depth_bytes, guide_bytes
 from visitor import Visitor
 
+from primaldepth.app.page.sessions import _MOST_OPEN
 from waiting import wait_until
 
 SECRET = "quartz-zebra-4711"  # noqa: S105 - a word to look for
@@ -228,3 +229,19 @@ def test_every_answer_tells_browsers_to_be_careful(served, path):
     assert answer.headers["cache-control"] == "no-store"
     assert "frame-ancestors" in answer.headers["content-security-policy"]
     assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+def test_heartbeats_that_are_kept_open_keep_nobody_out(served, served_log):
+    """Whoever opens so many connections that there is no place left loses the oldest of them."""
+    host, port = served.url.removeprefix("http://").split(":")
+    lines, before = [], served_log.read_text()
+    for _ in range(_MOST_OPEN + 1):
+        lines.append(socket.create_connection((host, int(port)), timeout=60))
+        name = secrets.token_hex(6)
+        lines[-1].sendall(f"GET /gradio_api/heartbeat/{name} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert lines[-1].recv(100).startswith(b"HTTP/1.1 200")
+    while lines[0].recv(10_000):  # ends with the connection
+        pass
+    for line in lines:
+        line.close()
+    assert served_log.read_text() == before

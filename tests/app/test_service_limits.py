@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import slow_worker
 import uvicorn
 from held_worker import METHOD, Gate
 from malformed import good_files, png
@@ -78,6 +79,14 @@ def test_what_takes_too_long_is_ended_and_the_next_request_is_served(start, gate
     assert gate.holds
     assert client.post("/v1/upsample", files=good_files()).status_code == 200
     assert client.app.state.engine.lanes[0].worker_pid != before
+
+
+def test_the_steps_of_a_request_share_its_seconds(start, monkeypatch):
+    monkeypatch.setattr("primaldepth.app.lane.work", slow_worker.work)
+    client = start(seconds=1.5 * slow_worker.SECONDS)
+    answer = client.post("/v1/upsample", files=good_files(), data={"method": slow_worker.METHOD})
+    assert (answer.status_code, code(answer)) == (504, "too_slow")
+    assert client.post("/v1/upsample", files=good_files()).status_code == 200
 
 
 def asked(client, gate, answers):

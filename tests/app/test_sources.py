@@ -5,7 +5,7 @@ import os
 import pytest
 
 from primaldepth.app.page.folders import Folders
-from primaldepth.app.page.sessions import _MOST_KEPT, _MOST_LISTENING, Sessions
+from primaldepth.app.page.sessions import _MOST_KEPT, _MOST_LISTENING, _MOST_OPEN, Sessions
 from primaldepth.app.page.sources import Sources
 from primaldepth.app.problems import RefusedError
 
@@ -89,7 +89,7 @@ class _Queue:
 def test_visitors_who_never_come_back_are_forgotten_but_not_those_who_wait():
     queue = _Queue(busy=["first"])
     sessions = Sessions(queue)
-    with sessions.listening("result", "second"):
+    with sessions.listening("second"):
         for name in ("first", "second", *(str(index) for index in range(3 * _MOST_KEPT))):
             queue.pending_messages_per_session[name] = queue.pending_event_ids_session[name] = name
             sessions.note(name)
@@ -99,15 +99,32 @@ def test_visitors_who_never_come_back_are_forgotten_but_not_those_who_wait():
     assert "0" not in sessions
 
 
-def test_so_many_may_listen_at_a_time_and_no_more():
+def test_so_many_may_wait_for_results_at_a_time_and_no_more():
     sessions, opened = Sessions(_Queue(busy=[])), []
     for _ in range(_MOST_LISTENING):
-        opened.append(sessions.listening("page"))
+        opened.append(sessions.listening("a"))
         opened[-1].__enter__()
-    with pytest.raises(RefusedError, match="as many as may"), sessions.listening("page"):
+    with pytest.raises(RefusedError, match="as many as may"), sessions.listening("b"):
         pass
-    with sessions.listening("result", "a"):
+    with sessions.open_page("b", lambda: None):
         pass
     opened.pop().__exit__(None, None, None)
-    with sessions.listening("page"):
+    with sessions.listening("b"):
         pass
+
+
+def test_open_pages_take_no_place_from_others_unless_something_is_computed_for_them():
+    queue = _Queue(busy=["0"])
+    sessions, opened, ended = Sessions(queue), [], []
+    for index in range(_MOST_OPEN + 2):
+        opened.append(sessions.open_page(str(index), lambda index=index: ended.append(index)))
+        opened[-1].__enter__()
+    assert ended == [1, 2]  # the oldest, but for the one that is busy
+    queue.event_ids_to_events = {str(index): _Event(str(index)) for index in range(_MOST_OPEN + 2)}
+    with pytest.raises(RefusedError, match="as many as may"), sessions.open_page("new", lambda: None):
+        pass
+    for each in opened:
+        each.__exit__(None, None, None)
+    for index in range(_MOST_OPEN):
+        sessions.open_page(str(index), lambda: ended.append("early")).__enter__()
+    assert ended == [1, 2]

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("h5py", reason="the extra 'mat' is not installed")
 
 from benchmarks.attack.cases import Reader
-from benchmarks.attack.watch import Limits, Memory, Watch, unhindered
+from benchmarks.attack.watch import Limits, Memory, Watch, cpu_seconds
 
 from primaldepth.core.errors import FileFormatError
 from waiting import wait_until
@@ -85,22 +85,24 @@ def test_growth_of_a_child_is_seen(folder):
     assert memory.growth() > 60.0
 
 
-def test_a_slow_input_is_a_fault_unless_it_was_fast_the_second_time(tmp_path, folder):
-    times = iter([0.0, 6.0, 10.0, 16.5, 20.0, 26.0, 30.0, 30.1])
+def test_a_slow_input_is_a_fault(tmp_path, folder):
+    times = iter([0.0, 6.0, 10.0, 14.5])
     scratch = tmp_path / "slow"
     scratch.mkdir()
     watch = Watch(scratch, clock=lambda: next(times))
     slow = watch.look(reader(lambda path: 1), folder)
     assert (kinds(slow), slow.seconds) == (["slow"], 6.0)
-    busy = watch.look(reader(lambda path: 1), folder)
-    assert busy.faults == []
+    assert watch.look(reader(lambda path: 1), folder).faults == []
 
 
-def test_the_clock_counts_work_and_waiting_for_an_event_but_not_for_a_processor():
-    start, wall = unhindered(), time.perf_counter()
-    time.sleep(0.05)
-    slept, passed = unhindered() - start, time.perf_counter() - wall
-    assert 0.0 < slept <= passed + 0.001
+def test_the_clock_counts_work_here_and_in_children_but_no_waiting():
+    start = cpu_seconds()
+    time.sleep(0.5)
+    waited = cpu_seconds() - start
+    assert waited < 0.4
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    subprocess.run([sys.executable, "-c", busy], check=True)
+    assert cpu_seconds() - start - waited > 0.25
 
 
 def test_an_input_without_end_is_ended(tmp_path, folder):
@@ -108,9 +110,9 @@ def test_an_input_without_end_is_ended(tmp_path, folder):
     scratch.mkdir()
     pipe = folder / "pipe"
     os.mkfifo(pipe)
-    watch = Watch(scratch, Limits(seconds=0.05, patience=0.1))
+    watch = Watch(scratch, Limits(patience=0.1))
     outcome = watch.look(reader(lambda path: (path / "pipe").read_bytes()), folder)
-    assert (outcome.ended, kinds(outcome)) == ("none", ["slow"])
+    assert (outcome.ended, kinds(outcome)) == ("none", ["hang"])
 
 
 def test_other_values_under_a_checksum_are_a_misread(watch, folder):

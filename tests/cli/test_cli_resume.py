@@ -14,7 +14,10 @@ from small_files import Cli, depth_values
 
 from primaldepth.cli.clock import Clock
 from primaldepth.cli.journal import NAME
+from primaldepth.cli.sequence import NAME as MEMORY
+from primaldepth.core.errors import InputError
 from primaldepth.io import DepthMap, write_depth
+from primaldepth.io.locks import held
 from waiting import wait_until
 
 FAST = ("--method", "bilinear")
@@ -230,3 +233,69 @@ def test_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     clock.tick()
     assert clock.left() == pytest.approx(9.0)
     assert str(clock) == "2 of 5, 0:00:09 left"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks")
+@pytest.mark.parametrize("shared", ["out", "clouds"])
+def test_two_batches_into_one_folder_are_refused(cli: Cli, many: Path, shared: str) -> None:
+    """The other process ends without a word, and then the folder is free again."""
+    Path(shared).mkdir()
+    code = f"import fcntl, os; fcntl.flock(os.open({shared!r}, os.O_RDONLY), fcntl.LOCK_EX); print(); input()"
+    call = ("upsample", "many", "guide.png", "-o", "out", "--cloud", "clouds", "--method", "bilinear")
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        other.stdout.readline()
+        refused = cli(*call)
+        other.kill()
+    assert refused.code == 2
+    assert f"{Path(shared).absolute()}: another process is writing a batch to this folder" in refused.err
+    assert results() == set()
+    assert cli(*call).code == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks")
+def test_a_batch_holds_its_folders_while_it_runs(
+    cli: Cli, many: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = []
+
+    def write(*arguments: object) -> None:
+        for folder in ("out", "clouds"):
+            with pytest.raises(InputError, match="another process is"), held(Path(folder), "", name=""):
+                pass
+        refused.append(arguments)
+        raise InputError("enough is seen")
+
+    monkeypatch.setattr("primaldepth.cli.upsample.write_values", write)
+    cli("upsample", "many", "guide.png", "-o", "out", "--cloud", "clouds", *FAST)
+    assert len(refused) == COUNT
+    with held(Path("out"), "", name=""):
+        pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.parametrize("how", ["soft", "dangling", "hard"])
+@pytest.mark.parametrize("name", [NAME, MEMORY, "03.png"])
+def test_a_batch_writes_through_no_link_in_its_folder(cli: Cli, many: Path, name: str, how: str) -> None:
+    """A folder of a stranger may hold links under the names that a batch writes to."""
+    victim, link = Path("victim.txt"), Path("out") / name
+    link.parent.mkdir()
+    if how != "dangling":
+        victim.write_text("precious")
+    if how == "hard":
+        link.hardlink_to(victim)
+    else:
+        link.symlink_to(victim.absolute())
+    temporal = ["--temporal"] if name == MEMORY else []
+    done = cli("upsample", "many", "guide.png", "-o", "out", *temporal, *FAST)
+    assert done.code == 2
+    assert f"{link}: is a link or no regular file" in done.err
+    assert victim.read_text() == "precious" if how != "dangling" else not victim.exists()
+
+
+def test_a_link_that_the_user_names_is_followed(cli: Cli, files: Path) -> None:
+    Path("link.png").symlink_to("real.png")
+    assert cli("upsample", "depth.png", "guide.png", "-o", "link.png", *FAST).code == 0
+    assert Path("link.png").is_symlink()
+    assert Path("real.png").is_file()

@@ -273,6 +273,18 @@ def exr_bytes(width, height):
     return stream.getvalue() + bytes(64)
 
 
+@pytest.mark.parametrize("body", [b"", b"\x0e", b"\x64", b"\xff", b"\3\0"])
+def test_an_exr_of_an_unknown_compression_is_refused(tmp_path, body):
+    """The library would read some of them: rows that do not shrink are stored as they are."""
+    path = tmp_path / "a.exr"
+    write_depth(path, depth_map(np.linspace(1.0, 2.0, 48).reshape(6, 8)))
+    name = b"compression\0compression\0"
+    before, _, after = path.read_bytes().partition(name + struct.pack("<i", 1) + b"\3")
+    assert after
+    path.write_bytes(before + name + struct.pack("<i", len(body)) + body + after)
+    refused(path, "EXR has an unknown compression")
+
+
 def mat_bytes(height, width):
     def tagged(kind, body):
         return struct.pack("<II", kind, len(body)) + body + bytes(-len(body) % 8)

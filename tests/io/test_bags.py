@@ -193,11 +193,11 @@ class TestPacking:
         with pytest.raises(ValueError, match="of a message hold more than"):
             packing.unpack_message(data)
         (tmp_path / "a").write_bytes(data)
-        with pytest.raises(ValueError, match="holds far more"):
-            packing.unpack_file(tmp_path / "a", tmp_path / "b")
+        with pytest.raises(ValueError, match="hold far more"):
+            packing.unpack_file(tmp_path / "a", tmp_path / "b", packing.Allowance())
         (tmp_path / "a").write_bytes(zstd.compress(os.urandom(3000))[:-50])
         with pytest.raises(ValueError, match="cut short"):
-            packing.unpack_file(tmp_path / "a", tmp_path / "b")
+            packing.unpack_file(tmp_path / "a", tmp_path / "b", packing.Allowance())
 
 
 def record(kind, content):
@@ -352,3 +352,50 @@ def test_names_of_topics_cannot_write_to_the_terminal(tmp_path):
         read_recording(mcap(tmp_path, SCHEMA.replace(b"Image", b"Other"), *channels))
     assert "\x1b" not in str(caught.value)
     assert "found /image (Other)" in str(caught.value)
+
+
+def packed_zeros(mebibytes):
+    return zstd.compress(bytes(mebibytes << 20))
+
+
+def packed_bag(folder, **files):
+    folder.mkdir()
+    (folder / "metadata.yaml").write_text("rosbag2_bagfile_information:\n  version: 5\n")
+    for name, data in files.items():
+        (folder / f"{name}.db3.zstd").write_bytes(data)
+    return folder
+
+
+def unpacked_bytes(monkeypatch, tmp_path):
+    """A function that tells how much was written to the temporary folder."""
+    written = []
+    take = packing.Allowance.take
+    monkeypatch.setattr(packing.Allowance, "take", lambda self, n: (written.append(n), take(self, n)))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return lambda: sum(written)
+
+
+def test_the_packed_files_of_a_bag_share_what_they_may_hold(tmp_path, monkeypatch):
+    """Each file holds what one file may, and together they would fill the disk."""
+    data, written = packed_zeros(15), unpacked_bytes(monkeypatch, tmp_path)
+    folder = packed_bag(tmp_path / "bag", **{f"a{index}": data for index in range(20)})
+    with pytest.raises(FileFormatError, match="packed files hold far more than recordings do"):
+        read_recording(folder)
+    assert written() < 40 << 20
+    assert [path.name for path in tmp_path.iterdir()] == ["bag"]
+
+
+def test_the_length_of_a_file_with_a_hole_counts_for_nothing(tmp_path, monkeypatch):
+    written = unpacked_bytes(monkeypatch, tmp_path)
+    folder = packed_bag(tmp_path / "bag", a=packed_zeros(100))
+    os.truncate(folder / "a.db3.zstd", 2**40)
+    with pytest.raises(FileFormatError, match="packed files hold far more than recordings do"):
+        read_recording(folder)
+    assert written() < 40 << 20
+
+
+def test_a_bag_of_too_many_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("primaldepth.io.sequences.bags.MOST_FILES", 3)
+    folder = packed_bag(tmp_path / "bag", **{f"a{index}": packed_zeros(0) for index in range(4)})
+    with pytest.raises(FileFormatError, match="holds more than 3 files"):
+        read_recording(folder)

@@ -167,3 +167,28 @@ def test_jpeg_that_claims_more_than_it_can_hold(tmp_path):
     (tmp_path / "a.jpg").write_bytes(data)
     with pytest.raises(FileFormatError, match=r"claims 16000x16000.*cannot hold"):
         read_guide(tmp_path / "a.jpg")
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"progressive": True}, {"restart_marker_blocks": 2}, {"subsampling": 0, "quality": 30}]
+)
+def test_a_jpeg_that_lacks_data_is_an_error_although_it_ends_well(tmp_path, options):
+    """The decoder would fill the rest of the image with grey."""
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (50, 70, 3), np.uint8))
+    image.save(tmp_path / "a.jpg", **options)
+    assert read_guide(tmp_path / "a.jpg").shape == (50, 70, 3)
+    data = (tmp_path / "a.jpg").read_bytes()
+    start = data.rindex(b"\xff\xda") + 20
+    for length in np.linspace(start, len(data) - 8, 6).astype(int):
+        (tmp_path / "cut.jpg").write_bytes(data[:length].rstrip(b"\xff") + b"\xff\xd9")
+        with pytest.raises(FileFormatError, match=r"cut\.jpg: JPEG lacks a part of its image"):
+            read_guide(tmp_path / "cut.jpg")
+
+
+def test_filling_between_the_data_of_a_jpeg_and_its_markers_is_no_damage(tmp_path):
+    Image.fromarray(RGB8).resize((40, 20)).save(tmp_path / "a.jpg", restart_marker_blocks=2)
+    data, expected = (tmp_path / "a.jpg").read_bytes(), read_guide(tmp_path / "a.jpg")
+    assert data.count(b"\xff\xd0") == 1
+    filled = data.replace(b"\xff\xd0", b"\xff\xff\xff\xd0")[:-2] + b"\xff\xff\xff\xd9"
+    (tmp_path / "a.jpg").write_bytes(filled)
+    np.testing.assert_array_equal(read_guide(tmp_path / "a.jpg"), expected)

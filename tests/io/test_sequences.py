@@ -303,6 +303,64 @@ def test_damaged_lists_are_told(tmp_path, name, text, message):
         read_recording(tmp_path)
 
 
+def _moved_out(path, outside):
+    """Put a file or folder elsewhere and leave a link in its place."""
+    outside.mkdir()
+    target = path.rename(outside / path.name)
+    path.symlink_to(target)
+
+
+def _reading_everything(root):
+    return [shot.read() for shot in read_recording(root)]
+
+
+LINKS = [
+    ("tum", "depth"),
+    ("tum", "rgb.txt"),
+    ("stray_scanner", "rgb"),
+    ("stray_scanner", "confidence/000001.png"),
+    ("stray_scanner", "camera_matrix.csv"),
+    ("record3d", "depth/2.exr"),
+    ("record3d", "metadata.json"),
+]
+
+
+@pytest.mark.parametrize(("layout", "name"), LINKS)
+def test_links_out_of_a_recording_are_refused(tmp_path, layout, name):
+    root = tmp_path / "recording"
+    getattr(layouts, f"write_{layout}")(root)
+    assert len(_reading_everything(root)) == layouts.COUNT
+    _moved_out(root / name, tmp_path / "outside")
+    with pytest.raises(FileFormatError, match=f"{Path(name).name}.*: a link that leads out of"):
+        _reading_everything(root)
+
+
+def test_a_film_behind_a_link_is_refused(tmp_path):
+    pytest.importorskip("av")
+    layouts.write_stray_scanner(tmp_path / "recording", film=True)
+    _moved_out(tmp_path / "recording" / "rgb.mp4", tmp_path / "outside")
+    with pytest.raises(FileFormatError, match=r"rgb\.mp4: a link that leads out of"):
+        read_recording(tmp_path / "recording")
+
+
+def test_a_bag_behind_a_link_is_refused_unless_the_user_names_it(tmp_path):
+    pytest.importorskip("rosbags")
+    layouts.write_bag(tmp_path / "a")
+    (file,) = (tmp_path / "a").glob("*.db3")
+    _moved_out(file, tmp_path / "outside")
+    with pytest.raises(FileFormatError, match="a link that leads out of"):
+        read_recording(tmp_path / "a")
+    check_depths(read_recording(file))
+
+
+def test_links_within_a_recording_and_to_it_are_followed(tmp_path):
+    layouts.write_tum(tmp_path / "recording")
+    (tmp_path / "recording" / "depth").rename(tmp_path / "recording" / "maps")
+    (tmp_path / "recording" / "depth").symlink_to("maps")
+    (tmp_path / "link").symlink_to("recording")
+    check_depths(read_recording(tmp_path / "link"))
+
+
 @pytest.mark.parametrize(
     "text",
     [

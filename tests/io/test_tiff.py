@@ -115,3 +115,15 @@ def test_tags_that_pixels_do_not_need_never_reach_a_decoder(tmp_path, monkeypatc
         assert image.n_frames == 1
         assert not {270, 274, 305, 700} & set(image.tag_v2)
         assert image.size == (5, 4)
+
+
+@pytest.mark.parametrize("predictor", [2, 3])
+def test_a_predictor_without_compression_is_refused(predictor):
+    """Some programs apply it and others do not: nothing says which values are meant."""
+    values = RNG.integers(1, 900, (4, 5)).astype("u2")
+    data = bytearray(written(values))
+    assert (read(bytes(data)) == values).all()
+    software = data.index(struct.pack("<HH", 305, 2))  # the name of the program gives its place to the tag
+    data[software : software + 12] = struct.pack("<HHII", 317, 3, 1, predictor)
+    with pytest.raises(FileFormatError, match="without compression, but with a predictor"):
+        read(bytes(data))

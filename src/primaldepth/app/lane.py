@@ -14,6 +14,7 @@ from primaldepth.app.messages import (
     Failed,
     Lost,
     Message,
+    Preparing,
     Ready,
     Started,
     Ticket,
@@ -23,7 +24,10 @@ from primaldepth.app.messages import (
 from primaldepth.app.orders import Order, Orders
 from primaldepth.app.problems import INTERNAL, NOT_READY, Problem, place_of
 from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.stopwatch import Stopwatch
+from primaldepth.app.tasks import method_names
 from primaldepth.app.worker import work
+from primaldepth.core.children import safe_imports
 
 log = logging.getLogger("primaldepth.app")
 _START_SECONDS = 300.0  # a cold machine imports torch and compiles the kernels
@@ -36,13 +40,15 @@ class _Worker:
 
     def __init__(self, settings: ServiceSettings) -> None:
         context = multiprocessing.get_context("spawn")
+        self._unprepared = set(method_names())
         self._most_bytes = _BYTES_PER_PIXEL * settings.max_pixels + _HEADER_BYTES
         self.line: Connection
         self.line, far = context.Pipe()
         self._process: SpawnProcess = context.Process(
             target=work, args=(far, settings.for_worker()), name="primaldepth-worker", daemon=True
         )
-        self._process.start()
+        with safe_imports():
+            self._process.start()
         far.close()
 
     def hear(self, seconds: float) -> Message | None:
@@ -53,6 +59,12 @@ class _Worker:
             return receive_message(self.line, self._most_bytes)
         except OSError as error:
             raise EOFError from error
+
+    def may_prepare(self, method: str) -> bool:
+        """Whether the process may take its time to prepare for a method: once for each."""
+        known = method in self._unprepared
+        self._unprepared.discard(method)
+        return known
 
     def tell(self, tickets: list[Ticket]) -> None:
         """Hand tickets over."""
@@ -154,20 +166,25 @@ class Lane:
     def _run(self, worker: _Worker) -> None:
         """Hand the orders over and pass the answers on, until each has one or the worker is gone."""
         current: tuple[int, ...] = ()
+        watch = Stopwatch(self._settings.seconds, self.running)
         try:
             worker.tell([order.ticket for order in self.running.values()])
             while self.running:
-                message = worker.hear(self._settings.seconds * max(1, len(current)))
+                message = worker.hear(watch.left)
                 if message is None:
                     self._give_up(current, self._too_slow())
                     return
                 if isinstance(message, Started):
                     current = message.numbers
+                    watch.turn_to(current)
+                elif isinstance(message, Preparing):
+                    watch.pause(_START_SECONDS if worker.may_prepare(message.method) else 0.0)
                 elif isinstance(message, Lost):
                     log.error("the device failed: %s", message.trace)
                     raise EOFError
                 elif isinstance(message, Done | Failed):
                     self._pass_on(message)
+                    watch.finish(message.number)
         except (EOFError, OSError):
             if not self._orders.stopped:
                 log.error("the worker ended by itself; it is started again")

@@ -43,6 +43,14 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
+class Preparing:
+    """The worker computes with a method for the first time, and compiles what that needs."""
+
+    method: str
+    says: Literal["preparing"] = "preparing"
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """The answer to a ticket."""
 
@@ -70,7 +78,7 @@ class Lost:
     says: Literal["lost"] = "lost"
 
 
-Message = Ready | Started | Done | Failed | Lost
+Message = Ready | Started | Preparing | Done | Failed | Lost
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="says")])
 _TICKETS: TypeAdapter[list[Ticket]] = TypeAdapter(list[Ticket])
 

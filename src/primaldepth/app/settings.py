@@ -13,12 +13,13 @@ class ServiceSettings(Settings):
     """Limits and places of one service.
 
     max_bytes bounds the body of a request, max_pixels and max_side each image in it (read from its header,
-    before anything is decoded), seconds the time one frame is computed, queue the requests that wait, batch
-    those that are computed together, workers the processes that compute, upload_seconds the time a body
-    takes to arrive, answer_seconds the time a client may leave a part of its answer unread, grace_seconds the
-    time that is left to finish when the service is told to end, memory_gib what decoding and computing may
-    take in all, disk_gib what uploads to the page and its results may. allowed_hosts are names under which
-    the service may be asked beside its own addresses; "*" stands for every name.
+    before anything is decoded), seconds the time that a request is decoded, computed and encoded, queue the
+    requests that wait, batch those that are computed together, workers the processes that compute,
+    upload_seconds the time a body takes to arrive, answer_seconds the time a client may leave a part of its
+    answer unread, grace_seconds the time that is left to finish when the service is told to end, memory_gib
+    what decoding and computing may take in all, disk_gib what uploads to the page and its results may.
+    allowed_hosts are names under which the service may be asked beside its own addresses; "*" stands for
+    every name.
     """
 
     host: str = "127.0.0.1"

@@ -7,6 +7,7 @@ and the same sizes is computed as one batch.
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -20,6 +21,7 @@ from primaldepth.app.messages import (
     Done,
     Failed,
     Lost,
+    Preparing,
     Ready,
     Started,
     Ticket,
@@ -74,14 +76,28 @@ def work(connection: Connection, settings: ServiceSettings) -> None:
 class _Worker:
     def __init__(self, connection: Connection, settings: ServiceSettings, device: torch.device) -> None:
         self._connection, self._settings, self._device = connection, settings, device
+        self._prepared: set[str] = set()  # methods whose kernels are compiled
 
     def warm_up(self) -> None:
-        """Compute once what most requests ask for: kernels are compiled on first use."""
-        depth = torch.linspace(1.0, 2.0, 64).view(1, 1, 8, 8)
-        frame = Frame(depth, depth > 0, torch.rand(1, 3, 16, 16), None, torch.full_like(depth, 0.01))
-        create(self._settings.method)(frame.to(self._device))
+        """Compute once what most requests ask for."""
+        self._compute_little(self._settings.method)
         if self._device.type == "cpu":
             _limit_memory(self._settings.memory_gib / self._settings.workers)
+
+    def _compute_little(self, method: str) -> None:
+        """Compute a small frame: kernels are compiled on first use, which can take most of a minute."""
+        self._prepared.add(method)
+        depth = torch.linspace(1.0, 2.0, 64).view(1, 1, 8, 8)
+        frame = Frame(depth, depth > 0, torch.rand(1, 3, 16, 16), None, torch.full_like(depth, 0.01))
+        with torch.no_grad():
+            create(method)(frame.to(self._device))
+
+    def _prepare(self, method: str) -> None:
+        """Compile what a method needs, and say so: that is no time of the request which asks for it first."""
+        if method not in self._prepared:
+            self._say(Preparing(method))
+            with suppress(Exception):  # the request meets it again, and is told
+                self._compute_little(method)
 
     def serve(self, tickets: Sequence[Ticket]) -> None:
         """Answer every ticket; no more images are held at a time than the limit on pixels means."""
@@ -99,7 +115,7 @@ class _Worker:
             held.append(loaded)
         self._compute_all(held)
 
-    def _say(self, message: Started | Done | Failed | Lost) -> None:
+    def _say(self, message: Started | Preparing | Done | Failed | Lost) -> None:
         send_message(self._connection, message)
 
     def _load(self, ticket: Ticket) -> _Loaded | None:
@@ -136,6 +152,7 @@ class _Worker:
 
     def _compute_all(self, held: Sequence[_Loaded]) -> None:
         for group in _groups(held):
+            self._prepare(group[0].ticket.task.method)
             self._say(Started(tuple(each.ticket.number for each in group)))
             try:
                 answers = self._compute(group)

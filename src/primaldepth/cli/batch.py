@@ -11,6 +11,7 @@ from primaldepth.cli.output import note
 from primaldepth.cli.places import EXTENSIONS, check_extension, check_place
 from primaldepth.core.errors import InputError
 from primaldepth.io import Unit
+from primaldepth.io.files import check_unlinked
 from primaldepth.io.formats import CODECS
 from primaldepth.io.sequences import Recording, Shot, is_recording, not_a_recording, read_recording
 from primaldepth.io.sequences.base import (
@@ -87,6 +88,12 @@ class Targets:
     mesh: Path | None = None
     sigma: Path | None = None
 
+    @property
+    def folders(self) -> list[Path]:
+        """Where a batch writes to."""
+        places = (self.out, self.preview, self.cloud, self.measured, self.mesh, self.sigma)
+        return [place for place in places if place is not None]
+
 
 def list_jobs(targets: Targets) -> tuple[list[Job], bool]:
     """The pairs to run, and whether they are a batch; every place to write to is checked."""
@@ -100,6 +107,8 @@ def list_jobs(targets: Targets) -> tuple[list[Job], bool]:
         for option, path in job.outputs:
             check_extension(option, path)
             check_place(option, path)
+            if batch:  # the user has named the folder alone
+                check_unlinked(path)
     _refuse_collisions(jobs)
     return jobs, batch
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from primaldepth.cli.output import note, progress_bar
+from primaldepth.cli.output import note, progress_bar, show
 from primaldepth.core.errors import InputError
 from primaldepth.data.manifest import MANIFEST, Manifest
 from primaldepth.data.recording import write_recording
@@ -40,7 +40,7 @@ def verify(
     problems = [line for item in protocols if item.name in roots for line in _check(item, roots[item.name])]
     for item in protocols:
         if item.name not in roots:
-            typer.echo(f"{item.name} v{item.version}: no folder {item.folder}, not checked")
+            show(f"{item.name} v{item.version}: no folder {item.folder}, not checked")
     for line in problems:
         note(line)
     if problems:
@@ -68,7 +68,7 @@ def export(
     with progress_bar(str(out), total) as update:
         write_recording(shards, out, camera, count=total, seed=seed, watch=lambda done: update(None, done))
     note(f"{total} scenes; 'primaldepth upsample {out}/depth {out}/guide -o RESULTS' takes them all")
-    typer.echo(out)
+    show(out)
 
 
 def _verify_shards(folder: Path) -> None:
@@ -76,7 +76,7 @@ def _verify_shards(folder: Path) -> None:
     problems = shard_problems(folder, manifest)
     stored = sum(entry.count for entry in manifest.shards)
     state = "all as rendered" if not problems else f"{len(problems)} missing or changed"
-    typer.echo(f"{stored} of {manifest.count} scenes, {len(manifest.shards)} shards, {state}")
+    show(f"{stored} of {manifest.count} scenes, {len(manifest.shards)} shards, {state}")
     for line in problems:
         note(line)
     if problems:
@@ -91,5 +91,5 @@ def _check(protocol: Protocol, root: Path) -> list[str]:
     good = "all as frozen" if all(part.is_frozen for part in parts) else "all of the right form"
     state = good if not lines else f"{len(lines)} missing or changed"
     made_of = ", ".join(dict.fromkeys(part.made_of for part in parts))
-    typer.echo(f"{protocol.name} v{protocol.version}: {made_of}, {state}")
+    show(f"{protocol.name} v{protocol.version}: {made_of}, {state}")
     return lines

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 import torch
 import typer
 
+from primaldepth.cli.output import note, show
 from primaldepth.networks.precision import bfloat16_instructions
 from primaldepth.operators.pairwise import available_backends
 from primaldepth.scenes.variants import LLVM_HINT, find_llvm
@@ -68,11 +69,12 @@ def doctor() -> None:
     lines |= {name: _package(name) for name in ("numpy", "pillow", "OpenEXR", "tifffile")}
     lines["data"] = os.environ.get("PRIMALDEPTH_DATA", "PRIMALDEPTH_DATA is not set; use --data")
     for name, value in lines.items():
-        typer.echo(f"{name:<18} {value}")
+        show(f"{name:<18} {value}")
     for name, use in _OPTIONAL.items():
         state = _package(name)
-        typer.echo(f"{name:<18} {f'missing: needed for {use}' if state == 'missing' else state}")
+        show(f"{name:<18} {f'missing: needed for {use}' if state == 'missing' else state}")
     broken = [name for name in ("numpy", "pillow", "OpenEXR", "tifffile") if _package(name) == "missing"]
     if broken:
-        typer.echo(f"\nnot usable: {', '.join(broken)} missing; reinstall primaldepth", err=True)
+        note("")
+        note(f"not usable: {', '.join(broken)} missing; reinstall primaldepth")
         raise typer.Exit(1)

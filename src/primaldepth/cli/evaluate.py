@@ -28,6 +28,7 @@ from primaldepth.evaluation.report.own_frames import METHODS
 from primaldepth.evaluation.run import Row, as_json
 from primaldepth.evaluation.run import evaluate as run_protocol
 from primaldepth.io import write_bytes
+from primaldepth.io.files import check_unlinked
 from primaldepth.methods import create
 
 DATA_HELP = "Folder with the protocol's data; PRIMALDEPTH_DATA if not given."
@@ -106,6 +107,8 @@ def evaluate(
     for name, file in (("--json", json_file), ("--picture", picture if own else None)):
         if file is not None:
             check_place(name, file)
+    if own and picture == PICTURE:  # the user has not named it
+        check_unlinked(picture)
     parts = _parts(chosen, folder, scales, scene)
     place = pick_device(device)
     rows = _rows(chosen.name, parts, runs, place, jobs, None if no_cache else ResultCache())

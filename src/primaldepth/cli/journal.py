@@ -8,7 +8,7 @@ from typing import Any
 
 from primaldepth.cli.batch import Job
 from primaldepth.core.errors import MissingFileError
-from primaldepth.io.files import json_lines
+from primaldepth.io.files import check_unlinked, json_lines, open_to_append
 from primaldepth.version import __version__
 
 NAME = ".primaldepth-journal.jsonl"
@@ -29,6 +29,7 @@ class Journal:
     def __init__(self, folder: Path, settings: str) -> None:
         self._path = folder / NAME
         self._settings = settings
+        check_unlinked(self._path)
         self._lines = _read(self._path)
 
     def finished(self, job: Job, before: str = "") -> dict[str, Any] | None:
@@ -52,7 +53,7 @@ class Journal:
         """Call when all outputs of the job are in place."""
         line = {"key": self.key(job, before), "outputs": _outputs(job), "report": report}
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as file:
+        with open_to_append(self._path) as file:
             file.write(f"\n{json.dumps(line)}\n".encode())  # the line before may have been cut off
 
     def key(self, job: Job, before: str = "") -> str:

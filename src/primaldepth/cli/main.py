@@ -24,7 +24,7 @@ from primaldepth.cli import (
     train,
     upsample,
 )
-from primaldepth.cli.output import fail
+from primaldepth.cli.output import fail, show
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.version import __version__
 
@@ -40,7 +40,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"primaldepth {__version__}")
+        show(f"primaldepth {__version__}")
         raise typer.Exit
 
 

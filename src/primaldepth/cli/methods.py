@@ -5,7 +5,7 @@ from dataclasses import asdict
 import typer
 
 from primaldepth.api import DEFAULT_METHOD
-from primaldepth.cli.output import show_json, show_table
+from primaldepth.cli.output import show, show_json, show_table
 from primaldepth.methods import list_methods
 
 
@@ -19,4 +19,5 @@ def methods(
         return
     rows = [[info.name, info.family, "yes" if info.uses_guide else "no", info.summary] for info in found]
     show_table("", ["name", "family", "guide", "what it does"], rows, left=4)
-    typer.echo(f"\ndefault: {DEFAULT_METHOD}")
+    show()
+    show(f"default: {DEFAULT_METHOD}")

@@ -1,4 +1,7 @@
-"""stdout carries the result, stderr the log and the progress bar (none when it is not a terminal)."""
+"""stdout carries the result, stderr the log and the progress bar (none when it is not a terminal).
+
+All text passes `printable`: names of files and what stands in files can hold sequences that a terminal obeys.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -13,6 +16,13 @@ from rich.table import Table
 stderr = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
+def printable(text: str) -> str:
+    """Return the text with all that cannot be seen written as Python does, ESC as backslash and x1b."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
 def fail(message: str) -> None:
     """One line of error on stderr."""
     note(f"primaldepth: {' '.join(message.splitlines())}")
@@ -20,7 +30,12 @@ def fail(message: str) -> None:
 
 def note(message: str) -> None:
     """One line of log on stderr, above the progress bar if there is one."""
-    stderr.print(message)
+    stderr.print(printable(message))
+
+
+def show(line: object = "") -> None:
+    """One line of the result on stdout."""
+    typer.echo(printable(str(line)))
 
 
 def show_json(value: Any) -> None:
@@ -31,20 +46,21 @@ def show_json(value: Any) -> None:
 def show_table(title: str, columns: list[str], rows: list[list[str]], left: int = 1) -> None:
     """A table on stdout; the first `left` columns are text, the others numbers."""
     if title:
-        typer.echo(title)
+        show(title)
     table = Table(box=None, pad_edge=False)
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index < left else "right", no_wrap=True)
+        table.add_column(printable(column), justify="left" if index < left else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*row)
-    Console(highlight=False, width=None if Console().is_terminal else 200).print(table)
+        table.add_row(*(printable(cell) for cell in row))
+    width = None if Console().is_terminal else 200
+    Console(highlight=False, markup=False, emoji=False, width=width).print(table)
 
 
 @contextmanager
 def progress_bar(title: str, total: int | None) -> Iterator[Callable[[str | None, float], None]]:
     """Yields update(description or None, completed); silent when stderr is not a terminal."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         TimeElapsedColumn(),
@@ -52,9 +68,9 @@ def progress_bar(title: str, total: int | None) -> Iterator[Callable[[str | None
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=stderr, disable=not stderr.is_terminal, transient=True) as progress:
-        task: TaskID = progress.add_task(title, total=total or 1)
+        task: TaskID = progress.add_task(printable(title), total=total or 1)
 
         def update(description: str | None, completed: float) -> None:
-            progress.update(task, description=description or title, completed=completed)
+            progress.update(task, description=printable(description or title), completed=completed)
 
         yield update

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-import typer
 
-from primaldepth.cli.output import note
+from primaldepth.cli.output import note, show
 from primaldepth.core.frame import Method
 from primaldepth.evaluation.own_frames import OwnFrames, verdict
 from primaldepth.evaluation.report.own_frames import draw_frame
@@ -23,4 +22,5 @@ def print_verdict(
     best = next(method for method in methods if method.name == found.best)
     draw_frame(protocol, best, found.worst_frame, device, picture)
     note(f"wrote {picture}: the frame with the largest mean error, {found.worst_frame}")
-    typer.echo(f"\n{found.sentence}")
+    show()
+    show(found.sentence)

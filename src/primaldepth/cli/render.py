@@ -6,7 +6,7 @@ from typing import get_args
 
 import typer
 
-from primaldepth.cli.output import note, progress_bar, show_json
+from primaldepth.cli.output import note, progress_bar, show, show_json
 from primaldepth.cli.places import check_extension, check_place
 from primaldepth.core.errors import InputError
 from primaldepth.data.manifest import MOST_SCENES
@@ -129,7 +129,7 @@ def _report(progress: Progress, as_json: bool) -> None:
             }
         )
     else:
-        typer.echo(
+        show(
             f"{progress.rendered} scenes in {progress.seconds:.1f} s, {progress.rate:.2f} images/s, "
             f"{progress.compiles} kernel compilations; {progress.done} of {progress.count} are there"
         )

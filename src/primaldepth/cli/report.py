@@ -11,7 +11,7 @@ import typer
 
 from primaldepth.api import pick_device
 from primaldepth.cli.evaluate import data_folder
-from primaldepth.cli.output import note, progress_bar
+from primaldepth.cli.output import note, progress_bar, show
 from primaldepth.cli.places import check_place
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
@@ -67,7 +67,7 @@ def report(
         studies = Studies(bench, settings, benchmark, tof, get_protocol("noise-free"), cameras)
         made = studies.report(_footer(place.type))
     page, *others = write_report(made, out)
-    typer.echo(page)
+    show(page)
     note(f"wrote {page} and {', '.join(path.name for path in others)} in {time.monotonic() - start:.0f} s")
 
 

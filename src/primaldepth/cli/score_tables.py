@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-import typer
-
-from primaldepth.cli.output import show_table
+from primaldepth.cli.output import show, show_table
 from primaldepth.evaluation.protocols import Protocol
 from primaldepth.evaluation.run import Row
 from primaldepth.evaluation.scoring import Column
@@ -27,14 +25,15 @@ def print_means(protocol: Protocol, rows: Sequence[Row]) -> None:
     order = sorted(groups, key=lambda key: (variants.index(key[0]), key[1], methods.index(key[2])))
     count = len({row.scene for row in rows})
     scenes = f"{count} scenes" if protocol.is_frozen else f"{count} frames of one's own"
-    typer.echo(f"{protocol.name} v{protocol.version}: means over {scenes}, errors in {protocol.unit}")
+    show(f"{protocol.name} v{protocol.version}: means over {scenes}, errors in {protocol.unit}")
     for title, columns in protocol.scoring.tables:
         lines = [
             [variant, f"x{scale}", method, *(_mean(groups[variant, scale, method], each) for each in columns)]
             for variant, scale, method in order
         ]
         heads = ["variant", "scale", "method", *(each.heading for each in columns)]
-        show_table(f"\n{title}", heads, lines, left=3)
+        show()
+        show_table(title, heads, lines, left=3)
 
 
 def _mean(rows: Sequence[Row], column: Column) -> str:

@@ -14,7 +14,7 @@ from primaldepth.cli.journal import Journal
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.io import Kind, write_bytes
-from primaldepth.io.files import open_file, read_file
+from primaldepth.io.files import check_unlinked, open_file, read_file
 from primaldepth.io.formats.budget import MAX_FILE_BYTES
 from primaldepth.methods.temporal import Memory, Temporal
 
@@ -38,6 +38,7 @@ class SequenceJournal(Journal):
     ) -> None:
         super().__init__(folder, settings)
         self._file, self._read, self._device = folder / NAME, read, device
+        check_unlinked(self._file)
         self._before = ""  # key of the last frame that counts
         self._memory: Memory | None = None
         self._behind: list[Job] = []  # frames that count but are not in the memory yet

@@ -30,7 +30,9 @@ def serve(
     max_bytes: int = typer.Option(64 * 2**20, "--max-bytes", metavar="N", help="Of one request."),
     max_pixels: int = typer.Option(2**24, "--max-pixels", metavar="N", help="Of one image."),
     max_side: int = typer.Option(16384, "--max-side", metavar="N", help="Pixels in a row or column."),
-    seconds: float = typer.Option(60.0, "--seconds", metavar="S", help="To compute one frame."),
+    seconds: float = typer.Option(
+        60.0, "--seconds", metavar="S", help="For one request: decode, compute and encode."
+    ),
     queue: int = typer.Option(16, "--queue", metavar="N", help="Requests that may wait."),
     batch: int = typer.Option(8, "--batch", metavar="N", help="Requests computed together."),
     workers: int | None = typer.Option(

@@ -1,7 +1,9 @@
 """`primaldepth upsample`: one pair of files, or many."""
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -50,6 +52,7 @@ from primaldepth.io import Kind, Unit
 from primaldepth.io.atomic import remove_leftovers
 from primaldepth.io.depth import write_values
 from primaldepth.io.files import MAX_TEXT, read_file
+from primaldepth.io.locks import held
 from primaldepth.methods import create
 from primaldepth.results import doubting_largest
 from primaldepth.variational import Progress
@@ -201,24 +204,40 @@ def _run(targets: Targets, request: Request, as_json: bool, overwrite: bool, gpu
         raise InputError(f"--engine ray: {targets.depth} is one pair; give a folder, a recording or a video")
     if request.temporal and not batch:
         raise InputError(f"--temporal: {targets.depth} is one frame; give a folder, a recording or a video")
-    remove_leftovers(path for job in jobs for _, path in job.outputs)
-    journal = _open_journal(targets.out, request) if batch else None
-    try:
-        if gpus is not None and journal is not None:
-            reports = _run_on_ray(jobs, request, journal, overwrite, gpus)
-        else:
-            reports = _run_all(jobs, request, journal, overwrite)
-    except KeyboardInterrupt:
-        if batch:
-            again = "the same command without --overwrite" if overwrite else "the same command"
-            note(f"{targets.out}: stopped; {again} goes on from here")
-        raise
+    with _sole_use(targets.folders) if batch else nullcontext():
+        reports = _run_jobs(jobs, targets.out if batch else None, request, overwrite, gpus)
     if as_json:
         show_json(reports if batch else reports[0])
     failed = [report["depth"] for report in reports if "error" in report]
     if failed:
         fail(f"{len(failed)} of {len(jobs)} failed: {', '.join(failed)}")
         raise typer.Exit(1)
+
+
+@contextmanager
+def _sole_use(folders: Sequence[Path]) -> Iterator[None]:
+    """Hold the output folders of a batch: two batches in one folder would replace each other's results."""
+    with ExitStack() as stack:
+        for folder in dict.fromkeys(Path(os.path.realpath(folder)) for folder in folders):
+            stack.enter_context(held(folder, "writing a batch to", name=""))
+        yield
+
+
+def _run_jobs(
+    jobs: list[Job], folder: Path | None, request: Request, overwrite: bool, gpus: float | None
+) -> list[dict[str, Any]]:
+    """Run the pairs here or on a cluster; `folder` is where a batch goes."""
+    remove_leftovers(path for job in jobs for _, path in job.outputs)
+    journal = None if folder is None else _open_journal(folder, request)
+    try:
+        if gpus is not None and journal is not None:
+            return _run_on_ray(jobs, request, journal, overwrite, gpus)
+        return _run_all(jobs, request, journal, overwrite)
+    except KeyboardInterrupt:
+        if folder is not None:
+            again = "the same command without --overwrite" if overwrite else "the same command"
+            note(f"{folder}: stopped; {again} goes on from here")
+        raise
 
 
 def _open_journal(folder: Path, request: Request) -> Journal:

@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 from typing import TypeVar
 
+from primaldepth.core.children import safe_imports
 from primaldepth.core.errors import PrimalDepthError
 
 Result = TypeVar("Result")
@@ -30,9 +31,12 @@ def run_jobs(calls: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Resul
     for call in calls:
         _check_can_be_sent(call)
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start)
+    with safe_imports():  # one process is started with the pool, the others with the first calls
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start)
     try:
-        yield from pool.map(_call, calls)
+        with safe_imports():
+            results = pool.map(_call, calls)
+        yield from results
     except BrokenProcessPool as error:
         raise PrimalDepthError(
             f"a process died: for lack of memory (try fewer than {workers} jobs), or because the script that "

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
-from typing import Any
+from typing import Any, BinaryIO
 
 from primaldepth.core.documents import DEFAULT, Limits, parse_json, parse_toml
 from primaldepth.core.errors import FileFormatError, InputError, MissingFileError, PrimalDepthError
@@ -94,6 +94,30 @@ def json_lines(path: PathLike) -> Iterator[dict[str, Any] | None]:
         while line := file.readline(_MAX_LINE):
             if line.strip():
                 yield _object(line, path)
+
+
+def check_unlinked(path: PathLike) -> None:
+    """Raise if a file that is going to be written is a link: its content would land in another file.
+
+    For files whose names the user has not typed. In a folder that came from someone else, a link of such a
+    name can lead anywhere.
+
+    Raises:
+        InputError: it is a link, a file with several names, or no regular file.
+    """
+    try:
+        status = os.lstat(path)
+    except OSError:  # there is none, or opening it will tell
+        return
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        raise InputError(f"{path}: is a link or no regular file, through which nothing is written; remove it")
+
+
+def open_to_append(path: PathLike) -> BinaryIO:
+    """Open a file of ours to add to its end; it is made if missing, and raises as `check_unlinked` does."""
+    check_unlinked(path)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    return os.fdopen(os.open(path, flags, 0o666), "ab")
 
 
 @contextmanager

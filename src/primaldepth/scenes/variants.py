@@ -73,7 +73,7 @@ def tried(variant: str) -> Trial:
     known = os.environ.get(_KNOWN, "").split(",")
     if variant in known:
         return Trial(variant, True)
-    trial = trial_of(variant, [sys.executable, "-c", _TEST.format(variant=variant)])
+    trial = trial_of(variant, [sys.executable, "-P", "-c", _TEST.format(variant=variant)])
     if trial.works:
         os.environ[_KNOWN] = ",".join([*filter(None, known), variant])
     return trial

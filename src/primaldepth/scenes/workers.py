@@ -14,6 +14,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Self
 
+from primaldepth.core.children import safe_imports
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.data.parts import part_path, write_part
 from primaldepth.scenes.source import SceneSource, open_checked, render_scene
@@ -131,10 +132,11 @@ class _Worker:
         # Ctrl-C reaches the whole group; only the main process acts on it. A blocked signal stays blocked
         # in the child from its first instruction on, a handler would come too late. The tracker that the
         # first start would bring along unblocks it again, so it must be there before.
-        resource_tracker.ensure_running()
+        with safe_imports():
+            resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            with _one_thread_each():
+            with _one_thread_each(), safe_imports():
                 self.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primaldepth.io.atomic import write_bytes
-from primaldepth.io.files import json_lines
+from primaldepth.io.files import check_unlinked, json_lines, open_to_append
 from primaldepth.networks import DepthNet
 from primaldepth.networks.unrolled import COEFFICIENTS
 from primaldepth.training.validation import Seen
@@ -27,6 +27,7 @@ class RunLog:
 
     def __init__(self, folder: Path, steps: int) -> None:
         self._path = folder / LOG
+        check_unlinked(self._path)
         kept = [line for line in _lines(self._path) if _step(line) <= steps]
         write_bytes(self._path, "".join(json.dumps(line) + "\n" for line in kept).encode())
         self._board = _board(folder / "tensorboard", steps)
@@ -34,8 +35,9 @@ class RunLog:
     def write(self, total_step: int, **values: Any) -> None:
         """Write one line, null for a number that is not finite; numbers also go to TensorBoard."""
         values = {name: _finite(value) for name, value in values.items()}
-        with self._path.open("a") as file:
-            file.write(json.dumps({"total_step": total_step, **values}, allow_nan=False) + "\n")
+        line = json.dumps({"total_step": total_step, **values}, allow_nan=False)
+        with open_to_append(self._path) as file:
+            file.write(f"{line}\n".encode())
         if self._board is not None:
             for name, value in values.items():
                 if isinstance(value, float):

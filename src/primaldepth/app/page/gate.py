@@ -5,6 +5,7 @@ state. A browser with the page open uses the few listed here; all others are ans
 downloads do not reach Gradio at all.
 """
 
+import asyncio
 import re
 from http import HTTPStatus
 from typing import Any
@@ -25,7 +26,7 @@ _PASSED = re.compile(
     rf"/|/config|/theme\.css|/robots\.txt|/favicon\.ico|/manifest\.json|{_API}/info|"
     r"/(assets|static)(/[A-Za-z0-9_@-][A-Za-z0-9_.@-]{0,100}){1,4}"
 )
-_HEARTBEAT = re.compile(rf"{_API}/heartbeat/{SESSION}")
+_HEARTBEAT = re.compile(rf"{_API}/heartbeat/(?P<session>{SESSION})")
 _QUERY = re.compile(rf"session_hash=(?P<session>{SESSION})".encode())
 _HEADERS = (
     b"host",
@@ -82,10 +83,9 @@ class Gate:
         elif path == f"{_API}/queue/data":
             _allow(method, "GET")
             await self._listen(scope, receive, send)
-        elif _HEARTBEAT.fullmatch(path):
+        elif (heartbeat := _HEARTBEAT.fullmatch(path)) is not None:
             _allow(method, "GET")
-            with self._sessions.listening("page"):
-                await self._pass_on(scope, receive, send)
+            await self._stay_open(heartbeat["session"], scope, receive, send)
         elif _PASSED.fullmatch(path):
             _allow(method, "GET", "HEAD")
             await self._pass_on(scope, receive, send)
@@ -106,8 +106,21 @@ class Gate:
         query = _QUERY.fullmatch(scope["query_string"])
         if query is None or query["session"].decode() not in self._sessions:
             raise RefusedError(Problem(404, "not_found", "nothing was asked for", "load the page again"))
-        with self._sessions.listening("result", query["session"].decode()):
+        with self._sessions.listening(query["session"].decode()):
             await self._pass_on(scope, receive, send)
+
+    async def _stay_open(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a heartbeat on until the browser leaves, or its place is given to another visitor."""
+        task: asyncio.Task[None] | None = None
+        try:
+            with self._sessions.open_page(session, lambda: task and task.cancel()):
+                task = asyncio.create_task(self._pass_on(scope, receive, send))
+                await asyncio.wait({task})
+        finally:
+            if task is not None:
+                task.cancel()
+        if not task.cancelled():
+            task.result()
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let Gradio answer, as if nothing but the path and a few headers had been sent."""

@@ -35,7 +35,7 @@ class Budget:
     parts: int = 2**18
     members: int = 1000
     scans: int = 100
-    scanned_pixels: int = 2**32
+    scanned_pixels: int = 2**31
     spare_memory: int = 2**28
     spare_seconds: int = 4
 

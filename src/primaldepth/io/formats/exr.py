@@ -24,20 +24,8 @@ from primaldepth.io.formats.base import (
     listing,
     native,
 )
-from primaldepth.io.formats.exr_header import MAGIC, Channel, Header, damaged, parse_header
+from primaldepth.io.formats.exr_header import LINES, MAGIC, Channel, Header, damaged, parse_header
 
-_LINES = {
-    "NONE": 1,
-    "RLE": 1,
-    "ZIPS": 1,
-    "ZIP": 16,
-    "PIZ": 32,
-    "PXR24": 16,
-    "B44": 32,
-    "B44A": 32,
-    "DWAA": 32,
-}
-_MANY_LINES = 256  # of DWAB and whatever came after it
 _RATIO = {"NONE": 1, "ZIPS": DEFLATE_RATIO, "ZIP": DEFLATE_RATIO}
 _LOOSE_RATIO = 2**16  # the other compressions have no bound as firm as deflate's
 
@@ -73,7 +61,7 @@ def _read(source: Source) -> Raster:
     here = header.simple and header.compression in _RATIO
     ratio = _RATIO.get(header.compression, _LOOSE_RATIO)
     source.check_size(header.height, header.width, stored_bytes=header.nbytes, ratio=ratio)
-    source.check_parts(-(-header.height // _LINES.get(header.compression, _MANY_LINES)), "chunks of rows")
+    source.check_parts(-(-header.height // LINES[header.compression]), "chunks of rows")
     with library_errors(source, "EXR"):
         planes = (_read_lines if here else _read_apart)(source, header, wanted)
     return Raster(planes[0] if len(planes) == 1 else np.stack(planes, axis=-1))
@@ -113,7 +101,7 @@ def _read_lines(source: Source, header: Header, wanted: list[Channel]) -> list[P
 
 def _chunks(source: Source, header: Header) -> list[tuple[int, int, int]]:
     """First row, start and end of every chunk: each row is there once, and no two chunks share bytes."""
-    lines = _LINES[header.compression]
+    lines = LINES[header.compression]
     count = -(-header.height // lines)
     if header.end + 8 * count > len(source.data):
         damaged(source, "ends in its table of chunks")
@@ -144,7 +132,7 @@ def _columns(header: Header) -> dict[str, slice]:
 
 def _rows(source: Source, header: Header, first: int, packed: bytes) -> NDArray[np.uint8]:
     """The decoded rows of the chunk that begins with row `first`, (n, row_bytes)."""
-    count = min(_LINES[header.compression], header.height - first)
+    count = min(LINES[header.compression], header.height - first)
     expected = count * header.row_bytes
     stored = header.compression == "NONE" or len(packed) == expected  # rows that do not shrink
     raw = packed if stored else _unpack(packed, expected)

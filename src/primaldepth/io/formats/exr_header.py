@@ -10,7 +10,23 @@ from primaldepth.io.formats.base import Source
 from primaldepth.io.formats.budget import current_budget
 
 MAGIC = b"\x76\x2f\x31\x01"
-COMPRESSIONS = ("NONE", "RLE", "ZIPS", "ZIP", "PIZ", "PXR24", "B44", "B44A", "DWAA", "DWAB")
+LINES = {
+    "NONE": 1,
+    "RLE": 1,
+    "ZIPS": 1,
+    "ZIP": 16,
+    "PIZ": 32,
+    "PXR24": 16,
+    "B44": 32,
+    "B44A": 32,
+    "DWAA": 32,
+    "DWAB": 256,
+    "HTJ2K256": 256,
+    "HTJ2K32": 32,
+    "LJ2K": 256,
+    "ZSTD": 1,
+}
+"""Rows in one chunk of each compression, in the order of their numbers in a file."""
 _TYPES = (np.dtype("<u4"), np.dtype("<f2"), np.dtype("<f4"))
 _TILED, _DEEP, _MULTIPART = 0x200, 0x800, 0x1000
 _FLAGS = _TILED | 0x400 | _DEEP | _MULTIPART  # 0x400: long names
@@ -85,13 +101,12 @@ def parse_header(source: Source) -> Header:
     height, width = y1 - y0 + 1, x1 - x0 + 1
     source.check_size(height, width)
     _check_tiles(source, attributes.values.get("tiles"), height, width)
-    code = (attributes.values["compression"] or b"\xff")[0]
     return Header(
         height=height,
         width=width,
         top=y0,
         channels=_channels(source, attributes.values["channels"]),
-        compression=COMPRESSIONS[code] if code < len(COMPRESSIONS) else f"method {code}",
+        compression=_compression(source, attributes.values["compression"]),
         end=attributes.end,
         simple=not flags & (_TILED | _MULTIPART),
         other_parts=tuple(_names(source, other.values.get("channels", b"")) for other in others),
@@ -159,6 +174,12 @@ def _box(source: Source, body: bytes) -> tuple[int, int, int, int]:
         damaged(source, "has a window that is not four numbers")
     x0, y0, x1, y1 = struct.unpack("<4i", body)
     return x0, y0, x1, y1
+
+
+def _compression(source: Source, body: bytes) -> str:
+    if len(body) != 1 or body[0] >= len(LINES):
+        damaged(source, f"has an unknown compression (bytes {body[:4].hex() or 'none'})")
+    return list(LINES)[body[0]]
 
 
 def _check_tiles(source: Source, body: bytes | None, height: int, width: int) -> None:

@@ -1,14 +1,18 @@
 """JPEG: 8-bit guides only; lossy compression would smear depth across its edges.
 
 The segments are walked and checked here, and only those that the pixels need reach Pillow: it would follow
-every offset of an EXIF block, and decode any number of scans.
+every offset of an EXIF block, and decode any number of scans. Its decoder fills in grey, without a word, what
+is missing from the coded data of a scan; that is found here by a second decoding.
 """
 
+import hashlib
 import io
 import re
 import struct
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +32,9 @@ _BARE = (0x01, *range(0xD0, 0xD9))  # markers without a body
 _FRAMES = tuple(code for code in range(0xC0, 0xD0) if code not in (0xC4, 0xC8, 0xCC))
 _TABLES = (0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xE0, 0xEE)  # the last two: what JFIF and Adobe say of colours
 _KEPT = frozenset((*_FRAMES, *_TABLES, _SCAN, _END))
+_ARITHMETIC = tuple(code for code in _FRAMES if code > 0xC8)  # zeros at the end of their data are left out
+_RESTART = re.compile(rb"(\xff[\xd0-\xd7])")
+_TAIL = hashlib.sha512(b"no data of any scan").digest().replace(b"\xff", b"\x7f")
 _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
 
 
@@ -78,16 +85,46 @@ def screen(source: Source) -> Screened:
 
 
 def load(source: Source, screened: Screened, at_least: tuple[int, int] | None = None) -> "Image.Image":
-    """Decode with Pillow, as far as `at_least` (width, height) needs if that is given."""
+    """Decode with Pillow, as far as `at_least` (width, height) needs if that is given.
+
+    A scan that lacks data needs what follows it. So the image is decoded once with random bytes after each
+    piece of coded data, which the decoder skips if it has all it needs, and the two results are compared.
+    """
+    tailed = zlib.crc32(_decoded(source, screened, _with_tails(screened.data), at_least).tobytes())
+    image = _decoded(source, screened, screened.data, at_least)
+    if zlib.crc32(image.tobytes()) != tailed:
+        raise source.error("JPEG lacks a part of its image; the file is truncated or damaged, copy it again")
+    return image
+
+
+def _decoded(
+    source: Source, screened: Screened, data: bytes, at_least: tuple[int, int] | None
+) -> "Image.Image":
     from PIL import JpegImagePlugin
 
-    image = JpegImagePlugin.JpegImageFile(io.BytesIO(screened.data))
+    image = JpegImagePlugin.JpegImageFile(io.BytesIO(data))
     if image.size != (screened.width, screened.height):
         raise source.error("JPEG is decoded to another size than its header says; export it again")
     if at_least is not None:
         image.draft("RGB", at_least)
     image.load()
     return image
+
+
+def _with_tails(data: bytes) -> bytes:
+    """Add random bytes after each piece of coded data, which ends with a scan or before a restart marker."""
+    parts = [b"\xff\xd8"]
+    for marker, body in _segments(Source(Path(), data)):
+        if marker in _ARITHMETIC:
+            return data
+        coded = len(body) if marker != _SCAN else struct.unpack_from(">H", body)[0]
+        parts.append(b"\xff%c" % marker + body[:coded])
+        if marker == _SCAN:
+            pieces = _RESTART.split(body[coded:])  # coded data and restart markers in turns
+            parts += [
+                each if index % 2 else each.rstrip(b"\xff") + _TAIL for index, each in enumerate(pieces)
+            ]
+    return b"".join(parts)
 
 
 def _segments(source: Source) -> Iterator[tuple[int, memoryview]]:

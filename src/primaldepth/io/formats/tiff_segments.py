@@ -142,6 +142,8 @@ def _check(source: Source, layout: Layout) -> None:
     """Refuse sizes and places the file cannot hold, before anything is allocated."""
     if layout.rows < 1 or layout.columns < 1 or layout.predictor not in (1, 2, 3):
         raise source.error("TIFF holds values no TIFF has; the file is damaged, export it again")
+    if layout.predictor != 1 and layout.compression == UNCOMPRESSED:  # most programs then ignore it
+        raise source.error("TIFF without compression, but with a predictor; export it without either")
     if layout.tiled and layout.rows * layout.columns > 4 * max(layout.height * layout.width, 2**16):
         raise source.error("TIFF with tiles far larger than the image; the file is damaged, export it again")
     count = math.prod(layout.grid)

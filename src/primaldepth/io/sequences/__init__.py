@@ -1,11 +1,13 @@
 """Recordings people have: each layout is one file with `recognise` and `read`, told by its content."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError
 from primaldepth.io.sequences import record3d, rosbag, stray_scanner, tum
-from primaldepth.io.sequences.base import Content, Recording, Shot
+from primaldepth.io.sequences.base import Content, Recording, Shot, check_inside
 
 __all__ = ["Content", "Recording", "Shot", "is_recording", "not_a_recording", "read_recording"]
 
@@ -27,8 +29,22 @@ def read_recording(path: Path) -> Recording:
     """The shots of a recording; nothing but lists and headers is read yet."""
     for recognise, read in _LAYOUTS:
         if recognise(path):
-            return read(path)
+            return _confined(read(path))
     raise FileFormatError(not_a_recording(path))
+
+
+def _confined(recording: Recording) -> Recording:
+    """Let every shot of a folder refuse files that are links to somewhere else."""
+    root = recording.root
+    if not root.is_dir():
+        return recording
+    shots = [replace(shot, read=partial(_read_inside, root, shot)) for shot in recording]
+    return replace(recording, shots=shots)
+
+
+def _read_inside(root: Path, shot: Shot) -> Content:
+    check_inside(root, *shot.files)
+    return shot.read()
 
 
 def not_a_recording(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -153,6 +154,22 @@ def inside(root: Path, name: str, where: Path) -> Path:
             f"{where}: names {shortened(name)}, which is no file in {root}; copy it there and name it so"
         )
     return root / path
+
+
+def check_inside(root: Path, *paths: Path) -> None:
+    """Refuse files of a recording that are links to somewhere else.
+
+    Args:
+        root: the recording's folder, which may be a link itself.
+        paths: files in it that are going to be read.
+
+    Raises:
+        FileFormatError: one of them lies elsewhere once all links are followed.
+    """
+    home = os.path.realpath(root)
+    for path in paths:
+        if not Path(os.path.realpath(path)).is_relative_to(home):
+            raise FileFormatError(f"{path}: a link that leads out of {root}; copy the file itself there")
 
 
 def finite_numbers(words: Sequence[object], where: object, expected: str) -> list[float]:

@@ -11,6 +11,7 @@ from primaldepth.io.sequences.base import (
     Content,
     Recording,
     Shot,
+    check_inside,
     finite_numbers,
     image_size,
     numbered,
@@ -53,6 +54,7 @@ def _home(root: Path) -> Path | None:
 def _metadata(home: Path) -> tuple[Path, dict[str, Any]]:
     """Where the metadata lies, and what it holds."""
     path = next(p / name for p in (home, home.parent) for name in _METADATA if (p / name).is_file())
+    check_inside(path.parent, path)
     values = read_json(path, what="readable JSON file of metadata", limits=RECORDED)
     if not isinstance(values, dict):
         raise FileFormatError(f"{path}: found a {type(values).__name__}, expected an object with 'K'")

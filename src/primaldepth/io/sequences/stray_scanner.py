@@ -11,6 +11,7 @@ from primaldepth.io.sequences.base import (
     Picture,
     Recording,
     Shot,
+    check_inside,
     ends,
     finite_numbers,
     image_size,
@@ -35,6 +36,7 @@ def read(root: Path) -> Recording:
     if not depths:
         raise FileFormatError(f"{root / 'depth'}: no .png or .npy depth map; export the recording again")
     depths, guides, files, notes = _paired(root, depths)
+    check_inside(root, root / "camera_matrix.csv")
     numbers = _matrix(root / "camera_matrix.csv")
     shots = [
         _shot(root, depth, guide, numbers, source)
@@ -56,6 +58,7 @@ def _paired(
     if not films:
         found = ", ".join(sorted(path.name for path in root.iterdir())[:12])
         raise FileFormatError(f"{root}: neither rgb.mp4 nor images in rgb/; found {found}")
+    check_inside(root, films[0])
     film = Video(films[0])
     indices, notes = _frames(depths, film)
     return depths, [film.reader(index) for index in indices], [films[0]] * len(depths), notes

@@ -10,6 +10,7 @@ from primaldepth.io.sequences.base import (
     Content,
     Recording,
     Shot,
+    check_inside,
     finite_numbers,
     inside,
     nearest_in_time,
@@ -25,6 +26,7 @@ def recognise(root: Path) -> bool:
 
 def read(root: Path) -> Recording:
     """Each depth map with the image nearest in time; those farther than 0.02 s are left out."""
+    check_inside(root, root / "depth.txt", root / "rgb.txt")
     depths, images = _listed(root / "depth.txt"), _listed(root / "rgb.txt")
     partners = nearest_in_time([t for t, _ in depths], [t for t, _ in images], MAX_DIFFERENCE)
     pairs = [

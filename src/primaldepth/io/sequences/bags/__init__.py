@@ -19,16 +19,17 @@ import numpy as np
 from primaldepth.core.errors import FileFormatError, InputError, PrimalDepthError, shortened
 from primaldepth.io.sequences.bags.index import BagFile, Rows
 from primaldepth.io.sequences.bags.mcap import McapFile
-from primaldepth.io.sequences.bags.packing import unpack_file, unpack_message
+from primaldepth.io.sequences.bags.packing import Allowance, unpack_file, unpack_message
 from primaldepth.io.sequences.bags.ros1 import Ros1File
 from primaldepth.io.sequences.bags.sqlite import SqliteFile
-from primaldepth.io.sequences.base import natural_order, optional
+from primaldepth.io.sequences.base import check_inside, natural_order, optional
 
 __all__ = ["Bag", "open_bag"]
 
 _KINDS: dict[str, Callable[[Path], BagFile]] = {".bag": Ros1File, ".db3": SqliteFile, ".mcap": McapFile}
 FILES = tuple(_KINDS)
 METADATA, ZSTD = "metadata.yaml", ".zstd"
+MOST_FILES = 2**12  # of a bag: each stays open or takes memory
 LONGEST_NAME = 255  # of a topic; ROS has none that is longer
 
 
@@ -113,11 +114,16 @@ def _files(root: Path, place: Path) -> list[Path]:
     if not folder.is_dir():
         return [root]
     found: list[Path] = []
+    allowance = Allowance()
     for path in sorted(folder.iterdir(), key=natural_order):
-        if path.suffix.lower() in FILES[1:]:
-            found.append(path)
-        elif path.suffix == ZSTD and Path(path.stem).suffix.lower() in FILES[1:]:
-            found.append(unpack_file(path, place / path.stem))
+        packed = path.suffix == ZSTD
+        if Path(path.stem if packed else path.name).suffix.lower() not in FILES[1:]:
+            continue
+        if path != root:  # the user has named that one
+            check_inside(folder, path)
+        if len(found) == MOST_FILES:
+            raise FileFormatError(f"{root}: holds more than {MOST_FILES} files; split the bag")
+        found.append(unpack_file(path, place / path.stem, allowance) if packed else path)
     if not found:
         raise FileFormatError(f"{root}: holds no {' or '.join(FILES[1:])} file; copy the whole folder again")
     return found

@@ -5,6 +5,7 @@ one first, and the decompressor stops when it is reached.
 """
 
 import bz2
+import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -19,6 +20,7 @@ MAX_UNPACKED = 2**27
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _SPARE, _RATIO = 2**24, 1000  # a covered lens gives frames that pack to almost nothing
 _FILE_RATIO, _PIECE = 100, 2**20
+_LEAST_ROOM = 2**12  # small files take none on some file systems
 
 
 def unpack(data: bytes, how: str, size: int) -> bytes:
@@ -60,12 +62,31 @@ def unpack_message(data: bytes) -> bytes:
     return unpacked
 
 
-def unpack_file(path: Path, target: Path) -> Path:
+class Allowance:
+    """Bytes with which the packed files of one bag may still fill the disk."""
+
+    def __init__(self) -> None:
+        self._left = _SPARE
+
+    def add(self, status: os.stat_result) -> None:
+        """Allow what a packed file may hold, by the room it takes: its length may be that of a hole."""
+        room = max(512 * getattr(status, "st_blocks", 2**50), _LEAST_ROOM)
+        self._left += _FILE_RATIO * min(status.st_size, room)
+
+    def take(self, count: int) -> None:
+        """Count unpacked bytes; raises ValueError if they are too many."""
+        self._left -= count
+        if self._left < 0:
+            raise ValueError("packed files hold far more than recordings do")
+
+
+def unpack_file(path: Path, target: Path, allowance: Allowance) -> Path:
     """Unpack a file of zstd, piece by piece.
 
     Args:
         path: the packed file.
         target: is written.
+        allowance: for all files of the bag together.
 
     Returns:
         the target.
@@ -73,15 +94,14 @@ def unpack_file(path: Path, target: Path) -> Path:
     Raises:
         ValueError: it holds far more than recordings do.
     """
-    decompressor, left = _zstd(), _SPARE + _FILE_RATIO * path.stat().st_size
+    decompressor = _zstd()
     with open_file(path) as packed, target.open("wb") as file:
+        allowance.add(os.fstat(packed.fileno()))
         while not decompressor.eof:
             data = packed.read(_PIECE) if decompressor.needs_input else b""
             if decompressor.needs_input and not data:
                 raise ValueError("a packed file is cut short")
-            left -= file.write(decompressor.decompress(data, max_length=_PIECE))
-            if left < 0:
-                raise ValueError("a packed file holds far more than recordings do")
+            allowance.take(file.write(decompressor.decompress(data, max_length=_PIECE)))
     return target
 
 
