@@ -5,10 +5,10 @@ from pathlib import Path
 
 import typer
 
-from primaldepth.api import pick_device
 from primaldepth.cli.output import note, progress_bar, show
 from primaldepth.cli.render import render_scenes
 from primaldepth.core.errors import InputError
+from primaldepth.pipeline.run import pick_device
 from primaldepth.training.recipe import Recipe, read_recipe
 from primaldepth.training.run import Event, check_recipe, train
 from primaldepth.training.scene_sets import missing_sets
