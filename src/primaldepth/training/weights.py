@@ -114,7 +114,7 @@ def write_weights(
 def partly(net: DepthNet, start: DepthNet, share: float) -> DepthNet:
     """Return the network with a backbone that is, to a `share`, that of `start`.
 
-    The solver stays as `net` has it, since its coefficients belong together: mixtures of two solvers overshoot.
+    The solver stays as `net` has it: its coefficients belong together, and mixtures of two solvers overshoot.
     So do weights that `start` lacks, those of the trust in samples.
     """
     mixed, old = copy.deepcopy(net), start.fcn.state_dict()
