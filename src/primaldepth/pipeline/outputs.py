@@ -20,7 +20,6 @@ from primaldepth.io.destination import check_extension, check_place
 from primaldepth.io.formats import CODECS, png
 from primaldepth.io.mesh import write_mesh
 from primaldepth.io.pointcloud import write_cloud
-from primaldepth.io.preview import write_preview
 from primaldepth.pipeline.depth_file import DepthResult, check_fits, result_unit, write_depth
 from primaldepth.pipeline.load import GIVE_CAMERAS, Inputs
 from primaldepth.pipeline.run import Outcome, first, first_mask
@@ -58,6 +57,8 @@ class Output:
 
 
 def _write_preview(path: Path, outcome: Outcome) -> None:
+    from primaldepth.io.preview import write_preview  # imports Pillow, which most calls do not need
+
     write_preview(path, preview_of(outcome))
 
 

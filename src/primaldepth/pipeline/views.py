@@ -12,7 +12,6 @@ from primaldepth.geometry.meshing import depth_mesh
 from primaldepth.io import DepthMap
 from primaldepth.io.mesh import Mesh
 from primaldepth.io.pointcloud import PointCloud
-from primaldepth.io.preview import RGB, overview
 from primaldepth.io.units import per_metre
 from primaldepth.pipeline.load import Inputs
 from primaldepth.pipeline.run import Outcome, first, first_mask
@@ -72,8 +71,10 @@ def sample_reach(inputs: Inputs) -> int:
     return 0 if cells is None else max(1, round(cells.size[0] / cells.grid[0] / 4))
 
 
-def preview_of(outcome: Outcome, truth: DepthMap | None = None) -> RGB:
+def preview_of(outcome: Outcome, truth: DepthMap | None = None) -> NDArray[np.uint8]:
     """Guide, input and result side by side, with truth and error where known."""
+    from primaldepth.io.preview import overview  # imports Pillow, which most calls do not need
+
     inputs, prediction, scale = outcome.inputs, outcome.prediction, Scale.of(outcome.inputs)
     return overview(
         guide_rgb(inputs),

@@ -112,12 +112,13 @@ def write_weights(
 
 
 def partly(net: DepthNet, start: DepthNet, share: float) -> DepthNet:
-    """Return the network with weights that are, to a `share`, those of `start`.
+    """Return the network with a backbone that is, to a `share`, that of `start`.
 
-    What `start` lacks, the weights of a sample term, stays as `net` has it.
+    The solver stays as `net` has it: its coefficients belong together, and mixtures of two solvers overshoot.
+    So do weights that `start` lacks, those of the trust in samples.
     """
-    mixed, old = copy.deepcopy(net), start.state_dict()
-    weights = mixed.state_dict()
+    mixed, old = copy.deepcopy(net), start.fcn.state_dict()
+    weights = mixed.fcn.state_dict()
     for name in weights.keys() & old.keys():
         shared = weights[name][tuple(slice(side) for side in old[name].shape)]
         shared.lerp_(old[name].to(shared), share)
