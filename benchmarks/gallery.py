@@ -16,13 +16,14 @@ import numpy as np
 import torch
 from PIL import Image
 
-from primaldepth.api import Inputs, load_inputs
+from primaldepth.api import load_inputs
 from primaldepth.data.sensors import sensor
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.conversions import radial_from_z
 from primaldepth.io.preview import RGB, colorize, draw_samples, error_map, panel, robust_limits
 from primaldepth.methods import create
-from primaldepth.results import sample_reach
+from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.views import sample_reach
 from primaldepth.scenes.source import RenderSettings, render_scene
 
 METHODS = ("bicubic", "ferstl13", "fcn-pdn-s", "pdn-any")

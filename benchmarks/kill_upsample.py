@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from primaldepth.cli.journal import NAME as JOURNAL
-from primaldepth.cli.sequence import NAME as MEMORY
 from primaldepth.io import DepthMap, write_depth
+from primaldepth.pipeline.ledger import NAME as JOURNAL
+from primaldepth.pipeline.sequence import NAME as MEMORY
 
 COMMAND = "import sys; from primaldepth.cli.main import run; sys.exit(run())"
 WIDTH, HEIGHT, SCALE = 64, 48, 4

@@ -13,10 +13,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from primaldepth.api import Inputs, Spikes, load_inputs
+from primaldepth.api import load_inputs
 from primaldepth.core.frame import Method
 from primaldepth.core.seeds import generator
 from primaldepth.methods import create
+from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.request import Spikes
 
 FRAMES = {"arkit": "color.jpg", "rgbd_0": "color.png", "rgbd_2": "color.png"}
 SHARES = (0.001, 0.01, 0.05)

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import unfold
 
-from primaldepth.api import Inputs, load_inputs
+from primaldepth.api import load_inputs
 from primaldepth.core.frame import Frame, Method
 from primaldepth.methods import create
+from primaldepth.pipeline.load import Inputs
 
 FRAMES = ("rgbd_0", "rgbd_2")
 FACTORS = (1.0, 3.0)

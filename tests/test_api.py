@@ -9,8 +9,8 @@ import pytest
 import torch
 from PIL import Image
 
-from primaldepth import PrimalDepthError, api, upsample
-from primaldepth.api import as_depth_map, load_inputs, pick_device
+from primaldepth import PrimalDepthError, upsample
+from primaldepth.api import load_inputs
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Prediction
 from primaldepth.data.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS
@@ -18,8 +18,13 @@ from primaldepth.geometry.cameras import Cameras, Intrinsics, write_cameras
 from primaldepth.geometry.conversions import radial_from_z
 from primaldepth.io import DepthMap, read_depth, write_depth
 from primaldepth.methods import create
-from primaldepth.results import residual
+from primaldepth.pipeline.outputs import OUTPUTS
+from primaldepth.pipeline.report import residual
+from primaldepth.pipeline.request import Item, Request
+from primaldepth.pipeline.run import pick_device, run
 
+# random samples and a few iterations are odd; what is warned of has tests of its own in tests/pipeline
+pytestmark = pytest.mark.filterwarnings("ignore::primaldepth.DepthWarning")
 FAST: dict[str, Any] = {"method": "nlh-l2", "options": {"iterations": 5, "coarse_iterations": 5}}
 CAMERA = Intrinsics(30.0, 30.0, 16.0, 12.0, 32, 24)
 RIG = Cameras(CAMERA, CAMERA.scaled_to(8, 6), translation=(0.05, 0.0, 0.0))
@@ -208,7 +213,7 @@ def test_samples_of_no_confidence_are_not_what_a_result_departs_from() -> None:
     inputs = load_inputs(depth, guide, confidence=trust, noise=0.01)
     everywhere = torch.ones(1, 1, 32, 32, dtype=torch.bool)
     flat = Prediction(torch.full((1, 1, 32, 32), 2.0), everywhere, everywhere)
-    assert residual(inputs, flat)["residual_rms"] == pytest.approx(0.0, abs=1e-6)
+    assert residual(inputs, flat).rms == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a_sensor_that_takes_a_part_of_the_depth_needs_no_unit() -> None:
@@ -358,8 +363,7 @@ def test_progress_is_called() -> None:
 
 
 def test_prediction_is_written_as_a_depth_map(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    inputs = load_inputs(*pair)
-    write_depth(tmp_path / "out.png", as_depth_map(create("bilinear")(inputs.frame), inputs))
+    OUTPUTS["out"].write(tmp_path / "out.png", run(Item(*pair), Request("bilinear"), create("bilinear")))
     assert read_depth(tmp_path / "out.png").unit == "mm"
 
 
@@ -510,6 +514,8 @@ def test_numbers_that_stand_for_no_data_are_holes(tmp_path, number):
 
 
 def test_a_depth_map_larger_than_the_guide_is_refused_before_any_work(monkeypatch):
-    monkeypatch.setattr(api, "find_spikes", lambda *given: pytest.fail("the samples were looked at"))
+    monkeypatch.setattr(
+        "primaldepth.pipeline.load.find_spikes", lambda *given: pytest.fail("the samples were looked at")
+    )
     with pytest.raises(InputError, match="guide: 8x6 is smaller than the depth's 16x12"):
         upsample(np.ones((12, 16)), np.ones((6, 8, 3)), method="nearest")

@@ -30,7 +30,7 @@ _SCOPE: dict[str, Any] = {
 @cache
 def _service() -> tuple[Any, asyncio.AbstractEventLoop]:
     """The service in this process; what it would compute is what arrived."""
-    from primaldepth.app.answers import Answer
+    from primaldepth.app.formats import Answer
     from primaldepth.app.http import create_app
     from primaldepth.app.settings import ServiceSettings
 
@@ -38,8 +38,9 @@ def _service() -> tuple[Any, asyncio.AbstractEventLoop]:
 
     def submit(task: Any) -> "Future[Any]":
         future: Future[Any] = Future()
+        asked = task.request
         files = {path.name: len(path.read_bytes()) for path in task.folder.iterdir()}
-        body = json.dumps([files, task.method, task.unit, task.kind, task.noise, task.spikes]).encode()
+        body = json.dumps([files, asked.method, asked.unit, asked.kind, asked.noise, asked.spikes]).encode()
         future.set_result(Answer(body, "image/png", "{}"))
         return future
 

@@ -122,9 +122,9 @@ def _token(folder: Path) -> Any:
 
 
 def _journal(folder: Path) -> Any:
-    from primaldepth.cli import journal
+    from primaldepth.pipeline import ledger
 
-    return journal._read(_only(folder))
+    return ledger._read(_only(folder))
 
 
 def _cloud(folder: Path) -> Any:

@@ -5,10 +5,10 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from primaldepth.api import DEFAULT_METHOD
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.methods import list_methods
 from primaldepth.methods.variational import DEFAULTS
+from primaldepth.pipeline.request import DEFAULT_METHOD
 
 MEANING = {
     "lam": "weight of a sample at x1, $\\lambda$",

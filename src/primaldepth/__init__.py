@@ -10,9 +10,11 @@ from primaldepth.api import upsample
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.networks import from_pretrained, load
+from primaldepth.pipeline.warnings import DepthWarning
 from primaldepth.version import __version__
 
 __all__ = [
+    "DepthWarning",
     "Frame",
     "Method",
     "Prediction",

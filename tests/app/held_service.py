@@ -14,8 +14,9 @@ import numpy as np
 from primaldepth.app import lane
 from primaldepth.app.engine import Engine
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.tasks import DepthFile, Task
+from primaldepth.app.tasks import OneFile, Task
 from primaldepth.app.workspace import Workspace
+from primaldepth.pipeline.request import Request
 from waiting import wait_until
 
 
@@ -27,7 +28,7 @@ def main(folder):
         with (workspace.root / name).open("wb") as file:
             np.save(file, array)
     engine = Engine(ServiceSettings(device="cpu", method="bilinear"))
-    engine.submit(Task(workspace.root, held_worker.METHOD, DepthFile("image/png", "fill"), noise="0.01"))
+    engine.submit(Task(workspace.root, Request(held_worker.METHOD, noise="0.01"), OneFile("image/png")))
     engine.start()
     wait_until((folder / "held").exists)
     print(engine.lanes[0].worker_pid, workspace.root, flush=True)

@@ -3,23 +3,22 @@
 import time
 
 from primaldepth.app import worker
-from primaldepth.app.tasks import Task
 
 METHOD = "nearest"
 SECONDS = 2.0
 
 
 def work(connection, settings):
-    create, load = worker.create, Task.load
+    create, load = worker.create, worker.load
 
     def create_slowly(name):
         time.sleep(SECONDS if name == METHOD else 0.0)
         return create(name)
 
-    def load_slowly(task):
-        time.sleep(SECONDS if task.method == METHOD else 0.0)
-        return load(task)
+    def load_slowly(item, request):
+        time.sleep(SECONDS if request.method == METHOD else 0.0)
+        return load(item, request)
 
-    worker.create, Task.load = create_slowly, load_slowly
+    worker.create, worker.load = create_slowly, load_slowly
     worker._Worker._prepare = lambda self, method: None
     worker.work(connection, settings)

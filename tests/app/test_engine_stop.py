@@ -5,9 +5,10 @@ import pytest
 from primaldepth.app.engine import Engine
 from primaldepth.app.problems import RefusedError
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.tasks import DepthFile, Task
+from primaldepth.app.tasks import OneFile, Task
+from primaldepth.pipeline.request import Request
 
-PNG = DepthFile("image/png", "fill")
+PNG = OneFile("image/png")
 
 
 class _LettingGo:
@@ -29,7 +30,7 @@ class _LettingGo:
 
 def test_orders_that_a_lane_lets_go_of_are_refused(tmp_path):
     engine = Engine(ServiceSettings(device="cpu"))
-    promises = [engine.submit(Task(tmp_path, "nearest", wanted=PNG)) for _ in range(3)]
+    promises = [engine.submit(Task(tmp_path, Request("nearest"), wanted=PNG)) for _ in range(3)]
     engine.lanes = [_LettingGo(engine._orders)]
     engine.stop()
     for promise in promises:

@@ -11,6 +11,7 @@ from malformed import depth_bytes, good_files, guide_bytes
 from PIL import Image
 
 import primaldepth
+from primaldepth.app.formats import MEDIA_TYPES
 from primaldepth.app.http import FIELDS
 from primaldepth.io import read_depth, read_guide
 from primaldepth.io.depth import encode_values
@@ -80,6 +81,40 @@ def test_npz_tells_what_was_measured(service):
     with np.load(io.BytesIO(answer.content)) as arrays:
         assert arrays["valid"].all()
         np.testing.assert_array_equal(arrays["measured"].any(axis=1), [False] * 6 + [True] * 6)
+
+
+@pytest.mark.parametrize(
+    ("output", "media_type", "magic"),
+    [
+        ("normals", "image/png", b"\x89PNG"),
+        ("measured", "image/png", b"\x89PNG"),
+        ("preview", "image/png", b"\x89PNG"),
+        ("cloud", "application/x-ply", b"ply"),
+        ("mesh", "model/gltf-binary", b"glTF"),
+    ],
+)
+def test_every_output_can_be_the_answer(service, output, media_type, magic):
+    sample = sample_files()
+    files = {name: (name, getattr(sample, name).read_bytes()) for name in ("depth", "guide", "cameras")}
+    answer = post(service, files, media_type, method="nearest", output=output)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, media_type), answer.text[:300]
+    assert answer.content.startswith(magic)
+    assert f'filename="{output}.' in answer.headers["content-disposition"]
+    assert json.loads(answer.headers["primaldepth-report"])["kind"] == "z"
+
+
+@pytest.mark.parametrize(
+    ("output", "accept", "message"),
+    [
+        ("normals", "image/png", "output: a map of normals needs the guide's camera"),
+        ("sigma", "image/x-exr", "output: method 'nearest' does not say how far it may be off"),
+    ],
+)
+def test_an_output_that_cannot_be_made_is_told_in_the_words_of_the_form(service, output, accept, message):
+    answer = post(service, accept=accept, method="nearest", output=output)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["message"]) == (422, message)
+    assert "--" not in error["hint"]
 
 
 def test_holes_can_be_kept(service, tmp_path):
@@ -305,7 +340,7 @@ def test_the_description_documents_every_answer(service):
     upsample = paths["/v1/upsample"]["post"]
     wanted = {"200", "400", "401", "403", "406", "408", "413", "421", "422", "429", "500", "503", "504"}
     assert set(upsample["responses"]) == wanted
-    assert set(upsample["responses"]["200"]["content"]) == {"image/png", "image/x-exr", "application/x-npz"}
+    assert set(upsample["responses"]["200"]["content"]) == set(MEDIA_TYPES.values())
     for status in wanted - {"200"}:
         content = upsample["responses"][status]["content"]["application/json"]
         assert set(content["example"]["error"]) == {"code", "message", "hint"}

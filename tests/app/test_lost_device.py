@@ -10,8 +10,9 @@ import torch
 from primaldepth.app.engine import Engine
 from primaldepth.app.problems import RefusedError
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.tasks import DepthFile, Task
+from primaldepth.app.tasks import OneFile, Task
 from primaldepth.app.worker import _is_lost
+from primaldepth.pipeline.request import Request
 
 SECONDS = 120
 
@@ -21,7 +22,7 @@ def task(folder, metres):
     for name, array in (("depth", np.full((4, 4), metres)), ("guide", np.zeros((8, 8, 3)))):
         with (folder / name).open("wb") as file:
             np.save(file, array)
-    return Task(folder, "bilinear", DepthFile("application/x-npz", "fill"), noise="0.01")
+    return Task(folder, Request("bilinear", noise="0.01"), OneFile("application/x-npz"))
 
 
 def farthest(answer):

@@ -9,8 +9,8 @@ import torch
 from malformed import good_files
 
 from primaldepth.app import lane
-from primaldepth.app.answers import Answer
 from primaldepth.app.engine import Engine
+from primaldepth.app.formats import Answer
 from primaldepth.app.messages import (
     Done,
     Failed,
@@ -27,8 +27,9 @@ from primaldepth.app.messages import (
 from primaldepth.app.page.drawing import Drawn
 from primaldepth.app.problems import NOT_READY, RefusedError
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.tasks import DepthFile, PageFiles, Task
+from primaldepth.app.tasks import OneFile, PageFiles, Task
 from primaldepth.app.worker import _Worker
+from primaldepth.pipeline.request import Request
 
 MARK = "PRIMALDEPTH_PICKLE_MARK"
 DRAWN = Drawn(
@@ -74,8 +75,8 @@ def test_a_message_arrives_as_it_was_sent(line, message):
 
 def test_tickets_arrive_as_they_were_sent(line):
     near, far = line
-    plain = Task(Path("/u"), "nearest", DepthFile("image/png", "keep"), unit="mm", kind="z", noise="5")
-    page = Task(Path("/u"), "nearest", PageFiles(Path("/r"), "a-"), spikes="keep")
+    plain = Task(Path("/u"), Request("nearest", "mm", "z", "5", holes="keep"), OneFile("image/png"))
+    page = Task(Path("/u"), Request("nearest", spikes="keep"), PageFiles(Path("/r"), "a-"))
     tickets = [Ticket(7, plain), Ticket(8, page)]
     send_tickets(near, tickets)
     assert receive_tickets(far) == tickets
@@ -114,7 +115,7 @@ def test_a_worker_cannot_run_code_in_the_service(tmp_path, monkeypatch):
     monkeypatch.setenv(MARK, str(mark))
     monkeypatch.setattr("primaldepth.app.lane.work", send_pickle)
     engine = Engine(ServiceSettings(device="cpu"))
-    promise = engine.submit(Task(tmp_path, "nearest", DepthFile("image/png", "fill")))
+    promise = engine.submit(Task(tmp_path, Request("nearest"), OneFile("image/png")))
     engine.start()
     with pytest.raises(RefusedError, match="starting"):
         promise.result(timeout=60)
@@ -133,7 +134,7 @@ def test_a_method_is_prepared_once_before_the_clock_of_a_request_runs(tmp_path):
         (tmp_path / name).write_bytes(data)
     near, far = Pipe()
     worker = _Worker(far, ServiceSettings(method="bilinear", device="cpu"), torch.device("cpu"))
-    task = Task(tmp_path, "nearest", DepthFile("image/png", "fill"))
+    task = Task(tmp_path, Request("nearest"), OneFile("image/png"))
     for number in (1, 2):
         worker.serve([Ticket(number, task)])
     said = [receive_message(near, 2**20) for _ in range(7)]

@@ -19,10 +19,11 @@ from primaldepth.app.page.choices import AS_FILE_SAYS, NO_METHOD, Choice, facts,
 from primaldepth.app.page.drawing import FORMATS, draw
 from primaldepth.app.page.folders import Folders
 from primaldepth.app.page.sources import Sources
-from primaldepth.app.tasks import Computed
 from primaldepth.core.errors import InputError
 from primaldepth.io import read_depth
 from primaldepth.methods import create
+from primaldepth.pipeline.request import Request
+from primaldepth.pipeline.run import Outcome
 from primaldepth.samples import example_scenes, sample_files
 
 ANYWHERE = Sources([Path("/")])
@@ -32,7 +33,7 @@ ANYWHERE = Sources([Path("/")])
 def computed():
     sample = sample_files()
     inputs = load_inputs(sample.depth, sample.guide, cameras=sample.cameras)
-    return Computed(inputs, create("bilinear")(inputs.frame), "bilinear", "auto", 0.5)
+    return Outcome(Request("bilinear"), inputs, create("bilinear")(inputs.frame), 0.5)
 
 
 def picture(path):
@@ -46,6 +47,7 @@ def test_a_result_is_drawn_and_written_in_every_format(computed, tmp_path):
         assert picture(path).shape == (480, 640, 3)
     names = {path.name for path in drawn.files}
     assert {f"a-depth{suffix}" for suffix in FORMATS} <= names
+    assert {"a-preview.png", "a-measured.png", "a-cloud.ply", "a-normals.png"} <= names
     expected = computed.prediction.depth[0, 0].numpy()
     for suffix in FORMATS:
         found = read_depth(tmp_path / f"a-depth{suffix}").values
@@ -235,8 +237,8 @@ def test_an_empty_noise_is_auto(service, tmp_path):
 
 
 def test_noise_that_is_only_assumed_is_not_called_estimated(tmp_path):
-    inputs = load_inputs(torch.full((8, 8), 1.5), torch.rand(32, 32))
-    computed = Computed(inputs, create("bilinear")(inputs.frame), "bilinear", "auto", 0.5)
+    inputs = load_inputs(torch.full((8, 8), 1.5), torch.rand(32, 32), unit="m")
+    computed = Outcome(Request("bilinear"), inputs, create("bilinear")(inputs.frame), 0.5)
     drawn = draw(computed, folder=tmp_path, prefix="a-")
     assert "<dd>0.75 mm (the least assumed)</dd>" in facts(drawn, None)
 

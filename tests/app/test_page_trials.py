@@ -60,7 +60,9 @@ class Inline:
         self.tasks.append(task)
         promise = Future()
         files = task.folder / "depth", task.folder / "guide"
-        promise.set_result(attempt(task.wanted, create("bicubic"), files, task.unit, torch.device("cpu")))
+        promise.set_result(
+            attempt(task.wanted, create("bicubic"), files, task.request.unit, torch.device("cpu"))
+        )
         return promise
 
 

@@ -36,21 +36,35 @@ def test_no_message_quotes_a_file(service, case):
 
 
 @pytest.mark.parametrize(
-    ("text", "message", "hint"),
+    ("field", "found", "quoted", "message", "hint"),
     [
-        ("depth: is empty (0 bytes); copy it again", "depth: is empty (0 bytes)", "copy it again"),
-        ("depth: not readable (a (b) 'c'; d); copy it", "depth: not readable", "copy it"),
+        ("depth", "is empty (0 bytes); copy it again", (), "depth: is empty (0 bytes)", "copy it again"),
+        ("depth", "not readable ({}); copy it", ("a (b) 'c'; d",), "depth: not readable (...)", "copy it"),
         (
-            "depth: holds 'a', \"b'c\" but no 'depth'; save it",
+            "depth",
+            "holds {}, {} but no 'depth'; save it",
+            ("'a'", '"b\'c"'),
             "depth: holds ..., ... but no 'depth'",
             "save it",
         ),
-        ("guide: (2, 2); a guide is (H, W) or (H, W, 3)", "guide: (2, 2)", "a guide is (H, W) or (H, W, 3)"),
-        ("guide: the camera's middle, the guide's side", "guide: the camera's middle, the guide's side", ""),
+        (
+            "guide",
+            "(2, 2); a guide is (H, W) or (H, W, 3)",
+            (),
+            "guide: (2, 2)",
+            "a guide is (H, W) or (H, W, 3)",
+        ),
+        (
+            "guide",
+            "the camera's middle, the guide's side",
+            (),
+            "guide: the camera's middle, the guide's side",
+            "",
+        ),
     ],
 )
-def test_what_is_not_quoted_from_a_file_stays(text, message, hint):
-    problem = problem_of(FileFormatError(f"{FOLDER}/{text}"), FOLDER)
+def test_what_is_not_quoted_from_a_file_stays(field, found, quoted, message, hint):
+    problem = problem_of(FileFormatError(FOLDER / field, found, quoted=quoted), FOLDER)
     assert (problem.message, problem.hint) == (message, hint)
 
 

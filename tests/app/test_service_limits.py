@@ -24,12 +24,13 @@ from primaldepth.app.places import Places
 from primaldepth.app.problems import INTERNAL, RefusedError
 from primaldepth.app.server import Server
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.tasks import DepthFile, Task
+from primaldepth.app.tasks import OneFile, Task
 from primaldepth.app.worker import _groups, _joined, _Loaded
 from primaldepth.core.errors import InputError
+from primaldepth.pipeline.request import Request
 from waiting import wait_until
 
-PNG = DepthFile("image/png", "fill")
+PNG = OneFile("image/png")
 
 
 @pytest.fixture
@@ -237,7 +238,7 @@ def test_a_batch_is_cut_apart_as_it_was_put_together(tmp_path):
     inputs = [load_inputs(rng.uniform(1, 2, (6, 8)), guide, noise=0.01) for _ in range(3)]
     inputs.append(load_inputs(rng.uniform(1, 2, (3, 4)), guide, noise=0.01))
     held = [
-        _Loaded(Ticket(index, Task(tmp_path, "nlh-l2", wanted=PNG)), each)
+        _Loaded(Ticket(index, Task(tmp_path, Request("nlh-l2"), wanted=PNG)), each)
         for index, each in enumerate(inputs)
     ]
     groups = list(_groups(held))
@@ -252,7 +253,7 @@ def test_a_batch_is_cut_apart_as_it_was_put_together(tmp_path):
 def test_a_worker_that_cannot_start_leaves_no_one_waiting(tmp_path, monkeypatch):
     monkeypatch.setattr("primaldepth.app.lane.work", int)  # ends at once: it is no function of a worker
     engine = Engine(ServiceSettings(device="cpu"))
-    promise = engine.submit(Task(tmp_path, "nearest", wanted=PNG))
+    promise = engine.submit(Task(tmp_path, Request("nearest"), wanted=PNG))
     engine.start()
     with pytest.raises(RefusedError, match="starting"):
         promise.result(timeout=60)
@@ -266,7 +267,7 @@ def test_a_process_that_cannot_be_made_leaves_no_one_waiting(tmp_path, monkeypat
 
     monkeypatch.setattr("primaldepth.app.lane._Worker.__init__", no_more)
     engine = Engine(ServiceSettings(device="cpu"))
-    promise = engine.submit(Task(tmp_path, "nearest", wanted=PNG))
+    promise = engine.submit(Task(tmp_path, Request("nearest"), wanted=PNG))
     engine.start()
     with pytest.raises(RefusedError, match="starting"):
         promise.result(timeout=60)
@@ -286,7 +287,7 @@ def test_a_failure_of_the_queue_is_answered_and_survived(tmp_path, monkeypatch, 
         engine.start()
         for _ in range(2):
             with pytest.raises(RefusedError, match="failed on this request"):
-                engine.submit(Task(tmp_path, "nearest", wanted=PNG)).result(timeout=60)
+                engine.submit(Task(tmp_path, Request("nearest"), wanted=PNG)).result(timeout=60)
     engine.stop()
     assert "the queue failed: ValueError at" in caplog.text
     assert "what the client sent" not in caplog.text

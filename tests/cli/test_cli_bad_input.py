@@ -7,8 +7,6 @@ import pytest
 import torch
 from small_files import Cli
 
-from primaldepth.cli import upsample as verb
-
 BASE = ["depth.png", "guide.png", "-o", "new/out.png", "--method", "bilinear"]
 
 
@@ -103,7 +101,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def reached(*_: object) -> None:
         raise AssertionError("the method was run")
 
-    monkeypatch.setattr(verb, "_predict", reached)
+    monkeypatch.setattr("primaldepth.pipeline.run.predict", reached)
 
 
 @pytest.mark.usefixtures("no_work")

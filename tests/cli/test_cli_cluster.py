@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from small_files import Cli, depth_values
 
-from primaldepth.cli.journal import NAME
 from primaldepth.io import DepthMap, write_depth
+from primaldepth.pipeline import batches, on_ray
+from primaldepth.pipeline.ledger import NAME
 from ray_nodes import two_nodes
 
 COUNT = 16
@@ -41,17 +42,16 @@ def contents(folder: str) -> dict[str, bytes]:
 def test_a_node_is_lost_half_way(cli: Cli, many: Path, cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files are those of one process, each is written once, and neither engine repeats the other."""
     assert cli(*call("whole")).code == 0
-    verb = sys.modules["primaldepth.cli.upsample"]
-    finish, written = verb._finish, []
+    finish, written = batches.finish, []
 
-    def lose_a_node(job, *rest):
-        written.append(job.out.name)
+    def lose_a_node(item, *rest):
+        written.append(item.outputs["out"].name)
         if len(written) == COUNT // 2:
             cluster.remove_node(cluster.list_all_nodes()[-1], allow_graceful=False)
-        return finish(job, *rest)
+        return finish(item, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(verb, "_finish", lose_a_node)
+        patch.setattr(batches, "finish", lose_a_node)
         outcome = cli(*call("out", "--engine", "ray"))
     assert outcome.code == 0, outcome.err
     assert contents("out") == contents("whole")
@@ -70,9 +70,8 @@ def test_a_broken_pair_is_reported_and_the_others_go_on(cli: Cli, many: Path, cl
 
 
 def test_errors_of_workers_name_the_pair(cli: Cli, many: Path, cluster, monkeypatch) -> None:
-    distributed = sys.modules["primaldepth.cli.distributed"]
     monkeypatch.setattr(
-        distributed.Task.__init__, "__defaults__", ("0.0.0",)
+        on_ray.RayTask.__init__, "__defaults__", ("0.0.0",)
     )  # another version than the workers
     outcome = cli(*call("out", "--engine", "ray"))
     assert outcome.code == 1

@@ -59,9 +59,9 @@ def test_bad_call(files: Path) -> None:
 
 INTERRUPTED = (  # a real SIGINT while the method runs
     "import os, signal\n"
-    "from primaldepth.cli import upsample\n"
+    "from primaldepth.pipeline import batches\n"
     "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # jobs in the background ignore it
-    "upsample._predict = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n" + COMMAND
+    "batches.compute = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n" + COMMAND
 )
 
 

@@ -13,11 +13,11 @@ import pytest
 from small_files import Cli, depth_values
 
 from primaldepth.cli.clock import Clock
-from primaldepth.cli.journal import NAME
-from primaldepth.cli.sequence import NAME as MEMORY
 from primaldepth.core.errors import InputError
 from primaldepth.io import DepthMap, write_depth
 from primaldepth.io.locks import held
+from primaldepth.pipeline.ledger import NAME
+from primaldepth.pipeline.sequence import NAME as MEMORY
 from waiting import wait_until
 
 FAST = ("--method", "bilinear")
@@ -25,18 +25,18 @@ COUNT = 12
 MOST = 3  # pairs of a run before it is killed
 PROGRAM = f"""
 import sys, time
-from primaldepth.cli import upsample
 from primaldepth.cli.main import run
+from primaldepth.pipeline import batches
 
-run_one, begun = upsample._run_one, []
+compute, begun = batches.compute, []
 
 def at_most(*arguments):
     begun.append(arguments)
     if len(begun) > {MOST}:
         time.sleep(600)
-    return run_one(*arguments)
+    return compute(*arguments)
 
-upsample._run_one = at_most
+batches.compute = at_most
 sys.exit(run())
 """
 
@@ -267,7 +267,7 @@ def test_a_batch_holds_its_folders_while_it_runs(
         refused.append(arguments)
         raise InputError("enough is seen")
 
-    monkeypatch.setattr("primaldepth.cli.upsample.write_values", write)
+    monkeypatch.setattr("primaldepth.pipeline.depth_file.write_values", write)
     cli("upsample", "many", "guide.png", "-o", "out", "--cloud", "clouds", *FAST)
     assert len(refused) == COUNT
     with held(Path("out"), "", name=""):

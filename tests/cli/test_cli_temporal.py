@@ -1,17 +1,16 @@
 """`upsample --temporal`: calmer, and the same files however often it was stopped."""
 
 import itertools
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from small_files import Cli
 
-from primaldepth.cli import journal, sequence
-from primaldepth.cli.journal import NAME as JOURNAL
-from primaldepth.cli.sequence import NAME as MEMORY
 from primaldepth.io import DepthMap, read_depth, write_depth
+from primaldepth.pipeline import depth_file, ledger, sequence
+from primaldepth.pipeline.ledger import NAME as JOURNAL
+from primaldepth.pipeline.sequence import NAME as MEMORY
 
 COUNT = 8
 CALL = (
@@ -80,7 +79,7 @@ def test_a_stopped_sequence_goes_on(cli: Cli, many: Path, monkeypatch, stop: int
 
 def _stop(patch: pytest.MonkeyPatch, place: str, stop: int) -> None:
     """As by Ctrl-C, at call number `stop`."""
-    owner = journal.Journal if place == "Journal.add" else sequence
+    owner = ledger.Ledger if place == "Journal.add" else sequence
     name = place.split(".")[-1]
     original, calls = getattr(owner, name), iter(range(COUNT))
 
@@ -138,15 +137,14 @@ def test_a_broken_frame_is_left_out_and_those_after_it_are_kept(cli: Cli, many: 
 
 def test_a_result_that_cannot_be_written_does_not_count(cli: Cli, many: Path, monkeypatch) -> None:
     """Its frame must not linger in the memory: a run that goes on would not have it there."""
-    verb = sys.modules["primaldepth.cli.upsample"]  # its name is also that of the function
-    original = verb.write_values
+    original = depth_file.write_values
 
     def refuse(path: Path, *arguments: object) -> None:
         if path.name == "04.png":
             raise OSError("no space")
         original(path, *arguments)
 
-    monkeypatch.setattr(verb, "write_values", refuse)
+    monkeypatch.setattr(depth_file, "write_values", refuse)
     assert cli(*CALL, "out").code == 1
     monkeypatch.undo()
     monkeypatch.chdir(many)

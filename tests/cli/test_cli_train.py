@@ -105,6 +105,26 @@ def test_scenes_that_fail_are_named(cli: Cli, here: Path, monkeypatch: pytest.Mo
     assert "rich-6x24-seed0: 1 scenes were not rendered: no light" in outcome.err
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("stages.1.loss=l3", "loss 'l3' is not one of"),
+        (
+            'validation.protocols=[{protocol="middlebury-2006"}]',
+            "validation.protocols: no data folder is given",
+        ),
+    ],
+)
+def test_nothing_is_rendered_for_a_run_that_will_be_refused(
+    cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch, change: str, message: str
+) -> None:
+    (here / "recipe.toml").write_text(f"{RECIPE}\n[[scenes]]\ncount = 6\nsize = 24\n")
+    monkeypatch.setattr("primaldepth.cli.train.render_scenes", lambda *_: pytest.fail("it was rendered"))
+    outcome = cli("train", "recipe.toml", "--out", "run", "--device", "cpu", "--set", change)
+    assert outcome.code == 2
+    assert message in outcome.err
+
+
 def test_results_on_stdout_and_the_log_on_stderr(cli: Cli, here: Path) -> None:
     outcome = cli(*TRAIN)
     assert (outcome.code, outcome.out.split()) == (

@@ -10,7 +10,7 @@ from small_files import CAMERA, Cli, depth_values, image
 from primaldepth.api import upsample
 from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.geometry.conversions import radial_from_z
-from primaldepth.io import DepthMap, Kind, Unit, read_depth, write_depth
+from primaldepth.io import DepthMap, Kind, Unit, read_depth, read_guide, write_depth
 from primaldepth.io.pointcloud import read_ply
 
 FAST = ("--method", "bilinear")
@@ -315,3 +315,31 @@ def test_an_existing_output_is_replaced(cli: Cli, files: Path) -> None:
     Path("o.png").write_text("old")
     assert cli("upsample", "depth.png", "guide.png", "-o", "o.png", *FAST).code == 0
     assert read_depth("o.png").values.shape == (24, 32)
+
+
+def test_normals_of_a_wall_are_written_as_16_bits_and_as_numbers(cli: Cli, files: Path) -> None:
+    write_depth("wall.png", DepthMap.from_array(np.full((6, 8), 2.0), unit="mm"))
+    pair = ("wall.png", "guide.png", "--cameras", "cameras.json", *FAST)
+    for name in ("n.png", "n.npy"):
+        outcome = cli("upsample", *pair, "-o", "out.png", "--normals", name, "--json")
+        assert (outcome.code, outcome.json["normals"]) == (0, name)
+    numbers = np.load("n.npy")
+    np.testing.assert_allclose(numbers, np.broadcast_to([0.0, 0.0, -1.0], (24, 32, 3)), atol=1e-5)
+    assert Path("n.png").read_bytes()[24:26] == bytes([16, 2])  # bits, and colours
+    np.testing.assert_allclose(2.0 * read_guide("n.png") - 1.0, numbers, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("depth.png", "guide.png"), "a map of normals needs the guide's camera; give --cameras"),
+        (("disparity.png", "guide.png", "--cameras", "cameras.json"), "needs metric depth"),
+    ],
+)
+def test_normals_need_metric_depth_and_a_camera(
+    cli: Cli, files: Path, arguments: tuple[str, ...], text: str
+) -> None:
+    outcome = cli("upsample", *arguments, "-o", "out.png", "--normals", "n.png", *FAST)
+    assert (outcome.code, len(outcome.lines)) == (2, 1)
+    assert text in outcome.err
+    assert not Path("out.png").exists()

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from small_files import Cli
 
-from primaldepth.api import DEFAULT_METHOD
 from primaldepth.cli import demo
 from primaldepth.io import read_depth
+from primaldepth.pipeline.request import DEFAULT_METHOD
 from primaldepth.version import __version__
 
 

@@ -10,8 +10,9 @@ import torch
 
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation import cache as module
-from primaldepth.evaluation.cache import ResultCache, cache_folder, code_version, method_identity
+from primaldepth.evaluation.cache import ResultCache, cache_folder, code_version
 from primaldepth.methods import create, list_methods
+from primaldepth.methods.identity import method_identity
 from primaldepth.methods.network import Network
 from primaldepth.networks import DepthNet, NetworkSettings
 

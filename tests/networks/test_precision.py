@@ -90,3 +90,18 @@ def test_float32_does_not_depend_on_the_processor(monkeypatch, own_weights, fram
         monkeypatch.setattr(precision, "bfloat16_instructions", lambda each=each: each)
         results.append(run.comparable(create(own_weights))(replace(frame)).depth)
     assert results[0].equal(results[1])
+
+
+def test_the_first_layer_of_a_cpu_stays_in_float32():
+    """Differences of the depth that bfloat16 cannot hold reach the features."""
+    torch.manual_seed(0)
+    unet = DepthNet(UNET).stored_as(torch.bfloat16).fcn
+    torch.nn.init.normal_(unet.leave.weight, std=1.0)
+    flat = torch.ones((1, 7, 16, 16))
+    near = flat + 1e-3  # the next bfloat16 after 1 is 1.0078
+    with torch.no_grad():
+        weight = unet.enter.weight
+        weight.fill_(0.0)
+        weight[0, 0, 1, 1], unet.enter.bias.data[0] = 1000.0, -1000.0
+        with torch.autocast("cpu", torch.bfloat16):
+            assert not unet(flat).equal(unet(near))

@@ -6,11 +6,12 @@ from toy_runs import recipe, run, scene, write_scenes
 
 from primaldepth.data.patches import Scenes
 from primaldepth.data.sensors import sensor, sensor_names
-from primaldepth.networks import DepthNet, from_pretrained
+from primaldepth.networks import DepthNet, NetworkSettings, from_pretrained
 from primaldepth.operators.sampling import MixedResample, Resample
 from primaldepth.training.batches import draw_batch
 from primaldepth.training.optimisation import make_optimiser
 from primaldepth.training.stage import StageLoss
+from primaldepth.training.weights import partly
 
 NET = {"backbone": "unet", "widths": (8, 16), "blocks": (1, 1), "window": 3, "iterations": 3, "samples": True}
 JOINT = {
@@ -163,3 +164,22 @@ def test_a_head_leaves_the_layers_before_it(tmp_path):
     changed = {name for name in before if not torch.equal(before[name], after[name][: len(before[name])])}
     assert {name for name in changed if name.startswith("fcn.")} == {"fcn.leave.weight", "fcn.leave.bias"}
     assert "pdn.log_precision" in after
+
+
+def test_only_what_the_start_has_of_the_backbone_is_mixed():
+    small = {name: value for name, value in NET.items() if name != "samples"}
+    torch.manual_seed(0)
+    start = DepthNet(NetworkSettings(**small))
+    net = start.with_samples()
+    with torch.no_grad():
+        for weight in net.parameters():
+            weight.add_(1.0)
+    mixed, old, new = (each.state_dict() for each in (partly(net, start, 0.25), start, net))
+    for name, value in new.items():
+        if name.startswith("pdn."):
+            assert torch.equal(mixed[name], value)
+    for name, value in start.fcn.state_dict().items():
+        own = mixed[f"fcn.{name}"]
+        torch.testing.assert_close(own[: len(value)], value + 0.75)
+        torch.testing.assert_close(own[len(value) :], new[f"fcn.{name}"][len(value) :])
+    assert old.keys() < new.keys()

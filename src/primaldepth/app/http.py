@@ -6,19 +6,19 @@ from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-from fastapi import FastAPI, File, Form, Header, Request, Response, UploadFile
+from fastapi import FastAPI, Request, Response, UploadFile
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from primaldepth.api import Spikes
 from primaldepth.app import openapi
-from primaldepth.app.answers import MEDIA_TYPES, Answer, accepted
 from primaldepth.app.engine import Engine
+from primaldepth.app.fields import FIELDS, with_declared_fields
+from primaldepth.app.formats import Answer, accepted
 from primaldepth.app.forms import StrictFormRoute
 from primaldepth.app.guard import BodyError, Guard, json_answer
 from primaldepth.app.headers import SafeHeaders
@@ -34,18 +34,12 @@ from primaldepth.app.problems import (
     problem_of_status,
 )
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.tasks import DepthFile, Holes, Task, check_fields, method_names
+from primaldepth.app.tasks import INPUTS, OneFile, Task, request_of
 from primaldepth.app.workspace import Workspace
 from primaldepth.core.errors import PrimalDepthError, did_you_mean
-from primaldepth.core.frame import Sampling
-from primaldepth.io import Kind, Unit
 from primaldepth.methods import list_methods
 from primaldepth.version import __version__
 
-FIELDS = (
-    *("depth", "guide", "confidence", "cameras"),
-    *("method", "unit", "kind", "noise", "spikes", "sampling", "holes"),
-)
 _WATCH_SECONDS = 1.0  # how often to look whether a waiting client is still there
 
 
@@ -130,76 +124,31 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
-    names = method_names()
+    @with_declared_fields(settings.method)
+    async def upsample(request: Request, output: str, accept: str | None, **asked: Any) -> Response:
+        """The answer is a depth map in the format that `Accept` prefers, PNG in the unit of the input.
 
-    @app.post(
+        `output` asks for another output in place of the depth map.
+        """
+        name = "out" if output == "depth" else output
+        media_type = accepted(accept, name)
+        _refuse_unknown(await request.form())
+        uploads = {name: asked.pop(name) for name in INPUTS}
+        wanted = request_of(**asked)
+        with app.state.workspace.new_folder() as place:
+            folder = Path(place)
+            await run_in_threadpool(_store, uploads, folder)
+            task = Task(folder, wanted, OneFile(media_type, name))
+            answer = await _awaited(request, engine.submit(task))
+        return Response(answer.body, media_type=answer.media_type, headers=answer.headers)
+
+    app.post(
         "/v1/upsample",
         summary="Make a depth map of the guide's size",
         response_class=Response,
         responses=openapi.depth_answer() | openapi.problems(*openapi.OF_UPSAMPLE),
         tags=["depth"],
-    )
-    async def upsample(
-        request: Request,
-        depth: Annotated[
-            UploadFile, File(description="Depth map: PNG (16 bit), EXR, PFM, npy, npz, TIFF, mat.")
-        ],
-        guide: Annotated[UploadFile, File(description="Image of the same view: PNG, JPEG, TIFF, EXR, npy.")],
-        method: Annotated[
-            str, Form(description="A name of /v1/methods.", json_schema_extra={"enum": list(names)})
-        ] = settings.method,
-        unit: Annotated[
-            Unit | None,
-            Form(
-                description="Of the depth, where its file does not say: mm, m, disparity, or numbers per m.",
-                examples=["mm", "5000"],
-            ),
-        ] = None,
-        kind: Annotated[Kind | None, Form(description="radial needs cameras; the result is then z.")] = None,
-        noise: Annotated[
-            str,
-            Form(
-                description="auto, a standard deviation in the depth's unit, or a sensor.",
-                examples=["auto", "12.5"],
-            ),
-        ] = "auto",
-        spikes: Annotated[
-            Spikes, Form(description="drop: samples far off all around them are holes.")
-        ] = "drop",
-        sampling: Annotated[
-            Sampling | None,
-            Form(description="A sample is the mean over its pixel, or its centre; else as noise says."),
-        ] = None,
-        holes: Annotated[Holes, Form(description="keep: what was not measured stays a hole.")] = "fill",
-        confidence: Annotated[UploadFile | None, File(description="Map of the depth's size.")] = None,
-        cameras: Annotated[
-            UploadFile | None,
-            File(
-                description="JSON, a camera_info of ROS as YAML or JSON, or the guide's 3x3 matrix as text."
-            ),
-        ] = None,
-        accept: Annotated[str | None, Header(description=f"One of {', '.join(MEDIA_TYPES)}.")] = None,
-    ) -> Response:
-        """The answer is a depth map in the format that `Accept` prefers, PNG in the unit of the input."""
-        media_type = accepted(accept)
-        _refuse_unknown(await request.form())
-        check_fields(method, unit, kind, noise)
-        uploads = {"depth": depth, "guide": guide, "confidence": confidence, "cameras": cameras}
-        with app.state.workspace.new_folder() as name:
-            folder = Path(name)
-            await run_in_threadpool(_store, uploads, folder)
-            task = Task(
-                folder=folder,
-                method=method,
-                wanted=DepthFile(media_type, holes),
-                unit=unit,
-                kind=kind,
-                noise=noise,
-                spikes=spikes,
-                sampling=sampling,
-            )
-            answer = await _awaited(request, engine.submit(task))
-        return Response(answer.body, media_type=answer.media_type, headers=answer.headers)
+    )(upsample)
 
 
 def _refuse_unknown(names: Iterable[str]) -> None:

@@ -193,7 +193,7 @@ class Lane:
     def _pass_on(self, message: Done | Failed) -> None:
         order = self.running[message.number]
         if isinstance(message, Done) and self._on_done is not None:
-            self._on_done(order.ticket.task.method, message.seconds)
+            self._on_done(order.ticket.task.request.method, message.seconds)
         del self.running[message.number]
         if isinstance(message, Done):
             order.answer(message.answer)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from primaldepth.app.answers import Answer
+from primaldepth.app.formats import Answer
 from primaldepth.app.page.drawing import Drawn
 from primaldepth.app.problems import Problem
 from primaldepth.app.tasks import Task

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from primaldepth.app.answers import MEDIA_TYPES
+from primaldepth.app.formats import MEDIA_TYPES
 from primaldepth.app.problems import DRAINING, NOT_READY, ErrorBody, Problem
 
 DESCRIPTION = """A small noisy depth map and a sharp image become one clean, high-resolution depth map.
@@ -69,7 +69,7 @@ def depth_answer() -> dict[int | str, dict[str, Any]]:
     return {
         200: {
             "description": "The depth map: 16-bit PNG, EXR, or npz with depth, valid, measured, sigma.",
-            "content": dict.fromkeys(MEDIA_TYPES, binary),
+            "content": dict.fromkeys(MEDIA_TYPES.values(), binary),
             "headers": {"Primaldepth-Report": _REPORT},
         }
     }

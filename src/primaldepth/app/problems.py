@@ -2,15 +2,13 @@
 
 import re
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from primaldepth.api import GIVE_CAMERAS
 from primaldepth.core.errors import FileFormatError, MissingDependencyError, PrimalDepthError, TooLargeError
-from primaldepth.io.formats.base import DEPTH_FIRST
-from primaldepth.io.storage import COARSER
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +80,12 @@ NOT_READY = Problem(
     503, "not_ready", "the service is starting", "try again in some seconds", {"Retry-After": "5"}
 )
 BUSY_RETRY = {"Retry-After": "2"}
+RESULT = "result."  # begins the name of a file that is made for a client
 GONE = 499  # status of a request whose client did not wait for the answer
 _CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
-_IN_FIELDS = {  # a form has no order, no options and no files to write
-    COARSER: "ask for image/x-exr or application/x-npz",
-    "result.png: ": "the result: ",
-    DEPTH_FIRST: ", and put the depth map in the field 'depth', the image in 'guide'",
-    GIVE_CAMERAS: "give 'cameras'",
-}
-_OUR_WORDS = r"(?:depth|guide|confidence|cameras|valid|unit|kind|noise|Pf|Z|disparity)"
-_OUR_BRACKETS = r"(?:\d+ bytes|H, W(?:, \d)?|[\d, ]+|all 0, NaN, infinite or negative)"
-_QUOTED = re.compile(rf"""(?<!\w)b?(?:'(?!{_OUR_WORDS}')(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")(?!\w)""")
-_BRACKETED = re.compile(rf"\s*\((?!{_OUR_BRACKETS}\)).*\)(?=;|,|$)")  # up to the last: it may hold brackets
 _NO_CAMERAS = (
-    "cameras: cannot be used as a camera file; give JSON with 'guide', a camera_info of ROS as YAML or JSON, "
-    "or a 3x3 matrix as text; the command line, with --cameras, names what is wrong in a file"
+    "give JSON with 'guide', a camera_info of ROS as YAML or JSON, or a 3x3 matrix as text; "
+    "the command line, with --cameras, names what is wrong in a file"
 )
 _HINTS = {404: "see /openapi.json for what there is", 405: "see the Allow header for what may be done here"}
 
@@ -106,17 +95,11 @@ def problem_of(error: PrimalDepthError, folder: Path | None = None) -> Problem:
 
     Args:
         error: raised on purpose.
-        folder: where the uploads lie; it is taken out of paths, so that files are told by their field, and
-            what was quoted from a file is left out.
+        folder: where the uploads lie; their files are told by their field, and nothing is quoted from them.
     """
     if isinstance(error, RefusedError):
         return error.problem
-    text = str(error)
-    if folder is not None and f"{folder}/" in text:
-        text = _without_contents(text.replace(f"{folder}/", ""))
-    for words, in_fields in _IN_FIELDS.items():
-        text = text.replace(words, in_fields)
-    message, _, hint = " ".join(text.split()).partition("; ")
+    message, hint = _told(error, folder)
     if isinstance(error, TooLargeError):
         return Problem(413, "too_many_pixels", message, hint)
     if isinstance(error, MissingDependencyError):
@@ -126,15 +109,17 @@ def problem_of(error: PrimalDepthError, folder: Path | None = None) -> Problem:
     return Problem(422, "invalid_input", message, hint)
 
 
-def _without_contents(text: str) -> str:
-    """Leave out of a message what may be quoted from an uploaded file.
-
-    Errors about camera files, which are text, quote words and numbers in many ways: one message replaces them
-    all. Errors about images quote names and messages of decoders, in quotation marks or in brackets.
-    """
-    if text.startswith("cameras:"):
-        return _NO_CAMERAS
-    return _QUOTED.sub("...", _BRACKETED.sub("", text))
+def _told(error: PrimalDepthError, folder: Path | None) -> tuple[str, str]:
+    """What was found and what to do, in the words of a form."""
+    subject, hint = (getattr(each, "in_form", each) for each in (error.subject, error.hint))
+    quoted: Sequence[str] = error.quoted
+    if folder is not None and folder in Path(subject).parents:
+        field = Path(subject).relative_to(folder).parts[0]
+        if field == "cameras":  # text, of which errors quote words and numbers in many ways
+            return "cameras: cannot be used as a camera file", _NO_CAMERAS
+        subject = "the result" if field.startswith(RESULT) else field
+        quoted = ["..."] * len(quoted)
+    return " ".join(error.message(subject, quoted).split()), " ".join(hint.split())
 
 
 def place_of(error: BaseException) -> str:

@@ -1,43 +1,30 @@
-"""What a request asks for, in a form that can be handed to another process."""
+"""What a client asks for, in a form that can be handed to another process."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
-from primaldepth.api import Inputs, Spikes, check_meaning, check_noise, load_inputs
 from primaldepth.app.problems import Problem, RefusedError
 from primaldepth.app.trials import Trial
 from primaldepth.core.errors import did_you_mean
-from primaldepth.core.frame import Prediction, Sampling
-from primaldepth.io import Kind, Unit
 from primaldepth.methods import list_methods
+from primaldepth.pipeline.request import Item, Request, declarations
 
-Holes = Literal["fill", "keep"]
+INPUTS = tuple(declarations(Item))
+OPTIONS = tuple(name for name, each in declarations(Request).items() if not each.local)
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
-    """What is known when a task is done.
+class OneFile:
+    """Ask for one output as a file, whose bytes are the HTTP answer.
 
     Args:
-        seconds: of computing, the batch's divided by its size.
-        meaning: unit or kind of the depth as the client gave it, or None.
+        media_type: of the answer.
+        output: a name of `OUTPUTS`.
     """
 
-    inputs: Inputs
-    prediction: Prediction
-    method: str
-    noise: str
-    seconds: float
-    meaning: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DepthFile:
-    """Ask for the result as one depth file, whose bytes are the HTTP answer."""
-
     media_type: str
-    holes: Holes
+    output: str = "out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,35 +40,19 @@ class Task:
     """One frame to compute; it holds plain values only, so that it can be sent as JSON.
 
     Args:
-        folder: where the uploads lie, under names of ours: depth, guide, confidence, cameras.
+        folder: where the uploads lie, each under the name of its input.
         wanted: what to make of the result.
     """
 
     folder: Path
-    method: str
-    wanted: DepthFile | PageFiles | Trial
-    unit: Unit | None = None
-    kind: Kind | None = None
-    noise: str = "auto"
-    spikes: Spikes = "drop"
-    sampling: Sampling | None = None
+    request: Request
+    wanted: OneFile | PageFiles | Trial
 
-    def load(self) -> Inputs:
-        """Read and check the uploads."""
-        confidence, cameras = (
-            path if path.exists() else None for path in (self.folder / "confidence", self.folder / "cameras")
-        )
-        return load_inputs(
-            self.folder / "depth",
-            self.folder / "guide",
-            unit=self.unit,
-            kind=self.kind,
-            noise=self.noise,
-            confidence=confidence,
-            cameras=cameras,
-            spikes=self.spikes,
-            sampling=self.sampling,
-        )
+    @property
+    def item(self) -> Item:
+        """The uploads."""
+        found: dict[str, Any] = {name: self.folder / name for name in INPUTS}
+        return Item(**{name: path for name, path in found.items() if path.exists()})
 
 
 def method_names() -> list[str]:
@@ -89,11 +60,10 @@ def method_names() -> list[str]:
     return [info.name for info in list_methods()]
 
 
-def check_fields(method: str, unit: str | None, kind: str | None, noise: str) -> None:
-    """Raise on a field that cannot be meant, before any upload is looked at."""
+def request_of(method: str, **options: Any) -> Request:
+    """Return the request that a client's fields mean; raise on one that cannot be meant."""
     names = method_names()
     if method not in names:
         hint = did_you_mean(method, names) or "see /v1/methods for those there are"
         raise RefusedError(Problem(422, "unknown_method", f"method: '{method[:60]}' is not known", hint))
-    check_meaning(unit, kind)
-    check_noise(noise)
+    return Request(method, **options)

@@ -15,8 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from primaldepth.api import Inputs, pick_device
-from primaldepth.app.answers import Answer, check_format, encode
+from primaldepth.app.formats import Answer, answer_to, result_file
 from primaldepth.app.messages import (
     Done,
     Failed,
@@ -32,12 +31,15 @@ from primaldepth.app.page.drawing import Drawn, draw
 from primaldepth.app.parent import end_with_parent
 from primaldepth.app.problems import INTERNAL, Problem, place_of, problem_of
 from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.tasks import Computed, DepthFile, PageFiles, Task
+from primaldepth.app.tasks import OneFile, PageFiles, Task
 from primaldepth.app.trials import Trial, attempt
 from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.io.formats.budget import size_limit
 from primaldepth.methods import create
+from primaldepth.pipeline.load import Inputs, load
+from primaldepth.pipeline.outputs import check_inputs, check_method
+from primaldepth.pipeline.run import Outcome, pick_device
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,8 @@ class _Loaded:
     @property
     def key(self) -> tuple[Any, ...]:
         frame = self.inputs.frame
-        trusted, how = frame.confidence is None, frame.sampling
-        return self.ticket.task.method, frame.depth.shape, frame.guide.shape, trusted, how
+        kind = frame.confidence is None, frame.sampling, frame.registered
+        return self.ticket.task.request.method, frame.depth.shape, frame.guide.shape, *kind
 
     @property
     def pixels(self) -> int:
@@ -122,8 +124,8 @@ class _Worker:
         self._say(Started((ticket.number,)))
         try:
             with size_limit(self._settings.max_pixels, self._settings.max_side):
-                loaded = _Loaded(ticket, ticket.task.load())
-                _check_result_fits(ticket.task, loaded.inputs)
+                loaded = _Loaded(ticket, load(ticket.task.item, ticket.task.request))
+                _check_output(ticket.task, loaded.inputs)
                 return loaded
         except Exception as error:
             self._say(_failed(ticket, error))
@@ -138,7 +140,7 @@ class _Worker:
         try:
             with size_limit(self._settings.max_pixels, self._settings.max_side), torch.no_grad():
                 files = task.folder / "depth", task.folder / "guide"
-                tried = attempt(trial, create(task.method), files, task.unit, self._device)
+                tried = attempt(trial, create(task.request.method), files, task.request.unit, self._device)
         except Exception as error:
             self._check_device(error)
             self._say(_failed(ticket, error))
@@ -153,7 +155,7 @@ class _Worker:
 
     def _compute_all(self, held: Sequence[_Loaded]) -> None:
         for group in _groups(held):
-            self._prepare(group[0].ticket.task.method)
+            self._prepare(group[0].ticket.task.request.method)
             self._say(Started(tuple(each.ticket.number for each in group)))
             try:
                 answers = self._compute(group)
@@ -171,7 +173,7 @@ class _Worker:
         start = time.perf_counter()
         frame = _joined([each.inputs.frame for each in group]).to(self._device)
         with torch.no_grad():
-            prediction = create(group[0].ticket.task.method)(frame)
+            prediction = create(group[0].ticket.task.request.method)(frame)
         if self._device.type == "cuda":
             torch.cuda.synchronize()
         seconds = (time.perf_counter() - start) / len(group)
@@ -193,26 +195,26 @@ def _is_lost(device: torch.device) -> bool:
 def _finished(loaded: _Loaded, prediction: Prediction, seconds: float) -> Done | Failed:
     task = loaded.ticket.task
     try:
-        meaning = task.unit or task.kind
-        computed = Computed(loaded.inputs, prediction, task.method, task.noise, seconds, meaning)
-        answer = _made(task, computed)
+        answer = _made(task, Outcome(task.request, loaded.inputs, prediction, seconds))
     except Exception as error:
         return _failed(loaded.ticket, error)
     return Done(loaded.ticket.number, answer, seconds)
 
 
-def _check_result_fits(task: Task, inputs: Inputs) -> None:
-    """Raise, before the work is done, if the file that is asked for could not hold the result."""
-    if isinstance(task.wanted, DepthFile):
-        check_format(task.wanted.media_type, inputs)
+def _check_output(task: Task, inputs: Inputs) -> None:
+    """Raise, before the work is done, if the output that is asked for could not be made or stored."""
+    if isinstance(task.wanted, OneFile):
+        outputs = {task.wanted.output: result_file(task.folder, task.wanted.media_type)}
+        check_method(outputs, create(task.request.method), task.request.method)
+        check_inputs(outputs, inputs)
 
 
-def _made(task: Task, computed: Computed) -> Answer | Drawn:
+def _made(task: Task, outcome: Outcome) -> Answer | Drawn:
     wanted = task.wanted
-    if isinstance(wanted, DepthFile):
-        return encode(computed, media_type=wanted.media_type, holes=wanted.holes)
+    if isinstance(wanted, OneFile):
+        return answer_to(task, outcome, wanted.media_type, wanted.output)
     if isinstance(wanted, PageFiles):
-        return draw(computed, folder=wanted.folder, prefix=wanted.prefix)
+        return draw(outcome, folder=wanted.folder, prefix=wanted.prefix)
     raise TypeError("trials are answered before a frame is loaded")
 
 
@@ -245,6 +247,7 @@ def _joined(frames: Sequence[Frame]) -> Frame:
         confidence=_all_or_none([frame.confidence for frame in frames]),
         sigma=_all_or_none([frame.sigma for frame in frames]),
         sampling=frames[0].sampling,
+        registered=frames[0].registered,
     )
 
 

@@ -5,13 +5,13 @@ from dataclasses import asdict
 
 import typer
 
-from primaldepth.api import pick_device
 from primaldepth.cli.output import note, show_json, show_table
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.kernel_bench import BenchRow, bench_kernels
 from primaldepth.evaluation.model_bench import bench_models
 from primaldepth.evaluation.render_bench import bench_render
 from primaldepth.evaluation.timing import machine
+from primaldepth.pipeline.run import pick_device
 
 
 def bench(

@@ -5,14 +5,18 @@ from pathlib import Path
 import torch
 import typer
 
-from primaldepth.api import DEFAULT_METHOD, as_depth_map, load_inputs, pick_device
+from primaldepth.api import load_inputs
 from primaldepth.cli.output import note, progress_bar, show_table
-from primaldepth.cli.places import check_place
-from primaldepth.cli.writing import write_cloud_file, write_preview_file
 from primaldepth.core.frame import Prediction
 from primaldepth.evaluation.metrics import mae, rmse
-from primaldepth.io import read_depth, write_depth
+from primaldepth.io import read_depth
+from primaldepth.io.destination import check_place
+from primaldepth.io.preview import write_preview
 from primaldepth.methods import create
+from primaldepth.pipeline.outputs import OUTPUTS
+from primaldepth.pipeline.request import DEFAULT_METHOD, Request
+from primaldepth.pipeline.run import Outcome, pick_device
+from primaldepth.pipeline.views import preview_of
 from primaldepth.samples import sample_files
 
 RESULTS = ("depth.png", "preview.png", "cloud.ply", "cloud.glb")
@@ -37,11 +41,10 @@ def demo(
         for index, name in enumerate(COMPARED):
             update(name, index)
             results[name] = create(name)(frame)
-    best = as_depth_map(results[DEFAULT_METHOD], inputs)
-    write_depth(out / "depth.png", best)
-    write_preview_file(out / "preview.png", inputs, results[DEFAULT_METHOD], truth=truth)
-    write_cloud_file(out / "cloud.ply", inputs, results[DEFAULT_METHOD])
-    write_cloud_file(out / "cloud.glb", inputs, results[DEFAULT_METHOD])
+    best = Outcome(Request(), inputs, results[DEFAULT_METHOD], 0.0)
+    write_preview(out / "preview.png", preview_of(best, truth))
+    for name, file in (("out", "depth.png"), ("cloud", "cloud.ply"), ("cloud", "cloud.glb")):
+        OUTPUTS[name].write(out / file, best)
     target = torch.from_numpy(truth.values)[None, None] * 1000.0
     known = torch.from_numpy(truth.valid)[None, None]
     rows = []

@@ -11,12 +11,9 @@ from statistics import fmean
 import torch
 import typer
 
-from primaldepth.api import pick_device
-from primaldepth.cli.batch import pairs
 from primaldepth.cli.options import ENSEMBLE_HELP, ITERATIONS_HELP, SET_HELP, method_options
 from primaldepth.cli.output import note, progress_bar, show_table
 from primaldepth.cli.own_frames import PICTURE, print_verdict
-from primaldepth.cli.places import check_place
 from primaldepth.cli.score_tables import print_means
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Method
@@ -28,8 +25,11 @@ from primaldepth.evaluation.report.own_frames import METHODS
 from primaldepth.evaluation.run import Row, as_json
 from primaldepth.evaluation.run import evaluate as run_protocol
 from primaldepth.io import write_bytes
+from primaldepth.io.destination import check_place
 from primaldepth.io.files import check_unlinked
 from primaldepth.methods import create
+from primaldepth.pipeline.pairing import pairs
+from primaldepth.pipeline.run import pick_device
 
 DATA_HELP = "Folder with the protocol's data; PRIMALDEPTH_DATA if not given."
 
@@ -163,7 +163,7 @@ def _protocol(name: str, images: str | None, reduce: int, unit: str | None) -> P
     if images is not None:
         if reduce < 0 or reduce == 1:
             raise InputError(f"--reduce {reduce}: expected 2 or more")
-        return own_frames(pairs(name, images), reduce or 4, unit)
+        return own_frames(pairs(name, images, note), reduce or 4, unit)
     if reduce or unit is not None:
         raise InputError("--reduce and --unit are for your own frames: evaluate DEPTHS IMAGES --reduce 4")
     return get_protocol(name)

@@ -4,9 +4,9 @@ from dataclasses import asdict
 
 import typer
 
-from primaldepth.api import DEFAULT_METHOD
 from primaldepth.cli.output import show, show_json, show_table
 from primaldepth.methods import list_methods
+from primaldepth.pipeline.request import DEFAULT_METHOD
 
 
 def methods(

@@ -1,8 +1,17 @@
-"""Settings of methods on the command line."""
+"""Options of the command line: those that the pipeline declares, and settings of methods."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from inspect import Parameter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from primaldepth.core.errors import InputError
+from primaldepth.pipeline.outputs import OUTPUTS
+from primaldepth.pipeline.request import Request, declarations
 
 ENSEMBLE_HELP = "Mean of a network's results on eight flips and rotations: better, slower."
 ITERATIONS_HELP = "Primal-dual iterations in place of the method's own number; at most 10000."
@@ -16,3 +25,36 @@ def method_options(pairs: Sequence[str], **given: int | bool | None) -> dict[str
             raise InputError(f"--set: '{pair}' is not KEY=VALUE")
     named = {name: str(value) for name, value in given.items() if value is not None}
     return dict(pair.split("=", 1) for pair in pairs) | named
+
+
+def with_declared_options(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb, in place of its `**asked`, an option for each field of `Request` and each output.
+
+    They stand behind the verb's two arguments, before its other options.
+    """
+    own = [each for each in inspect.signature(verb).parameters.values() if each.kind != Parameter.VAR_KEYWORD]
+    out, *outputs = _output_options()
+    parameters = [*own[:2], out, *_request_options(), *outputs, *own[2:]]
+    named = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
+    verb.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+    return verb
+
+
+def _request_options() -> Iterator[Parameter]:
+    defaults = {each.name: each.default for each in fields(Request)}
+    for name, each in declarations(Request).items():
+        kind = float if isinstance(defaults[name], float) else str if defaults[name] else str | None
+        yield _option(name, kind, defaults[name], each.metavar or "|".join(each.choices), each.help)
+
+
+def _output_options() -> Iterator[Parameter]:
+    for name, output in OUTPUTS.items():
+        if name == "out":
+            yield _option(name, Path, Parameter.empty, "OUT", output.help, "-o")
+        else:
+            yield _option(name, Path | None, None, output.metavar, output.help)
+
+
+def _option(name: str, kind: Any, default: Any, metavar: str, text: str, *more: str) -> Parameter:
+    option = typer.Option(f"--{name.replace('_', '-')}", *more, metavar=metavar, help=text)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])

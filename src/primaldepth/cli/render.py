@@ -7,10 +7,10 @@ from typing import get_args
 import typer
 
 from primaldepth.cli.output import note, progress_bar, show, show_json
-from primaldepth.cli.places import check_extension, check_place
 from primaldepth.core.errors import InputError
 from primaldepth.data.manifest import MOST_SCENES
 from primaldepth.data.shards import Shards
+from primaldepth.io.destination import check_extension, check_place
 from primaldepth.io.preview import write_preview
 from primaldepth.scenes.contact_sheet import contact_sheet
 from primaldepth.scenes.job import Engine, Progress, render_job
@@ -45,7 +45,7 @@ def render(
     if count > MOST_SCENES:
         raise InputError(f"render: --count {count}; a folder has {MOST_SCENES} scenes at most, use several")
     if preview is not None:
-        check_extension("--preview", preview)
+        check_extension("--preview", preview, (".png",))
         check_place("--preview", preview)
     asked = {"preset": preset, "size": size, "samples": samples, "seed": seed}
     settings = RenderSettings.parse({**asked, "variant": variant, "textures": textures}, "render").resolved()

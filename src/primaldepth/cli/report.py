@@ -9,10 +9,8 @@ from pathlib import Path
 
 import typer
 
-from primaldepth.api import pick_device
 from primaldepth.cli.evaluate import data_folder
 from primaldepth.cli.output import note, progress_bar, show
-from primaldepth.cli.places import check_place
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocols import get_protocol
@@ -25,6 +23,8 @@ from primaldepth.evaluation.report import (
     write_report,
 )
 from primaldepth.evaluation.timing import machine
+from primaldepth.io.destination import check_place
+from primaldepth.pipeline.run import pick_device
 from primaldepth.version import __version__
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import typer
 
-from primaldepth.api import DEFAULT_METHOD, pick_device
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import method_names
 from primaldepth.cli.output import note
 from primaldepth.core.errors import InputError, MissingDependencyError
 from primaldepth.io.files import read_text
 from primaldepth.methods import create
+from primaldepth.pipeline.request import DEFAULT_METHOD
+from primaldepth.pipeline.run import pick_device
 
 _ON_GPU = 4
 _MOST_TOKEN = 4096  # bytes of its file

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import typer
 
-from primaldepth.api import pick_device
 from primaldepth.cli.output import note, progress_bar, show
 from primaldepth.cli.render import render_scenes
 from primaldepth.core.errors import InputError
+from primaldepth.pipeline.run import pick_device
 from primaldepth.training.recipe import Recipe, read_recipe
-from primaldepth.training.run import Event, train
+from primaldepth.training.run import Event, check_recipe, train
 from primaldepth.training.scene_sets import missing_sets
+from primaldepth.training.validation_plan import planned
 
 
 def train_command(
@@ -37,8 +38,8 @@ def train_command(
 ) -> None:
     """Train a network on given scenes or on those that CONFIG names; torchrun starts it on several GPUs."""
     recipe = read_recipe(config, changes)
-    scenes = _scenes(recipe, data, out, workers)
     place = validation or (Path(os.environ["PRIMALDEPTH_DATA"]) if "PRIMALDEPTH_DATA" in os.environ else None)
+    scenes = _scenes(recipe, data, out, place, workers)
     total = sum(stage.steps for stage in recipe.stages)
     with progress_bar("starting", total) as update:
         speed = "starting"
@@ -57,14 +58,18 @@ def train_command(
         show(path)
 
 
-def _scenes(recipe: Recipe, data: Path | None, out: Path, workers: int) -> Path:
+def _scenes(recipe: Recipe, data: Path | None, out: Path, validation: Path | None, workers: int) -> Path:
     """Return the folder of the run's scenes, after rendering those of the recipe that are missing."""
     if data is None and not recipe.scenes:
         raise InputError(f"train: the recipe '{recipe.name}' names no scenes; give some by --data")
     folder = data or out / "scenes"
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return folder  # several processes do not render; what is missing is an error
-    for place, wanted in missing_sets(recipe, folder):
+    missing = missing_sets(recipe, folder)
+    if missing:  # what training would refuse is refused before hours of rendering
+        check_recipe(recipe, processes=1)
+        planned(recipe, validation)
+    for place, wanted in missing:
         progress = render_scenes(place, wanted.render.resolved(), wanted.count, workers)
         if progress.failures:
             first = next(iter(progress.failures.values()))

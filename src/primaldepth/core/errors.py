@@ -1,11 +1,57 @@
-"""Errors a user can meet. Each message says which input, what was found, what to do."""
+"""Errors a user can meet. Each one says which input, what was found, what to do."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+
+class Worded(str):
+    """A subject or a hint that names options of the command line, with the same for fields of a form."""
+
+    in_form: str
+
+    def __new__(cls, text: str, in_form: str) -> Self:
+        """Keep both."""
+        made = super().__new__(cls, text)
+        made.in_form = in_form
+        return made
 
 
 class PrimalDepthError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base of every error this package raises on purpose.
+
+    Front ends render its parts; nothing reads its text. A message given alone, or a `found` without a hint,
+    has the form "subject: found; hint" and is taken apart here, once.
+
+    Args:
+        subject: which input: a file, a field or an option.
+        found: what is wrong with it; each {} stands for one of `quoted`.
+        hint: what to do.
+        quoted: words of a file, which only the owner of the file may see.
+    """
+
+    def __init__(self, subject: object, found: str = "", hint: str = "", quoted: Sequence[str] = ()) -> None:
+        self.subject = subject if isinstance(subject, Worded) else str(subject)
+        self.found, self.hint, self.quoted = found, hint, tuple(quoted)
+        if not found:
+            text, _, self.hint = self.subject.partition("; ")
+            self.subject, colon, self.found = text.partition(": ")
+            if not colon:
+                self.subject, self.found = "", text
+        elif not hint:
+            self.found, _, self.hint = found.partition("; ")
+        super().__init__("; ".join(filter(None, (self.message(self.subject, self.quoted), self.hint))))
+
+    def message(self, subject: str, quoted: Sequence[str]) -> str:
+        """Return what was found, with these words for the subject and for what is quoted."""
+        found = self.found.format(*quoted) if quoted else self.found
+        return f"{subject}: {found}" if subject else found
+
+    def advised(self, more: str) -> Self:
+        """Return the same error with one more hint."""
+        form = getattr(self.hint, "in_form", self.hint)
+        hint = Worded(f"{self.hint}; {more}", f"{form}; {more}") if self.hint else more
+        return type(self)(self.subject, self.found, hint, self.quoted)
 
 
 class InputError(PrimalDepthError, ValueError):

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
 from primaldepth.core.frame import Frame
-from primaldepth.operators.sampling import resample
+from primaldepth.data.residual import sensor_errors
 
 
 def _errors(depth: Tensor, truth: Tensor, known: Tensor) -> Tensor:
@@ -97,16 +97,6 @@ def boundary_f1(depth: Tensor, truth: Tensor, known: Tensor, step: float, tolera
     precision = float(near(theirs, tolerance)[ours].double().mean())
     recall = float(near(ours, tolerance)[theirs].double().mean())
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
-
-
-def sensor_errors(depth: Tensor, frame: Frame) -> Tensor:
-    """A d - f at the valid samples f, in the unit of the depth, in double precision.
-
-    A is the sensor without noise: antialiased bicubic reduction to the samples' grid, or nothing where
-    that is the guide's.
-    """
-    again = depth if frame.low_size == frame.high_size else resample(depth, frame.low_size, "bicubic")
-    return _errors(again, frame.depth, frame.valid)
 
 
 def sensor_residual(depth: Tensor, frame: Frame) -> float:

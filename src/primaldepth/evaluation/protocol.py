@@ -1,10 +1,8 @@
 """What every protocol is: a frozen benchmark whose inputs are checked before a case is built from them."""
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 from torch import Tensor
@@ -12,7 +10,7 @@ from torch import Tensor
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.evaluation.scoring import Scores, Scoring
-from primaldepth.io.files import open_file, reading
+from primaldepth.io.files import file_sha256 as file_sha256
 
 Watcher = Callable[[str, int, int], None]
 """Called with (what is made, how many are done, how many there will be)."""
@@ -155,15 +153,3 @@ def chosen_scenes(parts: Sequence[Protocol], names: Sequence[str]) -> list[tuple
         tuple(scene for scene in part.scenes if not names or part.variant in names or scene in names)
         for part in parts
     ]
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file; it is read again once it has changed."""
-    status = path.stat()
-    return _file_sha256(path, status.st_mtime_ns, status.st_size)
-
-
-@cache
-def _file_sha256(path: Path, modified: int, size: int) -> str:
-    with open_file(path) as file, reading(path):
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -17,10 +17,11 @@ import torch
 
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.frame import Method, Prediction
-from primaldepth.evaluation.cache import Key, ResultCache, code_version, machine_identity, method_identity
+from primaldepth.evaluation.cache import Key, ResultCache, code_version, machine_identity
 from primaldepth.evaluation.jobs import run_jobs
 from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.evaluation.scoring import Scores
+from primaldepth.methods.identity import method_identity
 from primaldepth.methods.network import Network, ShippedNetwork
 
 

@@ -158,19 +158,19 @@ def _camera(values: dict[str, Any], where: str, centres: PixelCentres) -> Intrin
     keys = _IntrinsicsKeys.parse(values, where)
     shift = SHIFT[centres]
     try:
-        lens = None if keys.distortion is None else _lens(keys.distortion, f"{where}: distortion")
+        lens = None if keys.distortion is None else _lens(keys.distortion)
         return Intrinsics(keys.fx, keys.fy, keys.cx + shift, keys.cy + shift, keys.width, keys.height, lens)
     except InputError as error:
-        message = str(error) if str(error).startswith(where) else f"{where}: {error}"
-        raise FileFormatError(message) from error
+        raise FileFormatError(f"{where}: {error}") from error
 
 
-def _lens(values: dict[str, Any], where: str) -> Distortion | None:
-    keys = _LensKeys.parse(values, where)
+def _lens(values: dict[str, Any]) -> Distortion | None:
+    keys = _LensKeys.parse(values, "distortion")
     if keys.model != "none":
         return Distortion(cast("Model", keys.model), keys.coefficients)
     if any(keys.coefficients):
-        raise InputError(f"{where}: model 'none' with coefficients {shortened(keys.coefficients)}; name it")
+        found = shortened(keys.coefficients)
+        raise InputError(f"distortion: model 'none' with coefficients {found}; name it")
     return None
 
 

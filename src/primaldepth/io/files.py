@@ -4,11 +4,14 @@ A pipe or a device in place of a file would wait for ever or never end. So a nam
 opened, opened without waiting, and looked at again, because another file may have taken the name in between.
 """
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from io import BufferedReader
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from primaldepth.core.documents import DEFAULT, Limits, parse_json, parse_toml
@@ -154,3 +157,15 @@ def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is not UTF-8"
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file; it is read again once it has changed."""
+    status = path.stat()
+    return _file_sha256(path, status.st_mtime_ns, status.st_size)
+
+
+@cache
+def _file_sha256(path: Path, modified: int, size: int) -> str:
+    with open_file(path) as file, reading(path):
+        return hashlib.file_digest(file, "sha256").hexdigest()

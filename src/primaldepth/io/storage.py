@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import InputError
+from primaldepth.core.errors import InputError, Worded
 from primaldepth.io.formats.base import Codec, Pixels
 from primaldepth.io.row_blocks import row_blocks
 from primaldepth.io.units import Unit, from_stored, holds_integers, to_stored, whole_stored
 
-COARSER = "use a coarser unit or write .exr, .tiff or .npy"
+COARSER = Worded(
+    "use a coarser unit or write .exr, .tiff or .npy", "ask for image/x-exr or application/x-npz"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def _integer_type(path: Path, codec: Codec, whole: _Whole, unit: Unit) -> str:
     top = np.iinfo(codec.dtypes[-1]).max
     if fitting is None:
         raise InputError(
-            f"{path}: {whole.high:.6g} does not fit {codec.name} in unit '{unit}' (at most {top}); {COARSER}"
+            path, f"{whole.high:.6g} does not fit {codec.name} in unit '{unit}' (at most {top})", COARSER
         )
     if whole.low < 1:
         raise InputError(

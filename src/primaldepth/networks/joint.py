@@ -1,5 +1,6 @@
 """The deep primal-dual network: FCN, then the unrolled solver on its two outputs."""
 
+import copy
 import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -214,9 +215,12 @@ class DepthNet(nn.Module):
     def stored_as(self, precision: torch.dtype) -> "DepthNet":
         """Itself, with kernels of this type, channels last, as convolutions under autocast read them.
 
-        Otherwise they are made so for every frame.
+        Otherwise they are made so for every frame. The first layer of a unet stays in float32.
         """
+        first = copy.deepcopy(self.fcn.enter) if isinstance(self.fcn, UNet) else None
         self.fcn.to(dtype=precision, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        if isinstance(self.fcn, UNet) and first is not None:
+            self.fcn.enter = first.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         return self
 
     def forward(

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, pixel_shuffle, pixel_unshuffle
 
@@ -75,7 +76,7 @@ class UNet(nn.Module):
         right, below = ((side + n - 1) // n * n - side for side in (width, height))  # not -side % n: for ONNX
         x = pad(x, (0, right, 0, below), mode="replicate")
         x = pixel_unshuffle(x, FIRST)
-        x = conv_relu(self.enter, aligned_input(x) if x.is_cuda else x)
+        x = conv_relu(self.enter, aligned_input(x)) if x.is_cuda else self._entered(x)
         skips = []
         for blocks, down in zip(self.fine, self.down, strict=True):
             skips.append(blocks(x))
@@ -85,6 +86,16 @@ class UNet(nn.Module):
             x = self.merged[k](skips[k] + self.up[k](x))
         found = pixel_shuffle(self.leave(x), FIRST)
         return found[:, :, :height, :width]
+
+    def _entered(self, x: Tensor) -> Tensor:
+        """The first layer on a CPU, in float32 also under autocast.
+
+        In bfloat16 depth has eight bits, and what is lost of it here no later layer can restore.
+        """
+        if not torch.is_autocast_enabled("cpu"):
+            return conv_relu(self.enter, x)
+        with torch.autocast("cpu", enabled=False):
+            return conv_relu(self.enter, x.float()).to(torch.get_autocast_dtype("cpu"))
 
 
 def _blocks(maps: int, count: int) -> nn.Sequential:

@@ -225,8 +225,9 @@ class Recipe(Settings):
         scale: pixels per sample, per side; several make one network for all of them, see `data.blend`.
         seed: of weights, patches and noise.
         start: weights to start from, a path; None starts from nothing. The number of iterations may differ.
-        keep: share of the weights it started from in those it saves, the mean of both: what is new is
-            learned in part, and what was known is not forgotten.
+        keep: share of the backbone it started from in the one it saves, the mean of both: what is new is
+            learned in part, and what was known is not forgotten. With 1 only the solver is new, and the trust
+            in samples of a backbone that had none.
         precision: of the convolutions on a GPU; a CPU computes in fp32.
         accumulate: parts in which a batch is computed, one after the other, to save memory.
         half: store convolution kernels as float16 in the weight files.

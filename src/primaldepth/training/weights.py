@@ -36,18 +36,25 @@ def start_network(recipe: Recipe, *, from_seed: bool = False) -> DepthNet:
             raise InputError(f"recipe '{recipe.name}': net: {error}") from error
     if recipe.start is None or from_seed:
         return net
-    start = from_pretrained(recipe.start)
+    start = _start(recipe)
     try:
         start = start.with_samples() if recipe.net.samples else start
         net.fcn.load_state_dict(start.fcn.state_dict())
         if net.pdn is not None and start.pdn is not None:
-            net.pdn.load_state_dict(start.pdn.resampled(recipe.net.iterations).state_dict())
+            net.pdn.load_state_dict(start.pdn.state_dict())
     except (RuntimeError, ValueError) as error:
         raise InputError(
             f"start {recipe.start}: weights of a network with {start.settings}, which do not fit "
             f"the recipe's {recipe.net}"
         ) from error
     return net
+
+
+def _start(recipe: Recipe) -> DepthNet:
+    """Read the weights a run starts from, with as many iterations as the recipe's network has."""
+    start = from_pretrained(str(recipe.start))
+    count = recipe.net.iterations
+    return start.with_iterations(count) if count and start.pdn is not None else start
 
 
 def weight_files(recipe: Recipe, out: Path) -> dict[str, Path]:
@@ -81,7 +88,7 @@ def write_weights(
     stage, scores = recipe.stages[state.position.stage], state.position.scores
     net = stage_network(recipe.net, stage, state.weights).to(device)
     if recipe.keep:
-        net = partly(net, start_network(recipe), recipe.keep)
+        net = partly(net, _start(recipe), recipe.keep)
         scores = summary(list(validator.see(net)))
     if stage.likelihood and net.is_for_any_scale and validator.looks:
         scores = scores | calibrate(net, validator)
@@ -105,8 +112,14 @@ def write_weights(
 
 
 def partly(net: DepthNet, start: DepthNet, share: float) -> DepthNet:
-    """Return the network with weights that are, to a `share`, those of `start`."""
-    mixed, old = copy.deepcopy(net), start.state_dict()
-    weights = net.state_dict()
-    mixed.load_state_dict({name: torch.lerp(new, old[name].to(new), share) for name, new in weights.items()})
+    """Return the network with a backbone that is, to a `share`, that of `start`.
+
+    The solver stays as `net` has it: its coefficients belong together, and mixtures of two solvers overshoot.
+    So do weights that `start` lacks, those of the trust in samples.
+    """
+    mixed, old = copy.deepcopy(net), start.fcn.state_dict()
+    weights = mixed.fcn.state_dict()
+    for name in weights.keys() & old.keys():
+        shared = weights[name][tuple(slice(side) for side in old[name].shape)]
+        shared.lerp_(old[name].to(shared), share)
     return mixed

@@ -6,16 +6,15 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from primaldepth.app.engine import Engine
 from primaldepth.app.page.drawing import Drawn
 from primaldepth.app.page.sources import Sources
 from primaldepth.app.problems import Problem, RefusedError, problem_of
-from primaldepth.app.tasks import PageFiles, Task, check_fields
+from primaldepth.app.tasks import INPUTS, PageFiles, Task, request_of
 from primaldepth.core.errors import PrimalDepthError
-from primaldepth.io import Kind
-from primaldepth.results import length_text, noise_origin
+from primaldepth.pipeline.report import length_text, noise_origin
 
 AS_FILE_SAYS = "as the file says"
 NO_METHOD = "none"
@@ -53,22 +52,14 @@ def results(engine: Engine, choice: Choice, place: Path, sources: Sources) -> tu
     unit = None if choice.unit == AS_FILE_SAYS else choice.unit
     kind = None if choice.kind == AS_FILE_SAYS else choice.kind
     noise = (choice.noise or "").strip() or "auto"
-    for method in methods:
-        check_fields(method, unit, kind, noise)
+    spikes = "keep" if choice.keep_spikes else "drop"
+    requests = [request_of(each, unit=unit, kind=kind, noise=noise, spikes=spikes) for each in methods]
     with tempfile.TemporaryDirectory(prefix="uploads-", dir=place) as name:
         folder = Path(name)
         _store(choice, folder, sources)
         tasks = [
-            Task(
-                folder=folder,
-                method=method,
-                wanted=PageFiles(place, "" if method == choice.method else f"{method}-"),
-                unit=unit,
-                kind=cast("Kind | None", kind),
-                noise=noise,
-                spikes="keep" if choice.keep_spikes else "drop",
-            )
-            for method in methods
+            Task(folder, each, PageFiles(place, "" if each is requests[0] else f"{each.method}-"))
+            for each in requests
         ]
         drawn = _all_of(engine, tasks)
         _check_places(drawn, place)
@@ -98,7 +89,7 @@ def _check_places(drawn: Sequence[Drawn], place: Path) -> None:
 
 
 def _store(choice: Choice, folder: Path, sources: Sources) -> None:
-    for name in ("depth", "guide", "confidence", "cameras"):
+    for name in INPUTS:
         path = getattr(choice, name)
         if path is not None:
             _copy(name, Path(path), folder, sources)
@@ -131,7 +122,7 @@ def facts(drawn: Drawn, other: Drawn | None) -> str:
         ("Size", f"{low[0]} x {low[1]} to {high[0]} x {high[1]}"),
         ("Method", _both(report, second, lambda each: each["method"])),
         ("Time", _both(report, second, lambda each: _time(each["seconds"]))),
-        ("Noise", f"{_length(report['noise_sigma'], report)} ({noise_origin(report)})"),
+        ("Noise", f"{_length(report['noise_sigma'], report)} ({_origin(report)})"),
         ("Departs from the samples", _both(report, second, lambda each: _length(each["residual_rms"], each))),
         ("Measured", f"{100 * report['measured_fraction']:.1f} %, the rest is filled in (hatched)"),
     ]
@@ -154,6 +145,10 @@ def _warnings(report: dict[str, Any], other: dict[str, Any] | None) -> str:
 
 def _both(report: dict[str, Any], other: dict[str, Any] | None, text: Any) -> str:
     return str(text(report)) if other is None else f"{text(report)}, and {text(other)}"
+
+
+def _origin(report: dict[str, Any]) -> str:
+    return noise_origin(report["noise_source"], report["noise_is_least"], report["samples"])
 
 
 def _length(value: float | None, report: dict[str, Any]) -> str:

@@ -1,25 +1,20 @@
-"""What the page shows of one result: pictures, charts, meshes and files, made where it was computed."""
+"""What the page shows of one result: pictures, charts, meshes and files, made where it was outcome."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
-from primaldepth.api import Inputs
-from primaldepth.app.answers import report
+from primaldepth.app.formats import file_name, reported
 from primaldepth.app.page.charts import colour_bar, histogram
-from primaldepth.app.tasks import Computed
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.frame import Prediction
-from primaldepth.doubts import Advice
 from primaldepth.geometry.meshing import MAX_JUMP, depth_mesh
-from primaldepth.io.depth import write_values
 from primaldepth.io.mesh import write_mesh
-from primaldepth.io.pointcloud import write_cloud
 from primaldepth.io.preview import (
     ERROR_COLORS,
     RGB,
@@ -33,17 +28,14 @@ from primaldepth.io.preview import (
     write_preview,
 )
 from primaldepth.operators.sampling import resample
-from primaldepth.results import (
-    Scale,
-    cloud_of,
-    first,
-    first_mask,
-    guide_camera,
-    guide_rgb,
-    preview_of,
-    result_for,
-    sample_reach,
-)
+from primaldepth.pipeline.depth_file import depth_result
+from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.outputs import OUTPUTS, possible
+from primaldepth.pipeline.report import report_of
+from primaldepth.pipeline.report import residual as departure_of
+from primaldepth.pipeline.run import Outcome, first, first_mask
+from primaldepth.pipeline.views import Scale, guide_camera, guide_rgb, sample_reach
+from primaldepth.pipeline.warnings import Advice
 
 FORMATS = (".png", ".exr", ".tiff", ".pfm", ".npy", ".npz", ".mat")
 ADVICE = Advice(
@@ -79,9 +71,9 @@ class Drawn:
     report: dict[str, Any]
 
 
-def draw(computed: Computed, *, folder: Path, prefix: str) -> Drawn:
+def draw(outcome: Outcome, *, folder: Path, prefix: str) -> Drawn:
     """Make everything in `folder`, in files whose names begin with `prefix`."""
-    inputs, prediction, scale = computed.inputs, computed.prediction, Scale.of(computed.inputs)
+    inputs, prediction, scale = outcome.inputs, outcome.prediction, Scale.of(outcome.inputs)
     low, low_valid = first(inputs.frame.depth) * scale.factor, first_mask(inputs.frame.valid)
     depth, valid = first(prediction.depth) * scale.factor, first_mask(prediction.valid)
     limits = robust_limits(low, low_valid)
@@ -101,10 +93,10 @@ def draw(computed: Computed, *, folder: Path, prefix: str) -> Drawn:
         sigma=None if sigma is None else save("sigma", sigma),
         sigma_bar=sigma_bar,
         histogram=histogram(label, limits, low[low_valid], depth[valid]),
-        mesh_before=_mesh(folder / f"{prefix}mesh-before.glb", _before(computed), _COARSE_JUMP),
-        mesh_after=_mesh(folder / f"{prefix}mesh.glb", computed, MAX_JUMP),
-        files=tuple(_files(computed, folder, prefix)),
-        report=report(computed, result_for(Path("depth.png"), prediction, inputs), ADVICE),
+        mesh_before=_mesh(folder / f"{prefix}mesh-before.glb", _before(outcome), _COARSE_JUMP),
+        mesh_after=_mesh(folder / f"{prefix}mesh.glb", outcome, MAX_JUMP),
+        files=tuple(_files(outcome, folder, prefix)),
+        report=_report(outcome),
     )
 
 
@@ -150,17 +142,17 @@ def _sigma(prediction: Prediction, scale: Scale, size: tuple[int, int]) -> tuple
     return picture, colour_bar(f"68 % of the errors are below [{scale.unit}]", limits)
 
 
-def _before(computed: Computed) -> Computed:
+def _before(outcome: Outcome) -> Outcome:
     """The samples themselves as a result, with the guide's colours at their places."""
-    frame = computed.inputs.frame
+    frame = outcome.inputs.frame
     small = replace(frame, guide=resample(frame.guide, frame.low_size, "area").clamp(0.0, 1.0))
     prediction = Prediction(frame.depth, frame.valid, frame.valid)
-    return replace(computed, inputs=replace(computed.inputs, frame=small), prediction=prediction)
+    return replace(outcome, inputs=replace(outcome.inputs, frame=small), prediction=prediction)
 
 
-def _mesh(path: Path, computed: Computed, jump: float) -> Path | None:
+def _mesh(path: Path, outcome: Outcome, jump: float) -> Path | None:
     """A mesh small enough for a phone to turn; None where depth is not metric or all in pieces."""
-    inputs, prediction = computed.inputs, computed.prediction
+    inputs, prediction = outcome.inputs, outcome.prediction
     if inputs.kind == "disparity":
         return None
     step = int(np.ceil(np.sqrt(prediction.depth.numel() / _MESH_PIXELS)))
@@ -175,27 +167,19 @@ def _mesh(path: Path, computed: Computed, jump: float) -> Path | None:
     return path
 
 
-def _files(computed: Computed, folder: Path, prefix: str) -> list[Path]:
-    """The result in every format that can hold it, a picture, a cloud, the mask of what was measured."""
+def _files(outcome: Outcome, folder: Path, prefix: str) -> list[Path]:
+    """Every output that can be made of the result; the depth in every format that can hold it."""
     found = []
-    for suffix in FORMATS:
-        path = folder / f"{prefix}depth{suffix}"
-        try:
-            result = result_for(path, computed.prediction, computed.inputs)
-            write_values(path, result.values, result.valid, result.unit)
-        except PrimalDepthError:  # PNG cannot hold every depth
-            continue
-        found.append(path)
-    found.append(_save(folder, prefix, "picture", preview_of(computed.inputs, computed.prediction)))
-    found.append(_save(folder, prefix, "measured", _mask_rgb(first_mask(computed.prediction.measured))))
-    if computed.inputs.kind != "disparity" and computed.prediction.depth.numel() <= _CLOUD_PIXELS:
-        found.append(folder / f"{prefix}cloud.ply")
-        write_cloud(found[-1], cloud_of(computed.inputs, computed.prediction))
-    if computed.prediction.sigma is not None:
-        found.append(folder / f"{prefix}sigma.npy")
-        np.save(found[-1], first(computed.prediction.sigma).astype(np.float32))
+    for name, output in OUTPUTS.items():
+        for suffix in FORMATS if name == "out" else output.suffixes[:1]:
+            path = folder / f"{prefix}{file_name(name)}{suffix}"
+            if possible(name, outcome):
+                with suppress(PrimalDepthError):  # PNG cannot hold every depth
+                    output.write(path, outcome)
+                    found.append(path)
     return found
 
 
-def _mask_rgb(mask: NDArray[np.bool_]) -> RGB:
-    return np.repeat((mask * np.uint8(255))[..., None], 3, axis=-1)
+def _report(outcome: Outcome) -> dict[str, Any]:
+    departure = departure_of(outcome.inputs, outcome.prediction)
+    return reported(report_of(outcome, departure, ADVICE, depth_result(Path("depth.png"), outcome)))

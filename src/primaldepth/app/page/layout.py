@@ -113,7 +113,7 @@ def _trials(gr: Any, engine: Engine, folders: Folders, sources: Sources) -> None
         gr.HTML(
             f"<p>Drop up to {MOST_FRAMES} depth maps of your camera and the images of the same views. Each "
             "map is reduced, restored by several methods, and compared with itself; rectangles are cut out "
-            "and filled as well. A frame of 640 x 480 pixels takes about half a minute on a CPU.</p>"
+            "and filled as well. A frame of 640 x 480 pixels takes seconds with each method.</p>"
         )
         with gr.Row():
             with gr.Column(scale=2, min_width=300):

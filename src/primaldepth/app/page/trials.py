@@ -21,6 +21,7 @@ from primaldepth.evaluation.own_frames import verdict
 from primaldepth.evaluation.report.own_frames import METHODS
 from primaldepth.evaluation.run import Row
 from primaldepth.io.sequences.base import natural_order, number
+from primaldepth.pipeline.request import Request
 
 log = logging.getLogger("primaldepth.app")
 REDUCTIONS = ("2", "4", "8")
@@ -115,17 +116,15 @@ def _steps(
         for frame, folder in folders.items():
             for method in METHODS:
                 yield [_progress(f"{method} on {frame}", done, total), "", None]
-                tried = _answer(engine, Task(folder, method, Trial(frame, reduce), unit))
+                tried = _answer(engine, Task(folder, Request(method, unit), Trial(frame, reduce)))
                 rows += [Row.of({**each, "method": method, "scene": frame}) for each in tried.rows]
                 errors_in, done = tried.unit, done + 1
         found = verdict(rows, errors_in)
         table = table_of(rows, errors_in)
         yield [_progress("the picture of the worst frame", total, total), table, None]
         picture = place / "worst-frame.png"
-        _answer(
-            engine,
-            Task(folders[found.worst_frame], found.best, Trial(found.worst_frame, reduce, picture), unit),
-        )
+        worst = Trial(found.worst_frame, reduce, picture)
+        _answer(engine, Task(folders[found.worst_frame], Request(found.best, unit), worst))
     yield [_said(found.sentence, found.worst_frame), table, str(picture)]
 
 

@@ -27,8 +27,9 @@ def read_raster(path: Path, role: Role) -> Raster:
         if codec.recognises(source.data[:_HEAD]):
             return codec.read(source)
     raise source.error(
-        f"not a format this package reads (begins with {source.data[:8]!r}); "
-        f"use one of {', '.join(codec.name for codec in CODECS)}"
+        "not a format this package reads (begins with {})",
+        repr(source.data[:8]),
+        hint=f"use one of {', '.join(codec.name for codec in CODECS)}",
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import FileFormatError, PrimalDepthError, TooLargeError
+from primaldepth.core.errors import FileFormatError, PrimalDepthError, TooLargeError, Worded
 from primaldepth.io.formats.budget import current_budget
 
 Role = Literal["depth", "guide", "confidence"]
@@ -20,7 +20,6 @@ Pixels = NDArray[Any]
 
 DEFLATE_RATIO = 1032  # no deflate stream can expand further
 LEVEL = 2  # of deflate: for 5 % more bytes than at zlib's own choice a fifth of the time or less
-DEPTH_FIRST = ", and give the depth before the image"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +30,16 @@ class Source:
     data: bytes
     role: Role = "depth"
 
-    def error(self, message: str) -> FileFormatError:
-        """An error that names the file."""
-        return FileFormatError(f"{self.path}: {message}")
+    def error(self, found: str, *quoted: str, hint: str = "") -> FileFormatError:
+        """An error that names the file; what is quoted from it stands for the {} of `found`."""
+        return FileFormatError(self.path, found, hint, quoted)
 
-    @property
-    def order_hint(self) -> str:
-        """For what is a picture where a depth map should be."""
-        return DEPTH_FIRST if self.role == "depth" else ""
+    def picture_hint(self, hint: str) -> str:
+        """The hint for what is a picture, perhaps given where a depth map should be."""
+        if self.role != "depth":
+            return hint
+        in_form = f"{hint}, and put the depth map in the field 'depth', the image in 'guide'"
+        return Worded(f"{hint}, and give the depth before the image", in_form)
 
     def check_size(
         self, height: int, width: int, *, stored_bytes: int = 0, ratio: int = DEFLATE_RATIO
@@ -126,7 +127,7 @@ def library_errors(source: Source, name: str) -> Iterator[None]:
         raise
     except Exception as error:  # decoders raise almost anything on damaged input
         detail = " ".join(str(error).split())[:120] or type(error).__name__
-        raise source.error(f"not a readable {name} file ({detail}); copy or export it again") from error
+        raise source.error(f"not a readable {name} file ({{}}); copy or export it again", detail) from error
 
 
 def inflated(packed: bytes, most: int) -> bytes:

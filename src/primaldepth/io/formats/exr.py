@@ -38,7 +38,7 @@ def _pick(source: Source, header: Header) -> list[Channel]:
     single = _pick_name(source.role, list(named))
     if single is None:
         hint = "R, G and B, or Y" if source.role == "guide" else "Z" if source.role == "depth" else "Y"
-        raise source.error(f"EXR holds the channels {listing(list(named))}; name the wanted one {hint}")
+        raise source.error(f"EXR holds the channels {{}}; name the wanted one {hint}", listing(list(named)))
     return [named[single]]
 
 
@@ -72,7 +72,9 @@ def _check_one_part(source: Source, header: Header, wanted: list[Channel]) -> No
     for channel in wanted:
         count = 1 + sum(channel.name in names for names in header.other_parts)
         if count > 1:
-            raise source.error(f"EXR holds {channel.name!r} in {count} parts; save the one part alone")
+            raise source.error(
+                f"EXR holds {{}} in {count} parts; save the one part alone", repr(channel.name)
+            )
 
 
 def _read_apart(source: Source, header: Header, wanted: list[Channel]) -> list[Pixels]:

@@ -81,9 +81,9 @@ class _Attributes(NamedTuple):
     end: int
 
 
-def damaged(source: Source, what: str) -> NoReturn:
+def damaged(source: Source, what: str, *quoted: str) -> NoReturn:
     """Raise the error for a part of an EXR file that cannot be so."""
-    raise source.error(f"EXR {what}; the file is truncated or damaged, copy or export it again")
+    raise source.error(f"EXR {what}; the file is truncated or damaged, copy or export it again", *quoted)
 
 
 def parse_header(source: Source) -> Header:
@@ -210,9 +210,9 @@ def _channels(source: Source, body: bytes) -> tuple[Channel, ...]:
             damaged(source, "list of channels is cut off")
         kind, _, across, down = struct.unpack_from("<iIii", body, at)
         if not 0 <= kind < len(_TYPES):
-            damaged(source, f"channel {name[:40]!r} has an unknown number type")
+            damaged(source, "channel {} has an unknown number type", repr(name[:40]))
         if (across, down) != (1, 1):
-            raise source.error(f"EXR channel {name[:40]!r} is subsampled; export it at full resolution")
+            raise source.error("EXR channel {} is subsampled; export it at full resolution", repr(name[:40]))
         found.append(Channel(name, _TYPES[kind]))
         at += 16
     if not found or len({channel.name for channel in found}) < len(found):

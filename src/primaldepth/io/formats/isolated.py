@@ -45,7 +45,7 @@ def read_array(source: Source, decoder: str, decoded: int, *names: str) -> Pixel
     end = answer.index(b"\n") + 1
     head = json.loads(answer[:end])
     if not _REAL_TYPE.fullmatch(head["dtype"]):
-        raise source.error(f"decoded to numbers of type {head['dtype'][:20]!r}; export it as float32")
+        raise source.error("decoded to numbers of type {}; export it as float32", repr(head["dtype"][:20]))
     pixels: Pixels = np.frombuffer(answer, head["dtype"], offset=end).reshape(head["shape"])
     return pixels
 
@@ -77,9 +77,8 @@ def _run(source: Source, decoder: str, decoded: int, *arguments: str) -> bytes:
         raise MissingDependencyError(f"{source.path}: reading it needs {package}; run: pip install {package}")
     if done.returncode != 0:
         detail = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["the decoder crashed"]
-        raise source.error(
-            f"not readable ({detail[0][:120]}); copy it again, or export it without compression"
-        )
+        hint = "copy it again, or export it without compression"
+        raise source.error("not readable ({})", detail[0][:120], hint=hint)
     return done.stdout
 
 

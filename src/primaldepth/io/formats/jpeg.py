@@ -169,8 +169,8 @@ def _check_scans(source: Source, pixels: int, scans: int) -> None:
 
 def _read(source: Source) -> Raster:
     if source.role != "guide":
-        use = f"use PNG, EXR, PFM, TIFF or npy{source.order_hint}"
-        raise source.error(f"is a JPEG, whose losses spoil a {source.role} map; {use}")
+        use = source.picture_hint("use PNG, EXR, PFM, TIFF or npy")
+        raise source.error(f"is a JPEG, whose losses spoil a {source.role} map", hint=use)
     with library_errors(source, "JPEG"):
         screened = screen(source)
         image = load(source, screened)

@@ -93,7 +93,8 @@ def _choose(source: Source, found: list[tuple[str, tuple[int, ...], bool]]) -> s
             return names[0]
     every = [f"{name} ({'x'.join(map(str, shape))})" for name, shape, _ in found]
     raise source.error(
-        f"holds {listing(every)}; expected one plain numeric map, or one named '{source.role}': save it alone"
+        f"holds {{}}; expected one plain numeric map, or one named '{source.role}': save it alone",
+        listing(every),
     )
 
 

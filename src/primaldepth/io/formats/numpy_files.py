@@ -67,7 +67,8 @@ def _header(source: Source, data: bytes) -> _Header:
 def _dtype(source: Source, descr: object) -> np.dtype[np.generic]:
     if not isinstance(descr, str) or not _REAL_TYPE.fullmatch(descr):
         raise source.error(
-            f"array of type {str(descr)[:60]!r}; expected real numbers, save it as float32 or an integer type"
+            "array of type {}; expected real numbers, save it as float32 or an integer type",
+            repr(str(descr)[:60]),
         )
     return np.dtype(descr)
 
@@ -115,8 +116,8 @@ def _read_npz(source: Source) -> Raster:
         arrays = [name for name in members if name != "valid"]
         wanted = source.role if source.role in members else arrays[0] if len(arrays) == 1 else None
         if wanted is None:
-            found = listing(list(members))
-            raise source.error(f"holds {found} but no '{source.role}'; save the map under that name")
+            text = f"holds {{}} but no '{source.role}'; save the map under that name"
+            raise source.error(text, listing(list(members)))
         pixels = _read_member(source, archive, members[wanted])
         if "valid" not in members or source.role != "depth":
             return Raster(pixels)
@@ -129,7 +130,9 @@ def _members(source: Source, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipI
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if name in found:
-            raise source.error(f"npz holds {name[:40]!r} twice; save it again with numpy.savez_compressed")
+            raise source.error(
+                "npz holds {} twice; save it again with numpy.savez_compressed", repr(name[:40])
+            )
         found[name] = info
     return found
 

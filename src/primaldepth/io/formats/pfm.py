@@ -42,7 +42,7 @@ def _scale(source: Source, text: bytes) -> float:
     except ValueError:
         scale = 0.0
     if scale == 0.0 or not math.isfinite(scale):
-        raise source.error(f"PFM scale {text.decode()!r} is not a number other than 0; export it again")
+        raise source.error("PFM scale {} is not a number other than 0; export it again", repr(text.decode()))
     return scale
 
 

@@ -33,8 +33,8 @@ def _read(source: Source) -> Raster:
 def _check_grey(source: Source, header: Header) -> None:
     if header.colour != 0:
         found = COLOURS[header.colour]
-        wanted = f"a {source.role} map has one grey channel, export it as such{source.order_hint}"
-        raise source.error(f"PNG with {found}; {wanted}")
+        wanted = source.picture_hint(f"a {source.role} map has one grey channel, export it as such")
+        raise source.error(f"PNG with {found}", hint=wanted)
     if header.bits < 8:
         raise source.error(f"PNG of {header.bits} bit; a {source.role} map has 8 or 16, export it as such")
 
@@ -85,9 +85,12 @@ def load(source: Source, screened: Screened, packing: str | None = None) -> "Ima
 
 
 def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
-    height, width = pixels.shape
-    header = struct.pack(">IIBBBBB", width, height, 8 * pixels.dtype.itemsize, 0, 0, 0, 0)
-    return join([(b"IHDR", [header]), (b"IDAT", _deflated(pixels)), (b"IEND", [])])
+    """Of (H, W) grey or (H, W, 3) colours."""
+    height, width = pixels.shape[:2]
+    colours = 2 * (pixels.ndim == 3)
+    header = struct.pack(">IIBBBBB", width, height, 8 * pixels.dtype.itemsize, colours, 0, 0, 0)
+    rows = _deflated(pixels.reshape(height, -1))
+    return join([(b"IHDR", [header]), (b"IDAT", rows), (b"IEND", [])])
 
 
 def _deflated(pixels: Pixels) -> list[bytes]:

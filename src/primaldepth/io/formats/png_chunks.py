@@ -132,7 +132,9 @@ def _chunks(source: Source) -> Iterator[tuple[bytes, memoryview]]:
         count += 1
         source.check_parts(count, "PNG chunks")
         if zlib.crc32(data[at + 4 : end]) != struct.unpack_from(">I", data, end)[0]:
-            raise source.error(f"PNG chunk {name!r} fails its checksum; the file is damaged, copy it again")
+            raise source.error(
+                "PNG chunk {} fails its checksum; the file is damaged, copy it again", repr(name)
+            )
         yield name, data[at + 8 : end]
         if name == b"IEND":
             return

@@ -81,8 +81,8 @@ def _check_colours(source: Source, layout: Layout, photometric: int) -> None:
             raise source.error(f"TIFF of colour space {photometric}; export it as RGB")
     elif layout.samples != 1 or photometric == _PALETTE:
         found = "a palette" if layout.samples == 1 else f"{layout.samples} channels"
-        wanted = f"a {source.role} map has one grey channel, export it as such{source.order_hint}"
-        raise source.error(f"TIFF with {found}; {wanted}")
+        wanted = source.picture_hint(f"a {source.role} map has one grey channel, export it as such")
+        raise source.error(f"TIFF with {found}", hint=wanted)
 
 
 def _as_seen(source: Source, page: Directory, pixels: Pixels) -> Pixels:

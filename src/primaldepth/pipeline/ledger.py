@@ -2,19 +2,21 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from primaldepth.cli.batch import Job
 from primaldepth.core.errors import MissingFileError
+from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.io.files import check_unlinked, json_lines, open_to_append
+from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.request import Item
 from primaldepth.version import __version__
 
 NAME = ".primaldepth-journal.jsonl"
 
 
-class Journal:
+class Ledger:
     """One line of JSON for each finished result, in a hidden file of the output folder.
 
     A result counts as finished if a line has its key (settings, input files with size and time, output
@@ -27,40 +29,44 @@ class Journal:
     """
 
     def __init__(self, folder: Path, settings: str) -> None:
-        self._path = folder / NAME
+        self.folder, self._path = folder, folder / NAME
         self._settings = settings
         check_unlinked(self._path)
         self._lines = _read(self._path)
 
-    def finished(self, job: Job, before: str = "") -> dict[str, Any] | None:
+    def finished(self, item: Item, before: str = "") -> dict[str, Any] | None:
         """The report of a result that is complete; `before` is what came before, where that matters."""
-        line = self._lines.get(self.key(job, before))
-        if line is None or line["outputs"] != _outputs(job):
+        line = self._lines.get(self.key(item, before))
+        if line is None or line["outputs"] != _outputs(item):
             return None
         report: dict[str, Any] = line["report"]
         return report
 
-    def kept(self, jobs: Sequence[Job]) -> dict[Job, dict[str, Any]]:
+    def kept(self, items: Sequence[Item]) -> dict[Item, dict[str, Any]]:
         """The reports of those that are finished."""
-        found = {job: self.finished(job) for job in jobs}
-        return {job: report for job, report in found.items() if report is not None}
+        found = {item: self.finished(item) for item in items}
+        return {item: report for item, report in found.items() if report is not None}
 
-    def holds(self, job: Job) -> bool:
+    def method(self, method: Method, inputs: Inputs) -> Callable[[Frame], Prediction]:
+        """The method as it is to be run on the next frame."""
+        return method
+
+    def holds(self, item: Item) -> bool:
         """Whether a kept result still stands when its turn comes."""
         return True
 
-    def add(self, job: Job, report: dict[str, Any], before: str = "") -> None:
-        """Call when all outputs of the job are in place."""
-        line = {"key": self.key(job, before), "outputs": _outputs(job), "report": report}
+    def add(self, item: Item, report: dict[str, Any], before: str = "") -> None:
+        """Call when all outputs of the item are in place."""
+        line = {"key": self.key(item, before), "outputs": _outputs(item), "report": report}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with open_to_append(self._path) as file:
             file.write(f"\n{json.dumps(line)}\n".encode())  # the line before may have been cut off
 
-    def key(self, job: Job, before: str = "") -> str:
+    def key(self, item: Item, before: str = "") -> str:
         """A digest of everything the result depends on."""
-        stats = [(str(path.absolute()), *_stat(path)) for path in job.inputs]
-        outputs = [(option, str(path.absolute())) for option, path in job.outputs]
-        text = json.dumps([__version__, self._settings, str(job.depth), stats, outputs, before])
+        stats = [(str(path.absolute()), *_stat(path)) for path in item.files]
+        outputs = [(f"--{name}", str(path.absolute())) for name, path in item.outputs.items()]
+        text = json.dumps([__version__, self._settings, str(item.depth), stats, outputs, before])
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -85,5 +91,5 @@ def _stat(path: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def _outputs(job: Job) -> dict[str, list[int]]:
-    return {option: list(_stat(path)) for option, path in job.outputs}
+def _outputs(item: Item) -> dict[str, list[int]]:
+    return {name: list(_stat(path)) for name, path in item.outputs.items()}

@@ -1,6 +1,7 @@
 """A batch whose pairs are frames in order: each result depends on the ones before it."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,96 +9,100 @@ import safetensors.torch
 import torch
 from safetensors import SafetensorError, safe_open
 
-from primaldepth.api import Inputs
-from primaldepth.cli.batch import Job
-from primaldepth.cli.journal import Journal
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.io import Kind, write_bytes
 from primaldepth.io.files import check_unlinked, open_file, read_file
 from primaldepth.io.formats.budget import MAX_FILE_BYTES
 from primaldepth.methods.temporal import Memory, Temporal
+from primaldepth.pipeline.ledger import Ledger
+from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.request import Item
 
 NAME = ".primaldepth-memory.safetensors"
 
 
-class SequenceJournal(Journal):
-    """A journal whose keys also name the frames before, and the filter's memory after the last one.
+class SequenceLedger(Ledger):
+    """A ledger whose keys also name the frames before, and the filter's memory after the last one.
 
     A frame that is kept is only run again if the memory that was stored is older, to bring it up to date.
 
     Args:
         folder: of the results.
         settings: everything the results depend on beside their inputs.
-        read: the inputs of a job.
+        read: the inputs of an item.
         device: to compute on.
     """
 
     def __init__(
-        self, folder: Path, settings: str, read: Callable[[Job], Inputs], device: torch.device
+        self, folder: Path, settings: str, read: Callable[[Item], Inputs], device: torch.device
     ) -> None:
         super().__init__(folder, settings)
         self._file, self._read, self._device = folder / NAME, read, device
         check_unlinked(self._file)
         self._before = ""  # key of the last frame that counts
         self._memory: Memory | None = None
-        self._behind: list[Job] = []  # frames that count but are not in the memory yet
+        self._behind: list[Item] = []  # frames that count but are not in the memory yet
         self._next: Memory | None = None  # as it will be once the frame that runs is added
         self._stored = _stored_after(self._file)
 
-    def kept(self, jobs: Sequence[Job]) -> dict[Job, dict[str, Any]]:
+    def kept(self, items: Sequence[Item]) -> dict[Item, dict[str, Any]]:
         """Reports of the frames that are finished, whether those that are not fail again or succeed."""
-        found: dict[Job, dict[str, Any]] = {}
+        found: dict[Item, dict[str, Any]] = {}
         failed = done = ""  # keys of the frame before, if those that are not finished fail, or succeed
-        for job in jobs:
+        for item in items:
             for before in (failed, done):
-                report = self.finished(job, before)
+                report = self.finished(item, before)
                 if report is not None:
-                    found[job] = report
-                    failed = done = self.key(job, before)
+                    found[item] = report
+                    failed = done = self.key(item, before)
                     break
             else:
-                done = self.key(job, done)
+                done = self.key(item, done)
         return found
 
-    def holds(self, job: Job) -> bool:
+    def holds(self, item: Item) -> bool:
         """Whether the frame was finished after the very frames that count so far; it then counts too."""
-        if self.finished(job, self._before) is None:
+        if self.finished(item, self._before) is None:
             return False
-        self._before = self.key(job, self._before)
-        self._behind.append(job)
+        self._before = self.key(item, self._before)
+        self._behind.append(item)
         if self._before == self._stored:
             memory = _stored_memory(self._file, self._device)
             if memory is not None:
                 self._memory, self._behind = memory, []
         return True
 
-    def add(self, job: Job, report: dict[str, Any], before: str = "") -> None:
+    def add(self, item: Item, report: dict[str, Any], before: str = "") -> None:
         """Call when all outputs of the frame are in place; `before` is known here."""
-        super().add(job, report, self._before)
-        self._before = self.key(job, self._before)
+        super().add(item, report, self._before)
+        self._before = self.key(item, self._before)
         self._memory = self._next
         if self._memory is not None:
             tensors = {name: value.contiguous().cpu() for name, value in self._memory.tensors().items()}
             write_bytes(self._file, safetensors.torch.save(tensors, {"after": self._before}))
 
-    def run(self, method: Method, kind: Kind, frame: Frame) -> Prediction:
+    def method(self, method: Method, inputs: Inputs) -> Callable[[Frame], Prediction]:
+        """The method with the memory of the frames before."""
+        return partial(self._run, method, inputs.kind)
+
+    def _run(self, method: Method, kind: Kind, frame: Frame) -> Prediction:
         """The result of the next frame; it enters the memory once it is added."""
         temporal = Temporal(method)
         temporal.memory = self._memory
-        for job in self._behind:
-            self._catch_up(temporal, job)
+        for item in self._behind:
+            self._catch_up(temporal, item)
         self._memory, self._behind = temporal.memory, []
         prediction = temporal(frame, kind)
         self._next = temporal.memory
         return prediction
 
-    def _catch_up(self, temporal: Temporal, job: Job) -> None:
+    def _catch_up(self, temporal: Temporal, item: Item) -> None:
         try:
-            inputs = self._read(job)
+            inputs = self._read(item)
         except (PrimalDepthError, OSError) as error:
             raise PrimalDepthError(
-                f"{job.depth}: an earlier frame is needed but cannot be read: {error}"
+                f"{item.depth}: an earlier frame is needed but cannot be read: {error}"
             ) from error
         temporal(inputs.frame.to(self._device), inputs.kind)
 

@@ -1,28 +1,19 @@
 """Can a result be written there? Asked before the work, so that no long run ends in vain."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from primaldepth.core.errors import InputError
-from primaldepth.io.formats import CODECS
-
-EXTENSIONS: dict[str, tuple[str, ...]] = {
-    "--out": tuple(name for codec in CODECS if codec.encode is not None for name in codec.extensions),
-    "--preview": (".png",),
-    "--cloud": (".ply", ".glb"),
-    "--measured": (".png",),
-    "--mesh": (".glb", ".ply"),
-    "--sigma": (".npy", ".npz", ".exr", ".pfm", ".tif", ".tiff"),  # that hold fractions
-}
 
 
-def check_extension(option: str, path: Path) -> None:
-    """Raise unless the extension is one `option` can be written as."""
+def check_extension(option: str, path: Path, suffixes: Sequence[str]) -> None:
+    """Raise unless the extension is one that `option` can be written as."""
     if path.is_dir():
         raise InputError(f"{option} {path}: is a directory; give the name of a file to write")
-    if path.suffix.lower() not in EXTENSIONS[option]:
+    if path.suffix.lower() not in suffixes:
         found = f"extension '{path.suffix}' cannot be written" if path.suffix else "no extension"
-        raise InputError(f"{option} {path}: {found}; use {' or '.join(EXTENSIONS[option])}")
+        raise InputError(f"{option} {path}: {found}; use {' or '.join(suffixes)}")
 
 
 def check_place(option: str, path: Path) -> None:

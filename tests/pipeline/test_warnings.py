@@ -5,11 +5,26 @@ from dataclasses import fields
 
 import pytest
 
-from primaldepth.app.answers import ADVICE as FORM
+from primaldepth.api import ADVICE as PYTHON
+from primaldepth.app.formats import ADVICE as FORM
 from primaldepth.app.page.drawing import ADVICE as PAGE
 from primaldepth.cli.summary import ADVICE as OPTIONS
-from primaldepth.doubts import Advice, doubts
+from primaldepth.pipeline.report import Report
+from primaldepth.pipeline.warnings import Advice, warnings_of
 
+PLAIN = {
+    "method": "pdn-any",
+    "unit": "mm",
+    "input_unit": "mm",
+    "noise_is_least": False,
+    "samples": 48,
+    "noise_unit": "m",
+    "measured_fraction": 1.0,
+    "empty_fraction": 0.0,
+    "info": {},
+    "residual_rms": 0.1,
+    "seconds": 0.1,
+}
 ODD = {
     "kind": "z",
     "median_depth": 1500.0,
@@ -32,6 +47,12 @@ FINE = ODD | {
     "rounded_off": 0,
     "output_size": [32, 24],
 }
+
+
+def doubts(figures, method, meaning, advice):
+    """The sentences of the warnings about a report with these figures."""
+    report = Report(**PLAIN | figures | {"method": method})
+    return [str(each) for each in warnings_of(report, meaning, advice)]
 
 
 def test_all_doubts_together_fit_a_header():
@@ -57,7 +78,7 @@ def test_noise_that_no_camera_has_is_doubted_where_it_was_given(source, kind, do
     assert doubts(noisy | {"noise_sigma": 0.29}, "pdn-any", kind, OPTIONS) == []
 
 
-@pytest.mark.parametrize("advice", [OPTIONS, FORM, PAGE])
+@pytest.mark.parametrize("advice", [OPTIONS, FORM, PAGE, PYTHON])
 def test_every_way_in_has_the_same_doubts_in_its_own_words(advice):
     """All words of advice are said, and none of another way in."""
     found = doubts(ODD, "pdn-any", None, advice)

@@ -1,6 +1,6 @@
-"""`upsample --engine ray`: frames go out to the workers, predictions come back.
+"""Batches on a Ray cluster: frames go out to the workers, predictions come back.
 
-This process alone reads and writes files, so workers on other machines need not see them, and the journal
+This process alone reads and writes files, so workers on other machines need not see them, and the ledger
 knows all that is done.
 """
 
@@ -13,23 +13,21 @@ from functools import lru_cache, partial
 
 import torch
 
-from primaldepth.api import Inputs
-from primaldepth.cli.batch import Job
-from primaldepth.cli.predicting import predict
 from primaldepth.core.cluster import RayCluster
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.methods import create
+from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.request import Item, Request
+from primaldepth.pipeline.run import Outcome, predict
 from primaldepth.version import __version__
 
 LEAST_SHARE = 1e-4  # of a GPU that Ray can hand out
 WAITING = 2  # frames that lie ready beside those that are worked on
 
-Outcome = Callable[[], tuple[Inputs, Prediction, float]]
-
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class RayTask:
     """What a worker needs to know beside the frame.
 
     Args:
@@ -58,32 +56,33 @@ def check_engine(engine: str, gpus: float, temporal: bool) -> bool:
     return engine == "ray"
 
 
-def worker_device(device: str, gpus: float) -> torch.device:
+def worker_device(device: str, gpus: float) -> str:
     """Where workers compute: on GPUs if they get a share of one."""
     if device not in ("auto", "cpu", "cuda"):
         raise InputError(f"--device {device}: choose auto, cpu or cuda")
     if device != "auto" and (device == "cuda") != (gpus > 0):
         raise InputError(f"--device {device} with --gpus-per-task {gpus}: leave --device out")
-    return torch.device("cuda" if gpus else "cpu")
+    return "cuda" if gpus else "cpu"
 
 
 def run_on_ray(
-    jobs: Iterable[Job], task: Task, prepare: Callable[[Job], Inputs], gpus: float
-) -> Iterator[tuple[Job, Outcome]]:
-    """(job, its outcome) as they are finished; calling an outcome raises what went wrong with its job."""
-    inputs: dict[Job, Inputs] = {}
+    items: Iterable[Item], request: Request, prepare: Callable[[Item], Inputs], gpus: float
+) -> Iterator[tuple[Item, Callable[[], Outcome]]]:
+    """(item, its outcome) as they are finished; calling an outcome raises what went wrong with its item."""
+    inputs: dict[Item, Inputs] = {}
+    task = RayTask(request.method, tuple(request.options.items()), request.device)
 
-    def arguments(job: Job) -> tuple[Task, Frame]:
-        inputs[job] = prepare(job)
-        return task, inputs[job].frame
+    def arguments(item: Item) -> tuple[RayTask, Frame]:
+        inputs[item] = prepare(item)
+        return task, inputs[item].frame
 
-    queue = deque(jobs)
+    queue = deque(items)
     if not queue:
         return
     with RayCluster() as cluster:
         at_once = _places(cluster, gpus) + WAITING
-        for job, value in cluster.run(_predict, queue, arguments, at_once=at_once, gpus=gpus):
-            yield job, partial(_result, inputs.pop(job, None), value)
+        for item, value in cluster.run(_predict, queue, arguments, at_once=at_once, gpus=gpus):
+            yield item, partial(_outcome, request, inputs.pop(item, None), value)
 
 
 def _places(cluster: RayCluster, gpus: float) -> int:
@@ -97,18 +96,16 @@ def _places(cluster: RayCluster, gpus: float) -> int:
     return max(1, int(places))
 
 
-def _result(
-    inputs: Inputs | None, value: tuple[Prediction, float] | Exception
-) -> tuple[Inputs, Prediction, float]:
+def _outcome(request: Request, inputs: Inputs | None, value: tuple[Prediction, float] | Exception) -> Outcome:
     if isinstance(value, PrimalDepthError | OSError):
         raise value
     if isinstance(value, Exception) or inputs is None:
         text = " ".join(str(value).split())
         raise PrimalDepthError(f"the cluster failed ({type(value).__name__}: {text})")
-    return inputs, *value
+    return Outcome(request, inputs, *value)
 
 
-def _predict(task: Task, frame: Frame) -> tuple[Prediction, float] | PrimalDepthError:
+def _predict(task: RayTask, frame: Frame) -> tuple[Prediction, float] | PrimalDepthError:
     """Body of a task: the prediction and the seconds it took, or an error of ours."""
     try:
         if task.version != __version__:
@@ -124,6 +121,6 @@ def _predict(task: Task, frame: Frame) -> tuple[Prediction, float] | PrimalDepth
 
 
 @lru_cache(maxsize=1)
-def _method(task: Task) -> Method:
+def _method(task: RayTask) -> Method:
     """Kept for the next frame, with its weights."""
     return create(task.method, dict(task.options))

@@ -1,0 +1,18 @@
+"""How far a result departs from the samples it was made of."""
+
+from torch import Tensor
+
+from primaldepth.core.frame import Frame
+from primaldepth.operators.sampling import resample
+
+
+def sensor_errors(depth: Tensor, frame: Frame) -> Tensor:
+    """A d - f at the valid samples f, in the unit of the depth, in double precision.
+
+    A is the sensor without noise: antialiased bicubic reduction to the samples' grid, or nothing where
+    that is the guide's.
+    """
+    if not bool(frame.valid.any()):
+        raise ValueError("no pixel with known truth")
+    again = depth if frame.low_size == frame.high_size else resample(depth, frame.low_size, "bicubic")
+    return again[frame.valid].double() - frame.depth[frame.valid].double()

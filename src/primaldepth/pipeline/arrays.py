@@ -1,0 +1,86 @@
+"""Arrays and tensors of a user, of any accepted form, as float32 tensors (B, C, h, w) on the CPU."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from primaldepth.core.errors import InputError
+from primaldepth.io import read_confidence, read_guide
+from primaldepth.io.confidence import from_integers
+from primaldepth.pipeline.request import ArrayLike, File, PathLike
+
+
+def depth_tensor(depth: ArrayLike) -> Tensor:
+    """(B, 1, h, w) of a depth map, holes included."""
+    return _map(_tensor("depth", depth), "depth")
+
+
+def guide_tensor(guide: ArrayLike | PathLike) -> Tensor:
+    """(B, C, H, W) in [0, 1] of an image or its file; an alpha channel is dropped."""
+    # the channels of a file's image lie apart, so nothing below copies it
+    image = torch.from_numpy(read_guide(guide)) if isinstance(guide, File) else _tensor("guide", guide)
+    if image.dtype in (torch.uint8, torch.uint16):
+        image = image.float().div_(torch.iinfo(image.dtype).max)
+    if image.ndim == 3:
+        if image.shape[2] not in (1, 3, 4):
+            raise InputError(f"guide: shape {tuple(image.shape)}, expected (H, W), (H, W, 3) or (B, C, H, W)")
+        image = image.permute(2, 0, 1)[None]
+    image = _map(image, "guide")
+    return _unit_range(image[:, :3] if image.shape[1] == 4 else image)
+
+
+def _unit_range(image: Tensor) -> Tensor:
+    """Raise where a finite guide leaves [0, 1]; Frame refuses the others."""
+    low, high = (float(image.min()), float(image.max())) if image.numel() else (0.0, 0.0)
+    if (low < 0.0 or high > 1.0) and bool(image.isfinite().all()):
+        raise InputError(f"guide: values {low:g}..{high:g}, expected [0, 1], uint8 or uint16")
+    return image.contiguous()
+
+
+def confidence_tensor(confidence: ArrayLike | PathLike, depth: Tensor) -> Tensor:
+    """(B, 1, h, w) in [0, 1] of a confidence map, or its file, for this depth."""
+    if isinstance(confidence, File):
+        confidence = read_confidence(confidence, (int(depth.shape[2]), int(depth.shape[3])))
+    values = _tensor("confidence", confidence)
+    if values.dtype in (torch.uint8, torch.uint16):
+        values = torch.from_numpy(from_integers(values.numpy()))
+    return tensor_like("confidence", values, depth)
+
+
+def tensor_like(name: str, values: ArrayLike, depth: Tensor) -> Tensor:
+    """A map as large as the depth; one for a batch holds for all of its images."""
+    found = _map(_tensor(name, values), name)
+    if found.shape[1:] != depth.shape[1:] or found.shape[0] not in (1, depth.shape[0]):
+        raise InputError(f"{name}: shape {tuple(found.shape)}, but the depth has {tuple(depth.shape)}")
+    return found.expand_as(depth)
+
+
+def _tensor(name: str, values: ArrayLike) -> Tensor:
+    """A copy on the CPU: uint8 and uint16 as they are, everything else as float32."""
+    if isinstance(values, Tensor):
+        return values.detach().cpu()
+    if isinstance(values, np.ma.MaskedArray) and bool(np.ma.getmaskarray(values).any()):
+        if name == "guide":
+            raise InputError("guide: a masked array, but an image has no holes; fill it first")
+        values = values.filled(0)  # a hole, or no confidence
+    array = np.asarray(values)
+    if array.dtype.kind not in "bfiu":
+        raise InputError(f"{name}: array of {array.dtype}, expected numbers")
+    native = array.dtype.newbyteorder("=")
+    with np.errstate(over="ignore"):
+        return torch.from_numpy(
+            array.astype(native if native in (np.uint8, np.uint16) else np.float32, order="C")
+        )
+
+
+def _map(values: Tensor, name: str) -> Tensor:
+    """(h, w), (1, h, w), (h, w, 1) or (B, C, h, w) -> (B, C, h, w), float32."""
+    if values.ndim == 3 and (values.shape[0] == 1) != (values.shape[2] == 1):  # (1, n, 1): row or column?
+        values = values.squeeze(0 if values.shape[0] == 1 else 2)
+    if values.ndim not in (2, 4) or values.is_complex() or values.numel() == 0:
+        raise InputError(
+            f"{name}: {values.dtype} of shape {tuple(values.shape)}, expected (h, w), (1, h, w), (h, w, 1) "
+            "or (B, 1, h, w)"
+        )
+    values = values.float()
+    return values[None, None] if values.ndim == 2 else values

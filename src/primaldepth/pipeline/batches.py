@@ -1,0 +1,162 @@
+"""Many frames, one after the other or on a cluster: what is finished is kept, a failure stops no other."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.core.frame import Method
+from primaldepth.geometry.cameras import Cameras
+from primaldepth.io.atomic import remove_leftovers
+from primaldepth.io.files import MAX_TEXT, read_file
+from primaldepth.io.locks import held
+from primaldepth.methods import create
+from primaldepth.methods.identity import method_identity
+from primaldepth.pipeline.ledger import Ledger
+from primaldepth.pipeline.load import Inputs, load
+from primaldepth.pipeline.on_ray import run_on_ray
+from primaldepth.pipeline.outputs import OUTPUTS, check_inputs, write_outputs
+from primaldepth.pipeline.report import Report, report_of, residual
+from primaldepth.pipeline.request import Item, Request
+from primaldepth.pipeline.run import Outcome, compute
+from primaldepth.pipeline.sequence import NAME as MEMORY
+from primaldepth.pipeline.sequence import SequenceLedger
+from primaldepth.pipeline.warnings import Advice
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How one frame ended: with a report, with one of an earlier run, or with an error.
+
+    Args:
+        notes: what was assumed to make it.
+    """
+
+    item: Item
+    report: Report | None = None
+    kept: Mapping[str, Any] = field(default_factory=dict)
+    error: Exception | None = None
+    notes: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """Return plain values: files, and the report or the error."""
+        if self.kept:
+            return {**self.kept, "kept": True}
+        if self.report is None:
+            return {"depth": str(self.item.depth), "error": self.message}
+        found = self.report.json()
+        del found["method"]
+        files = {"depth": self.item.depth, "guide": self.item.guide, **self.item.outputs}
+        return {name: str(path) for name, path in files.items()} | found
+
+    @property
+    def message(self) -> str:
+        """The error as one line that names the frame."""
+        named = getattr(self.error, "subject", "") == str(self.item.depth)
+        return str(self.error) if named else f"{self.item.depth}: {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Frames that one request holds for.
+
+    Args:
+        advice: words of the front end for what can be chosen.
+        ledger: of what is finished; None for a single frame, whose errors are raised.
+        kept: reports of an earlier run by their items.
+        gpus: share of a GPU that each frame takes on a Ray cluster; None computes here.
+    """
+
+    items: Sequence[Item]
+    request: Request
+    advice: Advice
+    ledger: Ledger | None = None
+    kept: Mapping[Item, Mapping[str, Any]] = field(default_factory=dict)
+    gpus: float | None = None
+
+    def run(self, method: Method) -> Iterator[Finished]:
+        """Run every frame that no earlier run has finished; on a cluster they end in any order."""
+        if self.gpus is not None:
+            yield from self._run_on_ray(self.gpus)
+            return
+        for item in self.items:
+            if item in self.kept and self.ledger is not None and self.ledger.holds(item):
+                yield Finished(item, kept=self.kept[item])
+            else:
+                yield self._attempt(item, partial(self._compute, item, method))
+
+    def _run_on_ray(self, gpus: float) -> Iterator[Finished]:
+        for item, report in self.kept.items():
+            yield Finished(item, kept=report)
+        missing = [item for item in self.items if item not in self.kept]
+        for item, outcome in run_on_ray(missing, self.request, self._prepare, gpus):
+            yield self._attempt(item, outcome)
+
+    def _attempt(self, item: Item, outcome: Callable[[], Outcome]) -> Finished:
+        try:
+            found = outcome()
+            report = finish(item, found, self.advice)
+        except (PrimalDepthError, OSError) as error:
+            if self.ledger is None:
+                raise
+            return Finished(item, error=error)
+        finished = Finished(item, report, notes=_notes(item, found.inputs))
+        if self.ledger is not None:
+            self.ledger.add(item, finished.json())
+        return finished
+
+    def _prepare(self, item: Item) -> Inputs:
+        """Read, and check what can be checked before the work is done."""
+        inputs = load(item, self.request)
+        check_inputs(item.outputs, inputs)
+        return inputs
+
+    def _compute(self, item: Item, method: Method) -> Outcome:
+        inputs = self._prepare(item)
+        run = method if self.ledger is None else self.ledger.method(method, inputs)
+        return compute(inputs, self.request, run)
+
+
+def finish(item: Item, outcome: Outcome, advice: Advice) -> Report:
+    """Write the outputs of a frame and report on it."""
+    departure = residual(outcome.inputs, outcome.prediction)  # before the result is made: both take memory
+    return report_of(outcome, departure, advice, write_outputs(item.outputs, outcome))
+
+
+def _notes(item: Item, inputs: Inputs) -> tuple[str, ...]:
+    found = [] if inputs.note is None else [f"{item.depth}: {inputs.note}"]
+    for name, path in item.outputs.items():
+        if inputs.cameras is None and OUTPUTS[name].guesses_camera:
+            found.append(f"{path}: no --cameras given, so a camera with a 60 degree wide view was assumed")
+    return tuple(found)
+
+
+@contextmanager
+def sole_use(folders: Iterable[Path]) -> Iterator[None]:
+    """Hold the output folders of a batch: two batches in one folder would replace each other's results."""
+    with ExitStack() as stack:
+        for folder in dict.fromkeys(Path(os.path.realpath(folder)) for folder in folders):
+            stack.enter_context(held(folder, "writing a batch to", name=""))
+        yield
+
+
+def open_ledger(folder: Path, request: Request, cameras: Cameras | Path | None, temporal: bool) -> Ledger:
+    """Return the ledger of an output folder, for these settings."""
+    remove_leftovers([folder / MEMORY])
+    matrix = read_file(cameras, MAX_TEXT) if isinstance(cameras, Path) else b""
+    identity = method_identity(create(request.method, request.options))
+    settings = f"{request} {cameras} {matrix!r} {temporal} {identity}"
+    if not temporal:
+        return Ledger(folder, settings)
+    read = partial(_read, request)
+    return SequenceLedger(folder, settings, read, torch.device(request.device))
+
+
+def _read(request: Request, item: Item) -> Inputs:
+    return load(item, request)

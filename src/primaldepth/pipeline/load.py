@@ -1,0 +1,233 @@
+"""The inputs of one frame, read and checked before any work is done."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from primaldepth.core.errors import InputError, Worded
+from primaldepth.core.frame import Frame, Sampling, check_sizes
+from primaldepth.data.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS, UNITLESS_SENSORS, noise_map
+from primaldepth.data.spikes import spikes as find_spikes
+from primaldepth.geometry.cameras import Cameras, Intrinsics, read_cameras
+from primaldepth.geometry.conversions import z_from_radial
+from primaldepth.geometry.guide_view import fitted, to_guide_view
+from primaldepth.io import Kind, Unit, read_depth
+from primaldepth.io.units import from_stored, per_metre
+from primaldepth.pipeline.arrays import confidence_tensor, depth_tensor, guide_tensor, tensor_like
+from primaldepth.pipeline.request import File, Item, Request
+
+GIVE_CAMERAS = Worded("give --cameras (Python: cameras=)", "give 'cameras'")
+LARGEST = 65535  # what a 16-bit file can hold
+FARTHEST = 200.0  # metres: no sensor that is known by name sees farther
+# Float maps mark pixels without a measurement by such numbers: 1e20, 9.97e36, or the largest of their type.
+# One of them would spoil the normalisation of a frame and the estimate of its noise.
+NO_DATA = 1e15
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """A frame, with what is known of the files it came from, and what was assumed.
+
+    Args:
+        note: what was done to register the samples of a depth camera of its own.
+        spikes: how many samples count as holes because they stand out from all around them.
+        metres: length of the frame's unit of depth; None for arrays whose unit nobody gave.
+        noise_source: auto, a number or a sensor's name as asked for, or "map".
+    """
+
+    frame: Frame
+    unit: Unit | None
+    kind: Kind
+    cameras: Cameras | None
+    note: str | None = None
+    spikes: int = 0
+    metres: float | None = 1.0
+    noise_source: str = "auto"
+
+    @property
+    def median_depth(self) -> float:
+        """Of the valid samples, in the frame's unit; NaN where there is none."""
+        samples = self.frame.depth[self.frame.valid]
+        return float(samples.median()) if len(samples) else math.nan
+
+    @property
+    def largest_samples(self) -> int:
+        """Distances that are the largest number of a 16-bit file, by which some cameras mean none."""
+        if self.kind == "disparity":
+            return 0
+        largest = np.float32(LARGEST / per_metre(self.unit or "m"))
+        return int((self.frame.depth[self.frame.valid] == float(largest)).sum())
+
+
+def load(item: Item, request: Request) -> Inputs:
+    """Read and check everything that a method needs of one frame.
+
+    Raises:
+        InputError: if an input cannot be used, or does not fit the others or the request.
+    """
+    item = item if item.shot is None else item.opened(item.shot, request.unit)
+    given = _samples(item, request)
+    image = guide_tensor(item.guide)
+    size = int(image.shape[2]), int(image.shape[3])
+    cameras = _cameras(item.cameras, size)
+    registered = cameras is not None and cameras.depth is not None
+    if not registered:
+        check_sizes(given.depth, image)  # before any work on a map that cannot be used
+    if cameras is not None:
+        fitted(cameras.guide, size[1], size[0], "guide's camera", "guide")
+    if given.unit_length is None:
+        _check_metres(given, registered)
+    kept = given.without_spikes() if request.spikes == "drop" else given
+    seen, note = kept.in_guide_view(cameras, size)
+    sampling = request.sampling or ("point" if registered else given.sampling)
+    frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), sampling, registered)
+    spikes = int((given.valid & ~kept.valid).sum())
+    source = str(request.noise) if item.noise is None else "map"
+    return Inputs(frame, given.unit, seen.kind, cameras, note, spikes, given.unit_length, source)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Samples:
+    """What was measured, and what is known of it: maps of (B, 1, h, w).
+
+    Args:
+        trust: confidence, or None.
+        noise: a sensor's name, a number, or a map.
+        unit: as the file or the user says.
+        unit_length: metres of the depth's unit, or None if it is not known.
+    """
+
+    depth: Tensor
+    valid: Tensor
+    trust: Tensor | None
+    noise: str | float | Tensor
+    kind: Kind
+    unit: Unit | None
+    unit_length: float | None
+
+    @property
+    def metres(self) -> float:
+        """Length of the depth's unit; numbers of which nobody says the unit are taken for metres."""
+        return self.unit_length or 1.0
+
+    @property
+    def sampling(self) -> Sampling | None:
+        """How the samples of the sensor come about that the noise names; None where it names none."""
+        return SAMPLINGS_OF.get(self.noise) if isinstance(self.noise, str) else None
+
+    def sigma(self, valid: Tensor) -> Tensor:
+        """Noise in the unit of the depth, as these samples show it."""
+        if isinstance(self.noise, str) and self.noise in METRIC_SENSORS:
+            return noise_map(self.noise, self.depth * self.metres, valid) / self.metres
+        return noise_map(self.noise, self.depth, valid)
+
+    def without_spikes(self) -> "_Samples":
+        """The same with holes where samples stand out from others that are trusted."""
+        trusted = self.valid if self.trust is None else self.valid & (self.trust > 0)
+        return replace(self, valid=self.valid & ~find_spikes(self.depth, trusted, self.sigma))
+
+    def in_guide_view(self, cameras: Cameras | None, size: tuple[int, int]) -> "tuple[_Samples, str | None]":
+        """As z, seen from the guide, of that size; and what was assumed to register a camera of its own."""
+        if cameras is not None and cameras.depth is not None:
+            maps = tuple(each for each in (self.trust, self.noise) if isinstance(each, Tensor))
+            view = to_guide_view(
+                self.depth, self.valid, cameras, size, self.kind, maps=maps, metres=self.metres
+            )
+            found = view.samples
+            trust = None if self.trust is None else found.maps[0]
+            noise = found.maps[-1] if isinstance(self.noise, Tensor) else self.noise
+            seen = replace(self, depth=found.depth, valid=found.valid, trust=trust, noise=noise, kind="z")
+            return seen, view.note
+        if self.kind == "radial":
+            z = _radial_to_z(self.depth, self.valid, cameras)
+            return replace(self, depth=z, valid=self.valid & torch.isfinite(z), kind="z"), None
+        return self, None
+
+
+def _samples(item: Item, request: Request) -> _Samples:
+    """Read depth and confidence; numbers of noise that go with a file are in its unit, depth in metres."""
+    unit, kind, length = request.unit or item.unit, request.kind, 1.0
+    if isinstance(item.depth, File):
+        image = read_depth(item.depth, unit=unit, kind=kind)
+        unit, kind, length = image.unit, image.kind, float(from_stored(np.ones(()), image.unit))
+        valid = torch.from_numpy(image.valid & (image.values < NO_DATA))[None, None]
+        values = torch.from_numpy(image.values)[None, None]
+    else:
+        values = depth_tensor(item.depth)
+        valid = torch.isfinite(values) & (values > 0) & (values < NO_DATA)
+    depth = torch.where(valid, values, 0.0).float()
+    trust = None if item.confidence is None else confidence_tensor(item.confidence, depth)
+    if trust is not None and bool(((trust == 0) | ~valid).flatten(1).all(dim=1).any()):
+        raise InputError("confidence: 0 at every sample, so that nothing is known; leave it out to trust all")
+    kind = kind or ("disparity" if unit == "disparity" else "z")
+    if isinstance(item.depth, File) or request.meaning:
+        _check_sensor(request.noise, kind)
+    noise = _noise(item, request, depth, length)
+    known = None if unit is None else float(from_stored(np.ones(()), unit))
+    return _Samples(depth, valid, trust, noise, kind, unit, 1.0 if isinstance(item.depth, File) else known)
+
+
+def _noise(item: Item, request: Request, depth: Tensor, length: float) -> str | float | Tensor:
+    if item.noise is not None:
+        return tensor_like("noise", item.noise, depth) * length
+    try:
+        return float(request.noise) * length
+    except ValueError:
+        return str(request.noise)
+
+
+def _check_sensor(noise: str | float, kind: str) -> None:
+    """Raise where a sensor of disparities is named for metric depth, or the other way round."""
+    if noise in SENSORS and kind != "disparity":
+        raise InputError(
+            f"noise: '{noise}' describes disparities, but the depth is metric; use auto or a number"
+        )
+    if noise in METRIC_SENSORS and kind == "disparity":
+        raise InputError(
+            f"noise: '{noise}' describes metres, but the depth holds disparities; use auto or a number"
+        )
+
+
+def _check_metres(given: _Samples, registered: bool) -> None:
+    """Raise where numbers without a unit have to be metres, and are more than a depth camera sees."""
+    noise = given.noise
+    if isinstance(noise, str) and noise in METRIC_SENSORS and noise not in UNITLESS_SENSORS:
+        why = f"noise: '{noise}'"
+    elif registered:
+        why = "cameras: a depth camera of its own"
+    else:
+        return
+    samples = given.depth[given.valid]
+    if samples.numel() and float(samples.median()) > FARTHEST:
+        raise InputError(
+            f"{why} takes the depth for metres, but half of it is beyond {FARTHEST:g}; "
+            "say its unit, e.g. unit='mm'"
+        )
+
+
+def _cameras(cameras: object, size: tuple[int, int]) -> Cameras | None:
+    """From a file, as they are, or with one that is the guide's, of (height, width) pixels."""
+    if isinstance(cameras, File):
+        return read_cameras(cameras, size[::-1])
+    if isinstance(cameras, Intrinsics):
+        return Cameras(cameras)
+    if cameras is None or isinstance(cameras, Cameras):
+        return cameras
+    raise InputError(
+        f"cameras: found a {type(cameras).__name__}, expected Cameras, the guide's Intrinsics "
+        "(Intrinsics.from_matrix for a 3x3 matrix) or a file"
+    )
+
+
+def _radial_to_z(values: Tensor, valid: Tensor, cameras: Cameras | None) -> Tensor:
+    if cameras is None:
+        raise InputError("kind radial", "the distance along the ray needs the camera", GIVE_CAMERAS)
+    camera = cameras.guide.scaled_to(int(values.shape[3]), int(values.shape[2]))
+    planes = [
+        z_from_radial(image[0].double().numpy(), mask[0].numpy(), camera)
+        for image, mask in zip(values, valid, strict=True)
+    ]
+    return torch.from_numpy(np.stack(planes))[:, None].float()

@@ -1,0 +1,202 @@
+"""Everything that can be written of a result: one table, over which all front ends loop.
+
+To add an output, write its writer here and add a row to `OUTPUTS`.
+"""
+
+import io
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from primaldepth.core.errors import InputError, Worded, did_you_mean
+from primaldepth.geometry.normals import surface_normals
+from primaldepth.io import write_bytes
+from primaldepth.io.depth import write_values
+from primaldepth.io.destination import check_extension, check_place
+from primaldepth.io.formats import CODECS, png
+from primaldepth.io.mesh import write_mesh
+from primaldepth.io.pointcloud import write_cloud
+from primaldepth.pipeline.depth_file import DepthResult, check_fits, result_unit, write_depth
+from primaldepth.pipeline.load import GIVE_CAMERAS, Inputs
+from primaldepth.pipeline.run import Outcome, first, first_mask
+from primaldepth.pipeline.views import cloud_of, guide_camera, mesh_of, preview_of
+
+Need = Literal["metric", "sigma", "cameras"]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One thing that can be written of a result.
+
+    Args:
+        title: what it is, for messages.
+        suffixes: of the formats it can be written in; the first is that of a batch.
+        write: makes the file.
+        help: for the command line.
+        needs: metric depth, a method that says how far it may be off, or the guide's camera.
+        guesses_camera: whether it assumes a camera where none is given.
+        most_pixels: up to which the page makes it.
+    """
+
+    title: str
+    suffixes: tuple[str, ...]
+    write: Callable[[Path, Outcome], object]
+    help: str
+    needs: tuple[Need, ...] = ()
+    guesses_camera: bool = False
+    most_pixels: int = 2**40
+
+    @property
+    def metavar(self) -> str:
+        """Formats in a word."""
+        return "FILE" if len(self.suffixes) > 2 else "|".join(each[1:].upper() for each in self.suffixes)
+
+
+def _write_preview(path: Path, outcome: Outcome) -> None:
+    from primaldepth.io.preview import write_preview  # imports Pillow, which most calls do not need
+
+    write_preview(path, preview_of(outcome))
+
+
+def _write_cloud(path: Path, outcome: Outcome) -> None:
+    write_cloud(path, cloud_of(outcome))
+
+
+def _write_measured(path: Path, outcome: Outcome) -> None:
+    mask = first_mask(outcome.prediction.measured)
+    if png.CODEC.encode is not None:
+        write_bytes(path, png.CODEC.encode(mask * np.uint8(255), mask))
+
+
+def _write_mesh(path: Path, outcome: Outcome) -> None:
+    write_mesh(path, mesh_of(outcome))
+
+
+def _write_sigma(path: Path, outcome: Outcome) -> None:
+    if outcome.prediction.sigma is not None:
+        values = outcome.prediction.sigma[0, 0].cpu().numpy()
+        valid = np.isfinite(values) & (values > 0)
+        write_values(path, values, valid, result_unit(path, outcome.inputs))
+
+
+def _write_normals(path: Path, outcome: Outcome) -> None:
+    kept = outcome.kept
+    depth = first(kept.depth)
+    normals = surface_normals(depth, first_mask(kept.valid) & (depth > 0), guide_camera(outcome.inputs))
+    if path.suffix.lower() == ".npy":
+        with io.BytesIO() as stream:
+            np.save(stream, normals)
+            write_bytes(path, stream.getvalue())
+    elif png.CODEC.encode is not None:
+        known = np.asarray(np.isfinite(normals).all(-1))
+        stored = np.where(known[..., None], np.rint((normals + 1.0) * 32767.5), 0.0)
+        write_bytes(path, png.CODEC.encode(stored.astype(np.uint16), known))
+
+
+_DEPTH = tuple(name for codec in CODECS if codec.encode is not None for name in codec.extensions)
+_FRACTIONS = (".npy", ".npz", ".exr", ".pfm", ".tif", ".tiff")
+OUTPUTS: dict[str, Output] = {
+    "out": Output("a depth map", _DEPTH, write_depth, "Output file; a folder for a batch."),
+    "preview": Output(
+        "a picture", (".png",), _write_preview, "Picture of input and result; a folder for a batch."
+    ),
+    "cloud": Output(
+        "a point cloud",
+        (".ply", ".glb"),
+        _write_cloud,
+        "Point cloud in metres; a folder (of PLY) for a batch.",
+        needs=("metric",),
+        guesses_camera=True,
+        most_pixels=2**22,
+    ),
+    "measured": Output(
+        "a mask", (".png",), _write_measured, "8-bit mask: 255 measured, 0 filled in; a folder for a batch."
+    ),
+    "mesh": Output(
+        "a mesh",
+        (".glb", ".ply"),
+        _write_mesh,
+        "Triangle mesh in metres; a folder (of GLB) for a batch.",
+        needs=("metric",),
+        guesses_camera=True,
+        most_pixels=0,  # the page shows one of its own
+    ),
+    "sigma": Output(
+        "a map of certainty",
+        _FRACTIONS,
+        _write_sigma,
+        "How far the result may be off (.npy, .exr, ...), by methods that know; a folder for a batch.",
+        needs=("sigma",),
+    ),
+    "normals": Output(
+        "a map of normals",
+        (".png", ".npy"),
+        _write_normals,
+        "Surface normals in the camera's frame, 16-bit PNG or .npy; a folder for a batch.",
+        needs=("metric", "cameras"),
+    ),
+}
+
+
+def check_method(names: Mapping[str, object], method: object, called: str) -> None:
+    """Raise if an output needs what the method does not give."""
+    for name in names:
+        if "sigma" in OUTPUTS[name].needs and not getattr(method, "gives_sigma", False):
+            option = Worded(f"--{name}", "output")
+            raise InputError(option, f"method '{called}' does not say how far it may be off", "use pdn-any")
+
+
+def checked_outputs(
+    outputs: Mapping[str, str | os.PathLike[str]], method: object, called: str
+) -> dict[str, Path]:
+    """Return the files by name; raise if a name is not known or a file cannot be made or written."""
+    for name in outputs:
+        if name not in OUTPUTS:
+            hint = did_you_mean(name, OUTPUTS) or f"known: {', '.join(OUTPUTS)}"
+            raise InputError("outputs", f"'{name}' is no output", hint)
+    found = {name: Path(path) for name, path in outputs.items()}
+    check_method(found, method, called)
+    check_places(found)
+    return found
+
+
+def check_inputs(outputs: Mapping[str, Path], inputs: Inputs) -> None:
+    """Raise, before the work is done, if an output cannot be made of these inputs."""
+    for name, path in outputs.items():
+        if name == "out":
+            check_fits(path, inputs)
+        if "metric" in OUTPUTS[name].needs and inputs.kind == "disparity":
+            found = f"{OUTPUTS[name].title} needs metric depth, but the input is disparity"
+            raise InputError(Worded(f"--{name} {path}", "output"), found)
+        if "cameras" in OUTPUTS[name].needs and inputs.cameras is None:
+            found = f"{OUTPUTS[name].title} needs the guide's camera"
+            raise InputError(Worded(f"--{name} {path}", "output"), found, GIVE_CAMERAS)
+
+
+def check_places(outputs: Mapping[str, Path]) -> None:
+    """Raise if a file cannot be written, or not in the format of its name."""
+    for name, path in outputs.items():
+        check_extension(f"--{name}", path, OUTPUTS[name].suffixes)
+        check_place(f"--{name}", path)
+
+
+def write_outputs(outputs: Mapping[str, Path], outcome: Outcome) -> DepthResult:
+    """Write every output, the depth map first; return that."""
+    result = write_depth(outputs["out"], outcome)
+    for name, path in outputs.items():
+        if name != "out":
+            OUTPUTS[name].write(path, outcome)
+    return result
+
+
+def possible(name: str, outcome: Outcome) -> bool:
+    """Whether an output can be made of this result, and is small enough for the page."""
+    output, prediction = OUTPUTS[name], outcome.prediction
+    metric = outcome.inputs.kind != "disparity" or "metric" not in output.needs
+    sure = prediction.sigma is not None or "sigma" not in output.needs
+    seen = outcome.inputs.cameras is not None or "cameras" not in output.needs
+    return metric and sure and seen and prediction.depth.numel() <= output.most_pixels

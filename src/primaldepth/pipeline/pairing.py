@@ -1,0 +1,240 @@
+"""Which files a call of `upsample` means: one pair, the pairs of folders and globs, or a recording."""
+
+import glob
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from primaldepth.core.errors import InputError
+from primaldepth.geometry.cameras import Cameras
+from primaldepth.io.files import check_unlinked
+from primaldepth.io.formats import CODECS
+from primaldepth.io.sequences import Recording, is_recording, not_a_recording, read_recording
+from primaldepth.io.sequences.base import (
+    Number,
+    ends,
+    natural_order,
+    nearest_in_time,
+    number,
+    numbered,
+    time_stamp,
+)
+from primaldepth.io.sequences.video import EXTENSIONS as VIDEOS
+from primaldepth.io.sequences.video import with_depths
+from primaldepth.pipeline.outputs import OUTPUTS, check_places
+from primaldepth.pipeline.request import Item
+
+_READABLE = frozenset(extension for codec in CODECS for extension in codec.extensions)
+_Files = dict[Number, Path]
+Note = Callable[[str], None]
+_TOGETHER = 0.1  # seconds between the files of a pair: three frames of most cameras
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Files, folders, globs and recordings, as a user named them.
+
+    Args:
+        outputs: a file for each name of `OUTPUTS` that is wanted; a folder for a batch.
+        note: is told what was assumed.
+    """
+
+    depth: str
+    guide: str | None
+    outputs: Mapping[str, Path]
+    confidence: Path | None = None
+    cameras: Cameras | Path | None = None
+    note: Note = field(default=print, compare=False)
+
+
+def list_items(named: Named) -> tuple[list[Item], bool]:
+    """The frames to run, and whether they are a batch; every place to write to is checked."""
+    recording = _recording(named)
+    batch = recording is not None or _is_many(named.depth)
+    if recording is not None:
+        items = _shots(named, recording)
+    elif batch:
+        items = _batch(named)
+    else:
+        items = [_pair(named)]
+    for item in items:
+        check_places(item.outputs)
+        if batch:  # the user has named the folder alone
+            for path in item.outputs.values():
+                check_unlinked(path)
+    _refuse_collisions(items)
+    return items, batch
+
+
+def pairs(depths: str, guides: str, note: Note) -> list[tuple[Path, Path]]:
+    """Return depth map and image of each frame: one pair, or those of two folders or globs."""
+    found = _matches(depths) if _is_many(depths) else [Path(depths)]
+    return list(zip(found, _partners(guides, "images", found, note), strict=True))
+
+
+def _recording(named: Named) -> Recording | None:
+    """What DEPTH is without GUIDE, or depth files with a video; None for plain files."""
+    if named.guide is None:
+        if not is_recording(Path(named.depth)):
+            raise InputError(f"Missing argument 'GUIDE': {not_a_recording(Path(named.depth))}")
+        if named.confidence is not None:
+            raise InputError(f"--confidence: a recording brings its own; leave it out for {named.depth}")
+        return read_recording(Path(named.depth))
+    film = Path(named.guide)
+    if film.suffix.lower() not in VIDEOS or not film.is_file():
+        return None
+    depths = _matches(named.depth) if _is_many(named.depth) else [Path(named.depth)]
+    return with_depths(depths, film, _confidences(named, depths))
+
+
+def _shots(named: Named, recording: Recording) -> list[Item]:
+    """An item for each shot."""
+    for text in (f"{recording.layout}, {len(recording)} shots", *recording.notes):
+        named.note(f"{recording.root}: {text}")
+    _check_folders(named, len(recording))
+    items = []
+    for shot in recording:
+        own = shot.files[:2] if len(shot.files) > 1 else (recording.root / shot.name, recording.root)
+        outputs = _outputs(named, shot.name, own[0])
+        frame = Item(own[0], own[1], cameras=named.cameras, outputs=outputs)
+        items.append(replace(frame, shot=shot, unit=recording.unit))
+    return items
+
+
+def _pair(named: Named) -> Item:
+    guide = Path(str(named.guide))
+    return Item(Path(named.depth), guide, named.confidence, named.cameras, outputs=named.outputs)
+
+
+def _batch(named: Named) -> list[Item]:
+    depths = _matches(named.depth)
+    guides = _partners(str(named.guide), "guides", depths, named.note)
+    confidences = _confidences(named, depths)
+    _check_folders(named, len(depths))
+    return [
+        Item(depth, guide, confidence, named.cameras, outputs=_outputs(named, depth.stem, depth))
+        for depth, guide, confidence in zip(depths, guides, confidences, strict=True)
+    ]
+
+
+def _outputs(named: Named, name: str, depth: Path) -> dict[str, Path]:
+    """Files in the folders of a batch: depth in the input's format, or PNG where that cannot be written."""
+    suffixes = {each: OUTPUTS[each].suffixes[0] for each in named.outputs}
+    suffixes["out"] = depth.suffix if depth.suffix.lower() in OUTPUTS["out"].suffixes else ".png"
+    return {each: folder / f"{name}{suffixes[each]}" for each, folder in named.outputs.items()}
+
+
+def _confidences(named: Named, depths: Sequence[Path]) -> Sequence[Path | None]:
+    if named.confidence is None:
+        return [None] * len(depths)
+    return _partners(str(named.confidence), "confidence maps", depths, named.note)
+
+
+def _check_folders(named: Named, count: int) -> None:
+    for name, folder in named.outputs.items():
+        named_like_file = not folder.is_dir() and folder.suffix.lower() in OUTPUTS[name].suffixes
+        if folder.is_file() or named_like_file:
+            raise InputError(f"--{name} {folder}: {count} depth files need a folder here, not a file")
+
+
+def _is_many(name: str) -> bool:
+    return not Path(name).is_file() and (Path(name).is_dir() or any(sign in name for sign in "*?["))
+
+
+def _matches(name: str) -> list[Path]:
+    """Files of a folder whose extension is a known format, or of a glob; 2.png before 10.png."""
+    if Path(name).is_dir():
+        found = [path for path in numbered(Path(name), *_READABLE) if path.is_file()]
+        if not found:
+            raise InputError(f"{name}: no depth or image file in this folder")
+        return found
+    found = [Path(path) for path in glob.glob(name, recursive=True) if Path(path).is_file()]
+    if not found:
+        raise InputError(f"{name}: no file matches this pattern")
+    return sorted(found, key=natural_order)
+
+
+def _partners(name: str, what: str, depths: Sequence[Path], note: Note) -> Sequence[Path]:
+    """A file for each depth: of the same number, nearest in time, or in order; one file serves them all."""
+    if not _is_many(name):
+        return [Path(name)] * len(depths)
+    found = _matches(name)
+    ours, theirs = ({number(path): path for path in paths} for paths in (depths, found))
+    if ours.keys() != theirs.keys() and (nearest := _in_time(depths, found, what, note)):
+        return nearest
+    by_last = 2 * len(ours.keys() & theirs.keys()) < len(depths) and _last_numbers(depths, found)
+    ours, theirs = by_last or (ours, theirs)
+    alone = _without_partner(ours, theirs, len(depths))
+    if len(found) != len(depths):
+        hint = alone or "they are paired in order"
+        raise InputError(f"{len(depths)} depth files but {len(found)} {what} in {name}; {hint}")
+    if alone:  # one is missing here and another there: their order would pair strangers
+        raise InputError(alone)
+    if ours.keys() == theirs.keys() and len(ours) == len(found):  # no number occurs twice
+        partners = [theirs[key] for key in ours]
+        if by_last:
+            note(f"{what} are paired by the last number of their names: {ends(depths, partners)}")
+        return partners
+    note(f"{what} are paired in order: {ends(depths, found)}")
+    return found
+
+
+def _last_numbers(depths: Sequence[Path], found: Sequence[Path]) -> tuple[_Files, _Files] | None:
+    """The files by the last number of their names, if each has its own and most depths find theirs."""
+    ours, theirs = ({number(path)[-1:]: path for path in paths} for paths in (depths, found))
+    numbers = all(isinstance(key[0], int) for key in (*ours, *theirs))
+    unique = len(ours) == len(depths) and len(theirs) == len(found)
+    most = 2 * len(ours.keys() & theirs.keys()) >= len(depths)
+    return (ours, theirs) if numbers and unique and most else None
+
+
+def _without_partner(ours: _Files, theirs: _Files, count: int) -> str:
+    """Names those that are alone, if most of `count` depths have a partner of the same name or number."""
+    common = ours.keys() & theirs.keys()
+    if 2 * len(common) < count or ours.keys() == theirs.keys():
+        return ""
+    lost = [side[key] for side in (ours, theirs) for key in side.keys() - common]
+    return f"no partner of the same name or number: {_listing(sorted(lost, key=natural_order))}"
+
+
+def _in_time(depths: Sequence[Path], found: Sequence[Path], what: str, note: Note) -> list[Path]:
+    """The file nearest in time to each depth; none where not all names are times, or of clocks far apart."""
+    ours = [time for path in depths if (time := time_stamp(path)) is not None]
+    theirs = sorted((time, path) for path in found if (time := time_stamp(path)) is not None)
+    if len(ours) < len(depths) or len(theirs) < len(found):
+        return []
+    indices = nearest_in_time(ours, [time for time, _ in theirs], math.inf)
+    times, nearest = zip(*(theirs[index] for index in indices if index is not None), strict=True)
+    gaps = [abs(time - other) for time, other in zip(ours, times, strict=True)]
+    alone = [depth for depth, gap in zip(depths, gaps, strict=True) if gap > _TOGETHER]
+    if 2 * len(alone) > len(depths):
+        return []
+    if alone:
+        raise InputError(
+            f"none of the {what} is within {_TOGETHER} s of {_listing(alone)}; move them to another folder"
+        )
+    if list(nearest) != list(found):
+        note(f"{what} are paired by time stamp, at most {max(gaps):.3f} s apart")
+    return list(nearest)
+
+
+def _listing(paths: Sequence[Path]) -> str:
+    """The first four."""
+    more = f" and {len(paths) - 4} more" if len(paths) > 4 else ""
+    return ", ".join(map(str, paths[:4])) + more
+
+
+def _refuse_collisions(items: list[Item]) -> None:
+    """No result may take the place of an input or of another result."""
+    inputs = {os.path.realpath(path) for item in items for path in item.files}
+    taken: set[str] = set()
+    for item in items:
+        for name, path in item.outputs.items():
+            place = os.path.realpath(path)
+            if place in inputs:
+                raise InputError(f"--{name} {path}: would overwrite an input; choose another place")
+            if place in taken:
+                raise InputError(f"--{name} {path}: two results would be written there; choose other places")
+            taken.add(place)

@@ -1,0 +1,185 @@
+"""What was assumed, measured and is doubtful about one result, as typed values."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from torch import Tensor
+
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.data.noise import AUTO_FLOOR, least_sigma
+from primaldepth.data.residual import sensor_errors
+from primaldepth.io import Unit
+from primaldepth.pipeline.depth_file import DepthResult
+from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.run import Outcome
+from primaldepth.pipeline.warnings import Advice, DepthWarning, warnings_of
+
+FEW = 16  # samples: the noise of fewer is a guess
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """The result, reduced to the samples' grid, less the trusted samples.
+
+    Args:
+        rms: in the unit of the depth.
+        sigmas: the same in standard deviations of the noise; None where it is 0.
+        median: of the absolute value, in standard deviations.
+    """
+
+    rms: float | None
+    sigmas: float | None
+    median: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How one result was made, how far it departs from its samples, and what to look at before it is used.
+
+    Sizes are (width, height). Lengths are metres, or pixels of disparity; None where they are not known.
+
+    Args:
+        unit: of the depth file that was written.
+        noise_sigma: median standard deviation of the samples.
+        noise_source: auto, a number or a sensor's name, as it was asked for.
+        noise_is_least: whether the noise is the least that is assumed anyway.
+        samples: how many are valid.
+        rounded_off: estimates that are holes because the file's format would round them to 0.
+        spikes: samples that count as holes.
+        largest_samples: samples that hold the largest number of a 16-bit file.
+        info: what the method reports of its run.
+    """
+
+    method: str
+    kind: str
+    unit: Unit
+    input_unit: Unit
+    input_size: tuple[int, int]
+    output_size: tuple[int, int]
+    median_depth: float | None
+    noise_sigma: float | None
+    noise_source: str
+    noise_is_least: bool
+    samples: int
+    noise_unit: str
+    measured_fraction: float
+    empty_fraction: float
+    rounded_off: int
+    spikes: int
+    largest_samples: int
+    info: Mapping[str, Any]
+    residual_rms: float | None
+    residual_sigmas: float | None
+    residual_median: float | None
+    seconds: float
+    warnings: tuple[DepthWarning, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """Return plain values by name; a number that is not finite becomes None."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values |= {"input_size": list(self.input_size), "output_size": list(self.output_size)}
+        values["info"] = {key: _plain(value) for key, value in self.info.items()}
+        values["warnings"] = [str(each) for each in self.warnings]
+        return {name: _plain(value) for name, value in values.items()}
+
+    def length(self, value: float) -> str:
+        """Metres as millimetres, disparity as pixels, to three digits or whole."""
+        return length_text(value, self.kind)
+
+    @property
+    def noise_origin(self) -> str:
+        """Where the noise comes from, in a word or two."""
+        return noise_origin(self.noise_source, self.noise_is_least, self.samples)
+
+
+def report_of(
+    outcome: Outcome, departure: Departure, advice: Advice, result: DepthResult | None = None
+) -> Report:
+    """Return the report on an outcome.
+
+    Args:
+        outcome: a prediction and what it was made of.
+        departure: of the prediction from the samples.
+        advice: words of the front end for what can be chosen.
+        result: what was written as depth, or None for arrays.
+    """
+    inputs, prediction, frame = outcome.inputs, outcome.prediction, outcome.inputs.frame
+    valid = prediction.valid.float() if result is None else result.valid
+    source = inputs.noise_source
+    sigma = None if frame.sigma is None else float(frame.sigma[frame.valid].median())
+    report = Report(
+        method=outcome.request.method,
+        kind=inputs.kind,
+        unit=(inputs.unit or "m") if result is None else result.unit,
+        input_unit=inputs.unit or "m",
+        input_size=frame.low_size[::-1],
+        output_size=frame.high_size[::-1],
+        median_depth=_metres(inputs.median_depth, inputs),
+        noise_sigma=_metres(sigma, inputs),
+        noise_source=source[:60],  # a number may be written with any count of zeros
+        noise_is_least=source == "auto" and _is_least(frame),
+        samples=int(frame.valid.sum()),
+        noise_unit="px" if inputs.kind == "disparity" else "m",
+        measured_fraction=float(prediction.measured.float().mean()),
+        empty_fraction=1.0 - float(valid.mean()),
+        rounded_off=0 if result is None else result.rounded_off,
+        spikes=inputs.spikes,
+        largest_samples=inputs.largest_samples,
+        info=prediction.info,
+        residual_rms=_metres(departure.rms, inputs),
+        residual_sigmas=_plain(departure.sigmas),
+        residual_median=_plain(departure.median),
+        seconds=outcome.seconds,
+    )
+    return replace(report, warnings=warnings_of(report, outcome.request.meaning, advice))
+
+
+def residual(inputs: Inputs, prediction: Prediction) -> Departure:
+    """Return how far a prediction departs from the samples that are trusted."""
+    frame = replace(inputs.frame, valid=inputs.frame.trusted)
+    errors = sensor_errors(prediction.depth.to(frame.depth), frame)
+    sigma = None if frame.sigma is None else frame.sigma[frame.valid].double()
+    if sigma is None or not bool((sigma > 0).all()):
+        return Departure(_rms(errors), None, None)
+    return Departure(_rms(errors), _rms(errors / sigma), float((errors / sigma).abs().median()))
+
+
+def length_text(value: float, kind: str) -> str:
+    """Metres as millimetres, disparity as pixels, to three digits or whole."""
+    number, unit = (value, "px") if kind == "disparity" else (1000 * value, "mm")
+    return f"{number:.0f} {unit}" if number >= 1000 else f"{number:.3g} {unit}"
+
+
+def noise_origin(source: str, is_least: bool, samples: int) -> str:
+    """Where a noise comes from, in a word or two."""
+    if source != "auto":
+        return "given" if source.replace(".", "", 1).isdecimal() else source
+    if is_least:
+        return "the least assumed"
+    return "estimated" if samples >= FEW else f"a guess from {samples} samples"
+
+
+def _is_least(frame: Frame) -> bool:
+    """Whether no sample is noisier than is assumed anyway, which is never more than at the farthest one."""
+    most = 1.01 * AUTO_FLOOR * frame.depth.max()
+    if frame.sigma is None or bool(((frame.sigma > most) & frame.valid).any()):
+        return False
+    return bool((frame.sigma <= least_sigma(frame.depth, frame.valid))[frame.valid].all())
+
+
+def _rms(values: Tensor) -> float:
+    return float(values.square().mean().sqrt())
+
+
+def _metres(value: float | None, inputs: Inputs) -> float | None:
+    """The same in metres; None where the unit of an array is not known."""
+    if value is None or inputs.metres is None:
+        return None
+    found: float | None = _plain(value * inputs.metres)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

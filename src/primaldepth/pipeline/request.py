@@ -1,0 +1,191 @@
+"""What can be asked for: the inputs of one frame and every option, each declared once.
+
+The command line, the HTTP form and the page make their options, fields and controls from these declarations.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from primaldepth.core.errors import InputError
+from primaldepth.core.frame import SAMPLINGS, Sampling, check_sampling
+from primaldepth.data.noise import METRIC_SENSORS, SENSORS, noise_map
+from primaldepth.geometry.cameras import Cameras, Intrinsics
+from primaldepth.geometry.meshing import MAX_JUMP, check_jump
+from primaldepth.geometry.ros import intrinsics_of
+from primaldepth.io import DepthMap, Kind, Unit
+from primaldepth.io.sequences import Shot
+from primaldepth.io.units import COMMON_UNITS, KINDS
+
+PathLike = str | os.PathLike[str]
+File = (str, os.PathLike)  # as `isinstance` takes them
+ArrayLike = NDArray[Any] | Tensor
+Spikes = Literal["drop", "keep"]
+Holes = Literal["fill", "keep"]
+DEFAULT_METHOD = "pdn-any"
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """How the front ends present an input or an option.
+
+    Args:
+        help: what it means, in a sentence.
+        label: its name on the page.
+        metavar: its value in the help of the command line; the choices where it is empty.
+        choices: values to choose from; others are taken too if `open_ended`.
+        local: whether only the owner of the machine may choose it.
+    """
+
+    help: str
+    label: str
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    open_ended: bool = False
+    local: bool = False
+
+
+def declarations(of: "type[Item | Request]") -> dict[str, Declaration]:
+    """Return what is declared, by name, in the order in which it is presented."""
+    hints = get_type_hints(of, include_extras=True).items()
+    return {name: hint.__metadata__[0] for name, hint in hints if get_origin(hint) is Annotated}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """The inputs of one frame, as files or arrays, and where its outputs are to be written.
+
+    Args:
+        noise: standard deviation of each sample, in place of `Request.noise`.
+        outputs: a file for each name of `OUTPUTS` that is wanted.
+        shot: of a recording, which then gives depth, guide, confidence and camera.
+        unit: of the recording's depth files.
+    """
+
+    depth: Annotated[
+        PathLike | ArrayLike,
+        Declaration(
+            "Depth map: PNG (16 bit), EXR, PFM, npy, npz, TIFF, mat.", "Depth: PNG, EXR, PFM, npy, TIFF"
+        ),
+    ]
+    guide: Annotated[
+        PathLike | ArrayLike,
+        Declaration("Image of the same view: PNG, JPEG, TIFF, EXR, npy.", "Image: PNG, JPEG, TIFF, EXR, npy"),
+    ]
+    confidence: Annotated[
+        PathLike | ArrayLike | None,
+        Declaration("Confidence map of the depth's size.", "Confidence map, of the depth's size"),
+    ] = None
+    cameras: Annotated[
+        Cameras | Intrinsics | PathLike | None,
+        Declaration(
+            "JSON of the guide's camera, a camera_info of ROS (YAML or JSON), or its 3x3 matrix as text; "
+            "with a depth camera in the JSON, the depth is registered into the guide's view.",
+            "Cameras: JSON, camera_info (YAML) or 3x3 text",
+        ),
+    ] = None
+    noise: ArrayLike | None = None
+    outputs: Mapping[str, Path] = field(default_factory=dict)
+    shot: Shot | None = None
+    unit: Unit | None = None
+
+    @property
+    def files(self) -> list[Path]:
+        """Files that are read."""
+        if self.shot is not None:
+            return list(self.shot.files)
+        given = (self.depth, self.guide, self.confidence)
+        return [Path(each) for each in given if isinstance(each, str | os.PathLike)]
+
+    def opened(self, shot: Shot, unit: Unit | None) -> "Item":
+        """Return the content of its shot: the recording's unit and camera stand where none is given."""
+        content, cameras = shot.read(), self.cameras
+        if unit is not None and not isinstance(content.depth, Path):
+            raise InputError(f"--unit {unit}: {self.guide} says its own unit; leave the option out")
+        if cameras is None and content.camera is not None:
+            cameras = Cameras(guide=intrinsics_of(content.camera))
+        own = self.unit if isinstance(content.depth, Path) else "m"
+        return Item(content.depth, content.guide, content.confidence, cameras, unit=own)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Options that hold for every frame; they are checked when the request is made.
+
+    Args:
+        options: parameters of the method in place of its defaults.
+    """
+
+    method: Annotated[str, Declaration("A name of `primaldepth methods`.", "Method", "NAME")] = DEFAULT_METHOD
+    unit: Annotated[
+        Unit | None,
+        Declaration(
+            "Unit of the depth, where its file does not say; NUMBER: per metre, 5000 for TUM, 256 for KITTI.",
+            "Unit of the depth",
+            "mm|m|NUMBER|disparity",
+            COMMON_UNITS,
+            open_ended=True,
+        ),
+    ] = None
+    kind: Annotated[
+        Kind | None, Declaration("radial needs cameras; the result is then z.", "Kind of depth", "", KINDS)
+    ] = None
+    noise: Annotated[
+        str | float,
+        Declaration(
+            "auto, a standard deviation in the depth's unit, or the name of a sensor.",
+            "Noise",
+            "auto|SIGMA|SENSOR",
+            ("auto", *SENSORS, *METRIC_SENSORS),
+            open_ended=True,
+        ),
+    ] = "auto"
+    spikes: Annotated[
+        Spikes,
+        Declaration("drop: samples far off all around them are holes.", "Spikes", "", get_args(Spikes)),
+    ] = "drop"
+    sampling: Annotated[
+        Sampling | None,
+        Declaration(
+            "A sample is the mean over its pixel or the depth at its centre; default: as the noise says.",
+            "Sampling",
+            "",
+            SAMPLINGS,
+        ),
+    ] = None
+    holes: Annotated[
+        Holes, Declaration("keep: what was not measured stays a hole.", "Holes", "", get_args(Holes))
+    ] = "fill"
+    mesh_jump: Annotated[
+        float, Declaration("Cut the mesh where neighbours differ by more than R z.", "Jump", "R", local=True)
+    ] = MAX_JUMP
+    device: Annotated[
+        str, Declaration("Where to compute.", "Device", "", ("auto", "cpu", "cuda"), local=True)
+    ] = "auto"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("spikes", "holes"):
+            self._check_choice(name)
+        custom = "disparity" if self.kind == "disparity" else "m"
+        DepthMap.from_array([[1.0]], unit=self.unit or custom, kind=self.kind)
+        one = torch.ones(1, 1, 1, 1)
+        noise_map(self.noise, one, one > 0)
+        check_sampling(self.sampling)
+        check_jump(self.mesh_jump)
+
+    def _check_choice(self, name: str) -> None:
+        known = declarations(Request)[name].choices
+        if (found := getattr(self, name)) not in known:
+            raise InputError(f"{name}: '{found}' is not {' or '.join(known)}")
+
+    @property
+    def meaning(self) -> str | None:
+        """Unit or kind of the depth as the user gave it."""
+        return self.unit or self.kind

@@ -1,0 +1,122 @@
+"""One frame through a method: inputs in, an outcome out."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from primaldepth.core.errors import InputError, PrimalDepthError, is_out_of_memory
+from primaldepth.core.frame import Frame, Prediction
+from primaldepth.pipeline.load import Inputs, load
+from primaldepth.pipeline.request import Item, Request
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What was asked for, what it was computed from, the prediction, and how long that took.
+
+    Args:
+        seconds: of computing, for one frame.
+    """
+
+    request: Request
+    inputs: Inputs
+    prediction: Prediction
+    seconds: float
+
+    @property
+    def kept(self) -> Prediction:
+        """The prediction, with holes where nothing was measured if the request keeps them."""
+        return self.prediction if self.request.holes == "fill" else self.prediction.measured_only()
+
+    def in_metres(self) -> "Outcome":
+        """The same with depths in metres, as files have them, where an array came in another unit."""
+        inputs, prediction, metres = self.inputs, self.prediction, self.inputs.metres or 1.0
+        if metres == 1.0:
+            return self
+        sigma = None if prediction.sigma is None else prediction.sigma * metres
+        frame = replace(inputs.frame, depth=inputs.frame.depth * metres)
+        found = replace(prediction, depth=prediction.depth * metres, sigma=sigma)
+        return replace(self, inputs=replace(inputs, frame=frame, metres=1.0), prediction=found)
+
+
+def run(
+    item: Item,
+    request: Request,
+    method: Callable[[Frame], Prediction],
+    device: str | torch.device | None = None,
+) -> Outcome:
+    """Read the inputs of one frame and compute its result, on the request's device if none is given."""
+    return compute(load(item, request), request, method, device)
+
+
+def compute(
+    inputs: Inputs,
+    request: Request,
+    method: Callable[[Frame], Prediction],
+    device: str | torch.device | None = None,
+) -> Outcome:
+    """Compute the result of inputs that are loaded."""
+    place, start = pick_device(device or request.device), time.perf_counter()
+    prediction = predict(request.method, method, inputs.frame, place)
+    return Outcome(request, inputs, prediction, time.perf_counter() - start)
+
+
+def predict(
+    name: str, method: Callable[[Frame], Prediction], frame: Frame, device: torch.device
+) -> Prediction:
+    """Run the method on the device and wait for the end.
+
+    Raises:
+        PrimalDepthError: if the device has too little memory.
+    """
+    try:
+        prediction = method(frame.to(device))
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        return prediction
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        height, width = frame.high_size
+        raise PrimalDepthError(
+            f"not enough memory on {device} for {width}x{height} pixels with '{name}'; "
+            "use a smaller guide, another method or another --device"
+        ) from error
+
+
+def pick_device(device: str | torch.device) -> torch.device:
+    """The device to run on; asking for one that is missing is an error."""
+    if isinstance(device, torch.device):
+        return _current(device)
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if device not in ("cpu", "cuda"):
+        raise InputError(f"device: '{device}' is not one of auto, cpu, cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("device: cuda was asked for, but torch sees no CUDA device; use cpu or auto")
+    return torch.device(device)
+
+
+def _current(device: torch.device) -> torch.device:
+    """Itself, if it is the CPU or the GPU that kernels are launched on."""
+    found = pick_device(device.type)
+    if found.type == "cuda" and device.index not in (None, torch.cuda.current_device()):
+        raise InputError(
+            f"device: {device} is not the current one; call torch.cuda.set_device({device.index}) before"
+        )
+    return device
+
+
+def first(values: Tensor) -> NDArray[np.float64]:
+    """(H, W) of the first image."""
+    return values[0, 0].double().cpu().numpy()
+
+
+def first_mask(values: Tensor) -> NDArray[np.bool_]:
+    """(H, W) of the first mask."""
+    return np.asarray(values[0, 0].cpu(), dtype=bool)

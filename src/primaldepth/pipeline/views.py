@@ -1,0 +1,91 @@
+"""A result as people look at it: colours, a point cloud, a mesh, a picture of everything."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.data.lone_samples import lone_samples
+from primaldepth.geometry.backproject import point_cloud
+from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.geometry.meshing import depth_mesh
+from primaldepth.io import DepthMap
+from primaldepth.io.mesh import Mesh
+from primaldepth.io.pointcloud import PointCloud
+from primaldepth.io.units import per_metre
+from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.run import Outcome, first, first_mask
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Metres or pixels as people read them; `factor` takes metres or pixels to `unit`."""
+
+    name: str
+    unit: str
+    factor: float
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> "Scale":
+        """Millimetres where the input's file resolves them."""
+        if inputs.kind == "disparity":
+            return cls("Disparity", "px", 1.0)
+        small = per_metre(inputs.unit or "m") >= 1000.0
+        return cls("Depth", "mm", 1000.0) if small else cls("Depth", "m", 1.0)
+
+
+def guide_rgb(inputs: Inputs) -> NDArray[np.uint8]:
+    """(H, W, 3) of the first guide."""
+    planes = [np.rint(plane * 255).astype(np.uint8) for plane in inputs.frame.guide[0].cpu().numpy()]
+    return np.stack(planes * (3 // len(planes)), axis=-1)
+
+
+def guide_camera(inputs: Inputs) -> Intrinsics:
+    """The guide's camera, or one that is 60 degrees wide."""
+    height, width = inputs.frame.high_size
+    known = inputs.cameras
+    return Intrinsics.guess(width, height) if known is None else known.guide.scaled_to(width, height)
+
+
+def cloud_of(outcome: Outcome) -> PointCloud:
+    """Every estimate as a coloured point in metres; see `guide_camera`."""
+    kept, inputs = outcome.kept, outcome.inputs
+    depth = first(kept.depth)
+    valid = first_mask(kept.valid) & (depth > 0)
+    measured, colors = first_mask(kept.measured), guide_rgb(inputs)
+    return point_cloud(depth, valid, guide_camera(inputs), colors=colors, measured=measured)
+
+
+def mesh_of(outcome: Outcome) -> Mesh:
+    """Metric mesh, cut where neighbouring depths differ by more than `mesh_jump` of the nearer one."""
+    kept, inputs = outcome.kept, outcome.inputs
+    depth = first(kept.depth)
+    valid = first_mask(kept.valid) & (depth > 0)
+    jump = outcome.request.mesh_jump
+    return depth_mesh(depth, valid, guide_camera(inputs), colors=guide_rgb(inputs), max_jump=jump)
+
+
+def sample_reach(inputs: Inputs) -> int:
+    """Pixels by which pictures draw each sample larger: a quarter of the distance of lone ones, else 0."""
+    cells = lone_samples(inputs.frame.valid[:1])
+    return 0 if cells is None else max(1, round(cells.size[0] / cells.grid[0] / 4))
+
+
+def preview_of(outcome: Outcome, truth: DepthMap | None = None) -> NDArray[np.uint8]:
+    """Guide, input and result side by side, with truth and error where known."""
+    from primaldepth.io.preview import overview  # imports Pillow, which most calls do not need
+
+    inputs, prediction, scale = outcome.inputs, outcome.prediction, Scale.of(outcome.inputs)
+    return overview(
+        guide_rgb(inputs),
+        first(inputs.frame.depth) * scale.factor,
+        first_mask(inputs.frame.valid),
+        first(prediction.depth) * scale.factor,
+        first_mask(prediction.valid),
+        name=scale.name,
+        unit=scale.unit,
+        measured=first_mask(prediction.measured),
+        truth=None if truth is None else truth.values * scale.factor,
+        truth_valid=None if truth is None else truth.valid,
+        reach=sample_reach(inputs),
+    )

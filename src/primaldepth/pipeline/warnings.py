@@ -1,0 +1,202 @@
+"""What a user should look at before a result is used: warnings that follow from its report."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from primaldepth.methods.deep_holes import LARGEST_RATIO
+from primaldepth.networks.zoo import SHIPPED, card_of
+from primaldepth.pipeline.load import LARGEST
+
+if TYPE_CHECKING:
+    from primaldepth.pipeline.report import Report
+
+FAR_OFF = 3.0  # sigma, of half of the samples: some always lie off, at edges and in the sensor's errors
+OUTLIERS = 5.0  # sigma, of the RMS: real frames stay below 2, and a sample in a thousand can do this
+MANY = 0.01  # of the samples: so many false ones, or a fence, leaves, rain
+NEAR, FAR = 0.1, 100.0  # metres: what depth cameras see
+STRETCHED = 0.03  # of the ratio of the sizes: more is not the rounding of a size
+ANY_SCALES = (1, LARGEST_RATIO)
+TOO_NOISY = 0.2  # of the depth: no camera is, but a number in another unit may say so
+BEYOND = 1.5  # times a scale that a network was trained for
+
+
+class DepthWarning(UserWarning):
+    """Base of all warnings about a result.
+
+    Attributes:
+        of_batch: whether it concerns the options or the camera, so that one warning is enough for a batch.
+    """
+
+    of_batch: ClassVar[bool] = False
+
+
+class UnitWarning(DepthWarning):
+    """The numbers of the depth hardly mean what they are taken for."""
+
+    of_batch = True
+
+
+class NoiseWarning(DepthWarning):
+    """The noise that was given leaves little of what was measured."""
+
+    of_batch = True
+
+
+class ResidualWarning(DepthWarning):
+    """The result left its samples, or some of the samples are far off."""
+
+
+class SampleWarning(DepthWarning):
+    """Many samples may be false."""
+
+
+class RoundingWarning(DepthWarning):
+    """Estimates became holes because the format would round them to 0."""
+
+
+class ShapeWarning(DepthWarning):
+    """Depth and image have different shapes."""
+
+    of_batch = True
+
+
+class ScaleWarning(DepthWarning):
+    """The network is far from the scales it was trained for."""
+
+    of_batch = True
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What there is to choose, in the words of a front end: options, fields of a form, labels of a page.
+
+    Args:
+        robust: how to choose the method `nlh-l1`, which bears samples that are far off.
+        keep_spikes: what to do where spikes are things.
+        keep_small: what to do to get estimates that the format rounds to 0.
+    """
+
+    unit: str
+    noise: str
+    cameras: str
+    robust: str
+    keep_spikes: str
+    keep_small: str
+
+
+def warnings_of(report: "Report", meaning: str | None, advice: Advice) -> tuple[DepthWarning, ...]:
+    """Return the warnings that follow from the figures of a report; none where nothing is odd.
+
+    Args:
+        report: whose own warnings are not read.
+        meaning: unit or kind of the depth as the user gave it, or None.
+        advice: words for what can be chosen.
+    """
+    return tuple(_found(report, meaning, advice))
+
+
+def _found(report: "Report", meaning: str | None, advice: Advice) -> Iterator[DepthWarning]:
+    if text := _unit(report, meaning, advice):
+        yield UnitWarning(text)
+    if text := _noise(report, advice):
+        yield NoiseWarning(text)
+    if text := _residual(report, advice):
+        yield ResidualWarning(text)
+    for text in _samples(report, advice):
+        yield SampleWarning(text)
+    if report.rounded_off:
+        yield RoundingWarning(
+            "estimates that would round to 0, which means no depth, are holes: "
+            f"{report.rounded_off} pixels; {advice.keep_small}"
+        )
+    if text := _shape(report, advice):
+        yield ShapeWarning(text)
+    if text := _scale(report):
+        yield ScaleWarning(text)
+
+
+def _unit(report: "Report", meaning: str | None, advice: Advice) -> str:
+    depth = report.median_depth
+    if report.kind == "disparity":
+        hint = f"8-bit numbers are taken as disparities; if they are distances, give {advice.unit}"
+        return hint if meaning is None else ""
+    if depth is not None and not NEAR <= depth <= FAR:
+        return f"the median depth is {depth:.3g} m; if that cannot be, give the right {advice.unit}"
+    return ""
+
+
+def _noise(report: "Report", advice: Advice) -> str:
+    sigma, depth = report.noise_sigma, report.median_depth
+    if report.noise_source == "auto" or report.kind == "disparity" or not sigma or not depth:
+        return ""
+    if sigma <= TOO_NOISY * depth:
+        return ""
+    share = f"{100 * sigma / depth:.0f} % of the depth"
+    return f"the noise is {report.length(sigma)}, {share}; if that cannot be, check {advice.noise}"
+
+
+def _residual(report: "Report", advice: Advice) -> str:
+    median, rms = report.residual_median, report.residual_sigmas
+    if median is not None and median > FAR_OFF:
+        return (
+            f"the result does not follow the samples: half of them are off by more than {median:.3g} sigma; "
+            f"look at it, {_noise_advice(report, advice)}, or try another method"
+        )
+    if rms is not None and rms > OUTLIERS:
+        return (
+            f"some samples are far off (RMS {rms:.3g} sigma, though most are met); "
+            f"look at it, or try {advice.robust}, which bears them"
+        )
+    return ""
+
+
+def _noise_advice(report: "Report", advice: Advice) -> str:
+    if report.noise_source == "auto":
+        return f"give {advice.noise}"
+    if report.noise_sigma is None:
+        return f"check {advice.noise}"
+    return f"check that the noise is {report.length(report.noise_sigma)}"
+
+
+def _samples(report: "Report", advice: Advice) -> Iterator[str]:
+    if report.spikes > MANY * math.prod(report.input_size):
+        yield (
+            f"{report.spikes} samples are far off all around them and count as holes; if they are things, "
+            f"{advice.keep_spikes}"
+        )
+    if report.largest_samples:
+        yield (
+            f"samples that hold {LARGEST}, the largest number of a 16-bit file: {report.largest_samples}; "
+            "if that means no depth, store 0 instead"
+        )
+
+
+def _shape(report: "Report", advice: Advice) -> str:
+    """Depth and image of one view have one shape, up to a sample in each direction."""
+    low, high = report.input_size, report.output_size
+    across, down = high[0] / low[0], high[1] / low[1]
+    if abs(across - down) <= STRETCHED * max(across, down) or abs(down * low[0] - high[0]) <= down:
+        return ""
+    return (
+        f"depth {low[0]}x{low[1]} and guide {high[0]}x{high[1]} have different shapes, one was stretched; "
+        f"crop them to one view, or give {advice.cameras}"
+    )
+
+
+def _scale(report: "Report") -> str:
+    scales = _trained_scales(report.method)
+    ratio = report.output_size[0] / report.input_size[0]
+    if not scales or min(scales) / BEYOND <= ratio <= max(scales) * BEYOND:
+        return ""
+    hint = "look at it" if scales is ANY_SCALES else "try pdn-any"
+    trained = " to ".join(f"x{scale}" for scale in sorted({min(scales), max(scales)}))
+    return f"'{report.method}' was trained for {trained}, this is x{ratio:.2g}; {hint}"
+
+
+def _trained_scales(method: str) -> tuple[int, ...]:
+    """Scales a network was trained for, of own weights from their card; empty if that does not list them."""
+    if method in SHIPPED:
+        return SHIPPED[method].scales or ANY_SCALES
+    return card_of(method).scales if method.endswith(".safetensors") else ()
