@@ -199,6 +199,19 @@ def test_a_hole_is_trusted_no_more_than_the_samples_beside_it():
     assert NetworkInputs.of(frame).with_trusted_borders(frame.valid).trust.max() == 0.5
 
 
+def test_holes_of_a_registered_map_are_read_as_in_training():
+    """The other place did not see them: no surface is continued there, and the result differs."""
+    torch.manual_seed(0)
+    net = DepthNet(NetworkSettings(backbone="unet", widths=(8, 16), blocks=(1, 1), window=3, iterations=2))
+    with torch.no_grad():
+        for weight in net.parameters():
+            weight.add_(0.05 * torch.randn_like(weight))
+    frame, method = frame_with_a_hole(), Network("net", net)
+    plain = method._whole(frame, NetworkInputs.of(frame)).depth
+    assert torch.equal(method(replace(frame, registered=True)).depth[..., :36], plain[..., :36])
+    assert not torch.equal(method(frame).depth[..., :36], plain[..., :36])
+
+
 def test_a_frame_without_holes_is_read_as_it_is(frame):
     whole = replace(frame, valid=torch.ones_like(frame.valid))
     inputs = NetworkInputs.of(whole)

@@ -50,8 +50,8 @@ class _Loaded:
     @property
     def key(self) -> tuple[Any, ...]:
         frame = self.inputs.frame
-        trusted, how = frame.confidence is None, frame.sampling
-        return self.ticket.task.request.method, frame.depth.shape, frame.guide.shape, trusted, how
+        kind = frame.confidence is None, frame.sampling, frame.registered
+        return self.ticket.task.request.method, frame.depth.shape, frame.guide.shape, *kind
 
     @property
     def pixels(self) -> int:
@@ -246,6 +246,7 @@ def _joined(frames: Sequence[Frame]) -> Frame:
         confidence=_all_or_none([frame.confidence for frame in frames]),
         sigma=_all_or_none([frame.sigma for frame in frames]),
         sampling=frames[0].sampling,
+        registered=frames[0].registered,
     )
 
 

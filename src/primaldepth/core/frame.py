@@ -55,6 +55,8 @@ class Frame:
         sigma: (B, 1, h, w) standard deviation of the noise in the depth's unit, or None if unknown.
         sampling: whether a sample is the average of what its pixel covers or the depth at its centre; None
             if unknown.
+        registered: whether the samples were seen from another place than the guide's. Then holes are what
+            that place did not see, mostly background, and not what beside a surface was hard to measure.
     """
 
     depth: Tensor
@@ -63,6 +65,7 @@ class Frame:
     confidence: Tensor | None = None
     sigma: Tensor | None = None
     sampling: Sampling | None = None
+    registered: bool = False
 
     def __post_init__(self) -> None:
         check_sampling(self.sampling)

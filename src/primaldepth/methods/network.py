@@ -90,7 +90,7 @@ class Network:
     def predict(self, frame: Frame, samples: Frame) -> Prediction:
         """As for `frame`, with its `samples` gathered already."""
         inputs = NetworkInputs.of(frame, samples)
-        if self.net.is_for_any_scale:
+        if self.net.is_for_any_scale and not frame.registered:
             inputs = inputs.with_trusted_borders(samples.valid)
         return self._with_deep_holes(frame, samples, inputs)
 

@@ -83,7 +83,7 @@ def load(item: Item, request: Request) -> Inputs:
     kept = given.without_spikes() if request.spikes == "drop" else given
     seen, note = kept.in_guide_view(cameras, size)
     sampling = request.sampling or ("point" if registered else given.sampling)
-    frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), sampling)
+    frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), sampling, registered)
     spikes = int((given.valid & ~kept.valid).sum())
     source = str(request.noise) if item.noise is None else "map"
     return Inputs(frame, given.unit, seen.kind, cameras, note, spikes, given.unit_length, source)
