@@ -81,8 +81,8 @@ def cell_frame(distance: Map, sigma: Map, valid: Mask, P: Map, K: Map, guide: Te
     )
     maps = mean, np.sqrt(variance / np.maximum(count, 1))
     depth, spread = (torch.from_numpy(each).float().view(1, 1, *grid) for each in maps)
-    valid = torch.from_numpy(count > 0).view(1, 1, *grid)
-    return Frame(depth, valid, guide, sigma=spread, registered=True)
+    some = torch.from_numpy(count > 0).view(1, 1, *grid)
+    return Frame(depth, some, guide, sigma=spread, registered=True)
 
 
 def _cells(pixels: Index, size: tuple[int, int], grid: tuple[int, int]) -> Index:
