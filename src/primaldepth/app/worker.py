@@ -134,7 +134,7 @@ class _Worker:
     def _attempt(self, ticket: Ticket, trial: Trial) -> None:
         """Answer a trial, which shares no batch."""
         task = ticket.task
-        self._prepare(task.method)
+        self._prepare(task.request.method)
         self._say(Started((ticket.number,)))
         start = time.perf_counter()
         try:
