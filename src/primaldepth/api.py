@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primaldepth.core.frame import Method, Prediction, Sampling
+from primaldepth.core.frame import Prediction, Sampling
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs, load
+from primaldepth.pipeline.outputs import OUTPUTS, check_inputs, checked_outputs
 from primaldepth.pipeline.report import report_of, residual
 from primaldepth.pipeline.request import (
     DEFAULT_METHOD,
@@ -23,7 +24,7 @@ from primaldepth.pipeline.request import (
     Request,
     Spikes,
 )
-from primaldepth.pipeline.run import Outcome, compute, run
+from primaldepth.pipeline.run import compute
 from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import Progress
 
@@ -106,34 +107,18 @@ def upsample(
         options=options or {},
     )
     made = create(method, options, progress=progress)
-    if outputs:
-        outcome = _run_and_write(item, request, made, device, outputs)
-    else:
-        outcome = run(item, request, made, device)
+    wanted = checked_outputs(outputs or {}, made, method)
+    inputs = load(item, request)
+    check_inputs(wanted, inputs)
+    outcome = compute(inputs, request, made, device)
+    for name, path in wanted.items():
+        OUTPUTS[name].write(path, outcome.in_metres())
     report = report_of(outcome, residual(outcome.inputs, outcome.prediction), ADVICE)
     for warning in report.warnings:
         warnings.warn(warning, stacklevel=2)
     prediction = outcome.prediction.to(depth.device if isinstance(depth, Tensor) else "cpu").depths_only()
     batched = not isinstance(depth, File) and np.ndim(cast("Any", depth)) == 4
     return prediction if batched else prediction.each(lambda tensor: tensor[0, 0])
-
-
-def _run_and_write(
-    item: Item,
-    request: Request,
-    method: Method,
-    device: str | torch.device,
-    outputs: Mapping[str, PathLike],
-) -> Outcome:
-    from primaldepth.pipeline.outputs import OUTPUTS, check_inputs, checked_outputs  # pictures take a while
-
-    files = checked_outputs(outputs, method, request.method)
-    inputs = load(item, request)
-    check_inputs(files, inputs)
-    outcome = compute(inputs, request, method, device)
-    for name, path in files.items():
-        OUTPUTS[name].write(path, outcome.in_metres())
-    return outcome
 
 
 def load_inputs(

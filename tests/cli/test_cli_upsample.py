@@ -27,6 +27,7 @@ def test_variational_method_with_settings(cli: Cli, files: Path) -> None:
     outcome = cli("upsample", "depth.png", "guide.png", "-o", "out.npy", "--json", *settings)
     assert outcome.code == 0
     assert outcome.json["info"]["iterations"] == 3
+    assert outcome.json["seconds"] == round(outcome.json["seconds"], 3)
 
 
 def test_the_uncertainty_is_written_in_metres(cli: Cli, files: Path) -> None:

@@ -52,6 +52,7 @@ class Finished:
             return {"depth": str(self.item.depth), "error": self.message}
         found = self.report.json()
         del found["method"]
+        found["seconds"] = round(self.report.seconds, 3)
         files = {"depth": self.item.depth, "guide": self.item.guide, **self.item.outputs}
         return {name: str(path) for name, path in files.items()} | found
 
