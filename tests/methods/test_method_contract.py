@@ -131,15 +131,20 @@ def test_it_is_deterministic(info):
 def test_the_frame_is_untouched(info):
     frame, expected = scene(), scene()
     made(info)(frame)
-    for field in fields(frame):
-        value = getattr(frame, field.name)
-        assert value is None or value.equal(getattr(expected, field.name))
+    assert tensors_of(frame).keys() == tensors_of(expected).keys()
+    for name, value in tensors_of(frame).items():
+        assert value.equal(getattr(expected, name))
+    assert (frame.sampling, frame.registered) == (expected.sampling, expected.registered)
+
+
+def tensors_of(frame):
+    values = {field.name: getattr(frame, field.name) for field in fields(frame)}
+    return {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
 
 
 def together(frames):
-    columns = {field.name: [getattr(frame, field.name) for frame in frames] for field in fields(frames[0])}
     return Frame(
-        **{name: None if values[0] is None else torch.cat(values) for name, values in columns.items()}
+        **{name: torch.cat([getattr(frame, name) for frame in frames]) for name in tensors_of(frames[0])}
     )
 
 
@@ -180,12 +185,7 @@ def test_confidence_is_accepted(info):
 @every_method
 def test_double_precision_is_kept(info):
     frame = scene()
-    doubled = {field.name: getattr(frame, field.name) for field in fields(frame)}
-    doubled = {
-        name: value.double()
-        for name, value in doubled.items()
-        if name not in ("valid", "confidence", "sampling")
-    }
+    doubled = {name: value.double() for name, value in tensors_of(frame).items() if name != "valid"}
     exact = predict(info, replace(frame, **doubled))
     assert exact.dtype == torch.float64
     assert (exact - predict(info, frame)).abs().max() < 1e-3 * span(frame)
