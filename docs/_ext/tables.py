@@ -21,6 +21,7 @@ MEANING = {
     "sigma_v": "reach of a pair in guide values, $\\sigma_v$",
     "eps": "width of the quadratic part, $\\varepsilon$",
     "ratio": "factor of the dual steps, divisor of the primal ones, $\\rho$",
+    "contrast": "spread of the depth in units of the noise beyond which $\\rho$ falls; 0: never",
     "iterations": "steps on the finest grid",
     "coarse_iterations": "steps on each coarser grid",
     "levels": "grids at most, the finest included",
