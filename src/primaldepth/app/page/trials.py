@@ -18,6 +18,7 @@ from primaldepth.app.tasks import Task
 from primaldepth.app.trials import Trial, Tried
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.evaluation.own_frames import verdict
+from primaldepth.evaluation.report.cameras import NUMBERS
 from primaldepth.evaluation.report.own_frames import METHODS
 from primaldepth.evaluation.run import Row
 from primaldepth.io.sequences.base import natural_order, number
@@ -26,17 +27,7 @@ from primaldepth.pipeline.request import Request
 log = logging.getLogger("primaldepth.app")
 REDUCTIONS = ("2", "4", "8")
 MOST_FRAMES = 8
-_COLUMNS = {
-    "RMSE": "rmse",
-    "MAE": "mae",
-    "interior": "rmse_interior",
-    "near jumps": "rmse_near_jumps",
-    "near holes": "rmse_near_holes",
-    "4 px of tolerance": "rmse_tol4",
-    "too far": "far_surface",
-    "too near": "near_surface",
-    "s/frame": "seconds",
-}
+_COLUMNS = {**NUMBERS, "s/frame": "seconds"}
 _ABOUT = (
     "Means over the frames. RMSE where nothing else is said; too far and too near count samples on surfaces, "
     "of 10,000, that the result puts more than 10 % elsewhere."

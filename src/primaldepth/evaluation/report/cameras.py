@@ -10,7 +10,7 @@ from primaldepth.evaluation.report.columns import Value, assemble, ours
 from primaldepth.evaluation.report.plan import NO_WEIGHTS
 from primaldepth.evaluation.run import Row
 
-_NUMBERS = {
+NUMBERS = {
     "RMSE": "rmse",
     "MAE": "mae",
     "interior": "rmse_interior",
@@ -93,7 +93,7 @@ def _about(protocol: Protocol, views: Sequence[View]) -> str:
 
 def _table(view: View, methods: Sequence[str]) -> Table:
     columns = [
-        ours(Column(title), [view.mean(name, key) for name in methods], 2) for title, key in _NUMBERS.items()
+        ours(Column(title), [view.mean(name, key) for name in methods], 2) for title, key in NUMBERS.items()
     ]
     coverage = [view.mean(name, _COVERAGE) for name in methods]
     columns.append(ours(Column(_COVERAGE), coverage, 2, marked=False))

@@ -85,13 +85,21 @@ def _back_row(
 
 
 @numba.njit(fastmath=True, cache=True)
-def _sums(t: Array, z: Array, z_there: Array, p: Array) -> tuple[float, float]:
-    """Sum of t (z - z_there) and of t p."""
-    by_difference, by_value = t.dtype.type(0), t.dtype.type(0)
+def _sum_differences(t: Array, z: Array, z_there: Array) -> float:
+    """Sum of t (z - z_there)."""
+    total = t.dtype.type(0)
     for x in range(t.size):
-        by_difference += t[x] * (z[x] - z_there[x])
-        by_value += t[x] * p[x]
-    return float(by_difference), float(by_value)
+        total += t[x] * (z[x] - z_there[x])
+    return float(total)
+
+
+@numba.njit(fastmath=True, cache=True)
+def _sum_products(t: Array, p: Array) -> float:
+    """Sum of t p."""
+    total = t.dtype.type(0)
+    for x in range(t.size):
+        total += t[x] * p[x]
+    return float(total)
 
 
 @numba.njit(parallel=True, fastmath=True, error_model="numpy", cache=True)
@@ -137,10 +145,8 @@ def _back_bands(
                         )  # fmt: skip
                         owner = flow[b, there] if there >= top else halo[b, band, there - top + reach]
                         add_flow(t, flow[b, y, left:right], owner[a:e])
-                        moved, _ = _sums(t, z[b, y, left:right], z[b, there, a:e], value[left:right])
-                        sums[b, band, 0] += moved
-                    _, shrunk = _sums(new, here, here, value)
-                    sums[b, band, 1] += shrunk
+                        sums[b, band, 0] += _sum_differences(t, z[b, y, left:right], z[b, there, a:e])
+                    sums[b, band, 1] += _sum_products(new, value)
                     grad_p[b, k, y] = new
 
 
