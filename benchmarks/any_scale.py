@@ -15,14 +15,14 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Method
 from primaldepth.core.seeds import generator
-from primaldepth.data.degradations import fill_occlusions
-from primaldepth.data.draws import normal
-from primaldepth.data.noise import MIDDLEBURY_NOISE, middlebury_sigma
 from primaldepth.evaluation.metrics import rmse
 from primaldepth.evaluation.protocol import Case
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.methods import create
 from primaldepth.operators.sampling import Resample
+from primaldepth.sensors.degradations import fill_occlusions
+from primaldepth.sensors.draws import normal
+from primaldepth.sensors.noise import MIDDLEBURY_NOISE, middlebury_sigma
 
 RATIOS = (2.0, 2.7, 4.0, 6.0, 7.5, 8.0)
 HOLES = 0.3

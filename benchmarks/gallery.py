@@ -17,14 +17,14 @@ import torch
 from PIL import Image
 
 from primaldepth.api import load_inputs
-from primaldepth.data.sensors import sensor
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.conversions import radial_from_z
-from primaldepth.io.preview import RGB, colorize, draw_samples, error_map, panel, robust_limits
 from primaldepth.methods import create
+from primaldepth.pictures.preview import RGB, colorize, draw_samples, error_map, panel, robust_limits
 from primaldepth.pipeline.load import Inputs
 from primaldepth.pipeline.views import sample_reach
-from primaldepth.scenes.source import RenderSettings, render_scene
+from primaldepth.scenes.scene_source import RenderSettings, render_scene
+from primaldepth.sensors import sensor
 
 METHODS = ("bicubic", "ferstl13", "fcn-pdn-s", "pdn-any")
 WIDTH, LIGHT = 480, np.array([-0.485, 0.485, 0.728])

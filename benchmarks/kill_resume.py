@@ -21,7 +21,7 @@ import numpy as np
 
 from primaldepth.data.shards import Shards
 from primaldepth.scenes.job import render_job
-from primaldepth.scenes.source import Arrays, RenderSettings, SceneSource
+from primaldepth.scenes.scene_source import Arrays, RenderSettings, SceneSource
 
 SIZE, SHARD, WORKERS = 256, 16, 2
 

@@ -20,14 +20,14 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Method
 from primaldepth.core.seeds import generator
-from primaldepth.data.degradations import fill_occlusions
-from primaldepth.data.draws import normal
-from primaldepth.data.noise import noise_map
 from primaldepth.evaluation.metrics import rmse
 from primaldepth.methods import create
 from primaldepth.operators.sampling import Resample
 from primaldepth.scenes.renderer import Renderer
 from primaldepth.scenes.sampler import sample
+from primaldepth.sensors.degradations import fill_occlusions
+from primaldepth.sensors.draws import normal
+from primaldepth.sensors.noise import noise_map
 
 SIZE = 512
 SCALES = (4, 8, 16)

@@ -17,10 +17,10 @@ import torch
 from benchmarks.any_scale import error, reduced
 from primaldepth.core.frame import Frame
 from primaldepth.core.seeds import generator
-from primaldepth.data.draws import normal
 from primaldepth.evaluation.protocol import Case
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.methods import create
+from primaldepth.sensors.draws import normal
 
 NOISES = ("651/d", "5", "none")
 ROUNDING = 1 / 12**0.5

@@ -20,10 +20,10 @@ from torch import Tensor
 
 from primaldepth.core.frame import SAMPLINGS, Frame, Sampling
 from primaldepth.core.seeds import generator
-from primaldepth.data.degradations import fill_occlusions
-from primaldepth.data.draws import normal
 from primaldepth.methods.network_inputs import NetworkInputs, Window, sampling_operator
 from primaldepth.networks import DepthNet, PrimalDualNet, load
+from primaldepth.sensors.degradations import fill_occlusions
+from primaldepth.sensors.draws import normal
 
 RATIO = 4
 STRIDE = 32

@@ -19,12 +19,12 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.seeds import generator
-from primaldepth.data.sensors import sensor
 from primaldepth.methods import create
 from primaldepth.methods.temporal import Temporal
-from primaldepth.scenes.description import Camera, Item, Scene
+from primaldepth.scenes.description import Camera, Scene, SceneObject
 from primaldepth.scenes.renderer import Renderer
 from primaldepth.scenes.sampler import sample
+from primaldepth.sensors import sensor
 
 WIDTH, HEIGHT, SCALE = 160, 120, 4
 MOVES = ("still", "camera", "object")
@@ -110,7 +110,7 @@ def _moved_camera(camera: Camera, t: int, middle: float) -> Camera:
     )
 
 
-def _moved_item(item: Item, camera: Camera, t: int, middle: float) -> Item:
+def _moved_item(item: SceneObject, camera: Camera, t: int, middle: float) -> SceneObject:
     """To the right in the image, and a little nearer."""
     shift = np.asarray(camera.rotation) @ (middle * t * np.array([0.012, 0.0, -0.004]))
     position = np.asarray(item.position) + shift

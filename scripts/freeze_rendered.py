@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from primaldepth.core.seeds import derive_seed, generator
-from primaldepth.data.sensors import TimeOfFlight
 from primaldepth.data.shards import Shards
 from primaldepth.evaluation.rendered import block_means
+from primaldepth.sensors import TimeOfFlight
 
 FROZEN = Path(__file__).parents[1] / "src" / "primaldepth" / "evaluation" / "frozen"
 SCENES = {"rendered": 12, "tofmark-sim": 6}

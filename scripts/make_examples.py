@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from PIL import Image
 
-from primaldepth.data.sensors.registry import sensor
-from primaldepth.geometry.cameras import Cameras, Intrinsics, write_cameras
+from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.io import DepthMap, write_depth
-from primaldepth.scenes.source import RenderSettings, SceneRenderer, render_scene
+from primaldepth.io.cameras import write_cameras
+from primaldepth.scenes.scene_source import RenderSettings, SceneRenderer, render_scene
+from primaldepth.sensors.registry import sensor
 
 SETTINGS = RenderSettings(preset="rich", size=512, samples=128, seed=2026)
 SENSOR, BASELINE = "structured-light-v1", 0.075  # metres

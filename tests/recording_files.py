@@ -183,3 +183,105 @@ def _camera_message(
     region = Region(x, y, height, width, False)
     D = np.array(coefficients or (0.0,) * 5)
     return Info(header, *size, model, D, K, np.eye(3).ravel(), P, *binning, region)
+
+
+SDK_DEPTH, SDK_COLOR = "/device_0/sensor_0/Depth_0", "/device_0/sensor_1/Color_0"
+
+
+def write_sdk_bag(
+    path: Path, *, units: float | None = 0.001, own_units: bool = True, late: float = 0.01, tf: bool = True
+) -> None:
+    """Needs rosbags: a bag as the RealSense SDK records it; the colour camera is 5 cm to the right.
+
+    Args:
+        units: metres of a step of depth, as an option of the sensor; None leaves it out.
+        own_units: each image ends with its step of depth, as newer versions write it.
+        late: seconds from depth to colour, by the device's time stamps; the time of recording is 10 s off.
+        tf: whether the transforms are there.
+    """
+    from rosbags.rosbag1 import Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    types = get_typestore(Stores.ROS1_NOETIC).types
+    Time, Header = types["builtin_interfaces/msg/Time"], types["std_msgs/msg/Header"]
+    Info, Region = types["sensor_msgs/msg/CameraInfo"], types["sensor_msgs/msg/RegionOfInterest"]
+    Vector, Turn = types["geometry_msgs/msg/Vector3"], types["geometry_msgs/msg/Quaternion"]
+    store = get_typestore(Stores.ROS1_NOETIC)
+    step = units or 0.001
+    with Writer(path) as writer:
+
+        def write(topic: str, time: float, message, tail: bytes = b"") -> None:
+            kind = message.__msgtype__
+            if topic not in known:
+                known[topic] = writer.add_connection(topic, kind, typestore=store)
+            writer.write(known[topic], int(time * 1e9), bytes(store.serialize_ros1(message, kind)) + tail)
+
+        known: dict = {}
+        for home, size, focal, model in (
+            (SDK_DEPTH, LOW, 8.0, "Brown Conrady"),
+            (SDK_COLOR, HIGH, 32.0, "Inverse Brown Conrady"),
+        ):
+            K = np.array([focal, 0, (size[1] - 1) / 2, 0, focal, (size[0] - 1) / 2, 0, 0, 1.0])
+            header = Header(0, Time(0, 0), "0")
+            whole = Region(0, 0, 0, 0, False)
+            D = np.zeros(5)
+            write(
+                f"{home}/info/camera_info",
+                1,
+                Info(header, *size, model, D, K, np.eye(3).ravel(), np.zeros(12), 0, 0, whole),
+            )
+        if tf:  # both seen from the depth stream, the reference
+            still = Turn(0.0, 0.0, 0.0, 1.0)
+            Transform = types["geometry_msgs/msg/Transform"]
+            write(f"{SDK_DEPTH}/tf/0", 1, Transform(Vector(0.0, 0.0, 0.0), still))
+            write(f"{SDK_COLOR}/tf/0", 1, Transform(Vector(-0.05, 0.0, 0.0), still))
+        if units is not None:
+            write("/device_0/sensor_0/option/Depth Units/value", 1, types["std_msgs/msg/Float32"](units))
+        for shot in range(COUNT):
+            stored = np.rint(depth_of(shot) / step).astype("<u2")
+            for home, pixels, encoding, after, place in (
+                (SDK_DEPTH, stored, "mono16", 0.0, 2.0),
+                (SDK_COLOR, image_of(shot), "rgb8", late, 12.0),
+            ):
+                time = 1_600_000_000 + shot + after
+                stamp = Time(int(time), round(1e9 * (time % 1.0)))
+                message = _image_message(
+                    store, Header(shot, stamp, "1" if own_units else "0"), pixels, encoding
+                )
+                tail = np.float32(step if home == SDK_DEPTH else 0).tobytes() if own_units else b""
+                write(f"{home}/image/data", place + shot, message, tail)
+
+
+def write_seven_scenes(root: Path) -> None:
+    """frame-000000.depth.png, .color.png and .pose.txt; 65535 where nothing was measured."""
+    root.mkdir(parents=True, exist_ok=True)
+    for shot in range(COUNT):
+        stored = np.rint(depth_of(shot) * 1000).astype(np.uint16)
+        stored[0, 0] = 65535
+        Image.fromarray(stored).save(root / f"frame-{shot:06d}.depth.png")
+        save_image(root / f"frame-{shot:06d}.color.png", shot)
+        (root / f"frame-{shot:06d}.pose.txt").write_text("1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n")
+
+
+def write_polycam(root: Path, *, corrected: bool = True) -> None:
+    """Raw data of Polycam, whose cameras describe images of twice the size."""
+    kind = "corrected_" if corrected else ""
+    home = root / "keyframes"
+    for name in (f"{kind}cameras", "confidence"):
+        (home / name).mkdir(parents=True, exist_ok=True)
+    for shot in range(COUNT):
+        save_depth(home / "depth" / f"{1000 + shot}.png", shot)
+        save_image(home / f"{kind}images" / f"{1000 + shot}.jpg", shot)
+        Image.fromarray(np.full(LOW, 255, np.uint8)).save(home / "confidence" / f"{1000 + shot}.png")
+        values = {"fx": 60.0, "fy": 60.0, "cx": 31.5, "cy": 23.5, "width": 64, "height": 48, "t_00": 1.0}
+        (home / f"{kind}cameras" / f"{1000 + shot}.json").write_text(json.dumps(values))
+
+
+def write_scanner_app(root: Path) -> None:
+    """All data of 3D Scanner App."""
+    for shot in range(COUNT):
+        save_depth(root / f"depth_{shot:05d}.png", shot)
+        save_image(root / f"frame_{shot:05d}.jpg", shot)
+        Image.fromarray(np.full(LOW, 2, np.uint8)).save(root / f"conf_{shot:05d}.png")
+        values = {"intrinsics": [30.0, 0, 15.5, 0, 30.0, 11.5, 0, 0, 1], "frame_index": shot}
+        (root / f"frame_{shot:05d}.json").write_text(json.dumps(values))

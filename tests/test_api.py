@@ -13,15 +13,16 @@ from primaldepth import PrimalDepthError, upsample
 from primaldepth.api import load_inputs
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Prediction
-from primaldepth.data.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS
-from primaldepth.geometry.cameras import Cameras, Intrinsics, write_cameras
+from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.conversions import radial_from_z
 from primaldepth.io import DepthMap, read_depth, write_depth
+from primaldepth.io.cameras import write_cameras
 from primaldepth.methods import create
 from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.report import residual
 from primaldepth.pipeline.request import Item, Request
 from primaldepth.pipeline.run import pick_device, run
+from primaldepth.sensors.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS
 
 # random samples and a few iterations are odd; what is warned of has tests of its own in tests/pipeline
 pytestmark = pytest.mark.filterwarnings("ignore::primaldepth.DepthWarning")

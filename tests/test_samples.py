@@ -7,7 +7,8 @@ import pytest
 from PIL import Image
 
 from primaldepth.geometry.backproject import backproject
-from primaldepth.geometry.cameras import Intrinsics, read_cameras
+from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.io.cameras import read_cameras
 from primaldepth.samples import sample_files
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"

@@ -42,31 +42,31 @@ def _confidence(folder: Path) -> Any:
 
 
 def _cameras(folder: Path) -> Any:
-    from primaldepth.geometry.cameras import read_cameras
+    from primaldepth.io.cameras import read_cameras
 
     return read_cameras(_only(folder))
 
 
 def _matrix(folder: Path) -> Any:
-    from primaldepth.geometry.cameras import read_cameras
+    from primaldepth.io.cameras import read_cameras
 
     return read_cameras(_only(folder), (640, 480))
 
 
 def _realsense(folder: Path) -> Any:
-    from primaldepth.geometry.realsense import read_realsense
+    from primaldepth.io.cameras.realsense import read_realsense
 
     return read_realsense(_only(folder))
 
 
 def _azure(folder: Path) -> Any:
-    from primaldepth.geometry.azure_kinect import read_azure_kinect
+    from primaldepth.io.cameras.azure_kinect import read_azure_kinect
 
     return read_azure_kinect(_only(folder))
 
 
 def _ros(folder: Path) -> Any:
-    from primaldepth.geometry.ros import read_ros
+    from primaldepth.io.cameras.ros import read_ros
 
     return read_ros(folder / "guide.yaml", folder / "depth.yaml", folder / "transform.json")
 
@@ -106,7 +106,7 @@ def _shards(folder: Path) -> Any:
 
 
 def _part(folder: Path) -> Any:
-    from primaldepth.data.parts import is_whole
+    from primaldepth.data.single_scenes import is_whole
     from primaldepth.data.tensor_file import read_arrays
 
     path = _only(folder)
@@ -156,11 +156,9 @@ def _recording(root: Path) -> Any:
 def _inputs(content: Any, unit: Any) -> Any:
     """The frame of one shot, seen by the camera of the recording."""
     from primaldepth.api import load_inputs
-    from primaldepth.geometry.cameras import Cameras
-    from primaldepth.geometry.ros import intrinsics_of
+    from primaldepth.io.cameras.ros import recorded_cameras
 
-    cameras = None if content.camera is None else Cameras(guide=intrinsics_of(content.camera))
-    given = {"confidence": content.confidence, "cameras": cameras}
+    given = {"confidence": content.confidence, "cameras": recorded_cameras(content)}
     return load_inputs(content.depth, content.guide, unit=unit, **given).frame
 
 
@@ -199,6 +197,7 @@ READERS: tuple[Reader, ...] = (
     Reader("exr-guide", 15, seed_images.exr_guides, plain, _guide),
     Reader("exr-apart", 4, seed_images.exrs_apart, plain, _depth, apart=True),
     Reader("pfm", 20, seed_images.pfms, plain, _depth),
+    Reader("pnm", 20, seed_images.pnms, plain, _depth),
     Reader("npy", 30, seed_images.npys, plain, _depth),
     Reader("npz", 60, seed_images.npzs, plain, _depth),
     Reader("mat5", 60, seed_images.mats, plain, _depth),
@@ -224,6 +223,10 @@ READERS: tuple[Reader, ...] = (
     Reader("record3d", 8, seed_recordings.record3ds, plain, _recording),
     Reader("film", 8, seed_recordings.films, plain, _recording),
     Reader("bag-1", 4, seed_recordings.bags_1, plain, _bag_1),
+    Reader("sdk-bag", 4, seed_recordings.sdk_bags, plain, _bag_1),
+    Reader("polycam", 6, seed_recordings.polycams, plain, _recording),
+    Reader("scanner-app", 6, seed_recordings.scanner_apps, plain, _recording),
+    Reader("one-folder", 4, seed_recordings.seven_scenes, plain, _recording),
     Reader("bag-2", 4, seed_recordings.bags_2, plain, _bag_2),
     Reader("mcap", 4, seed_recordings.mcaps, plain, _bag_2),
     Reader("ros-image", 20, seed_recordings.compressed_images, plain, _ros_image),

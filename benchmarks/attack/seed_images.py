@@ -179,6 +179,13 @@ def pfms(rng: random.Random) -> list[Seed]:
     ]
 
 
+def pnms(rng: random.Random) -> list[Seed]:
+    return [
+        one("depth.pgm", b"P5 # comment\n3 2\n65535\n" + bytes(range(12))),
+        one("depth.pgm", b"P2\n3 2\n255\n1 2 3\n4 5 6\n"),
+    ]
+
+
 def npys(rng: random.Random) -> list[Seed]:
     return [one("depth.npy", ours(".npy", unit, depths(rng))) for unit in ("m", "mm")]
 

@@ -13,8 +13,8 @@ from benchmarks.attack.cases import Files, Seed, whole
 from benchmarks.attack.seed_images import depths, one, ours, picture, saved
 from benchmarks.attack.seed_texts import cameras
 from primaldepth.data.manifest import Manifest
-from primaldepth.data.parts import write_part
 from primaldepth.data.shard_writer import ShardWriter
+from primaldepth.data.single_scenes import write_part
 from primaldepth.networks.card import ModelCard
 from primaldepth.networks.joint import DepthNet, NetworkSettings
 from primaldepth.networks.zoo import save_model

@@ -54,6 +54,22 @@ def bags_1(rng: random.Random) -> list[Seed]:
     return [Seed(_folder(lambda root: recording_files.write_bag(root / "a.bag", ros=1)))]
 
 
+def sdk_bags(rng: random.Random) -> list[Seed]:
+    return [Seed(_folder(lambda root: recording_files.write_sdk_bag(root / "a.bag")))]
+
+
+def polycams(rng: random.Random) -> list[Seed]:
+    return [Seed(_folder(recording_files.write_polycam))]
+
+
+def scanner_apps(rng: random.Random) -> list[Seed]:
+    return [Seed(_folder(recording_files.write_scanner_app))]
+
+
+def seven_scenes(rng: random.Random) -> list[Seed]:
+    return [Seed(_folder(recording_files.write_seven_scenes))]
+
+
 def bags_2(rng: random.Random) -> list[Seed]:
     return [Seed(_folder(lambda root: recording_files.write_bag(root / "bag", ros=2)))]
 

@@ -11,6 +11,7 @@ from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.networks import from_pretrained, load
 from primaldepth.pipeline.warnings import DepthWarning
+from primaldepth.session import Session
 from primaldepth.version import __version__
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Method",
     "Prediction",
     "PrimalDepthError",
+    "Session",
     "__version__",
     "from_pretrained",
     "load",

@@ -13,10 +13,11 @@ from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs, load
-from primaldepth.pipeline.outputs import OUTPUTS, check_inputs, checked_outputs
+from primaldepth.pipeline.outputs import OUTPUTS, check_inputs, check_request, checked_outputs
 from primaldepth.pipeline.report import report_of, residual
 from primaldepth.pipeline.request import (
     DEFAULT_METHOD,
+    KEEP_SAMPLES,
     ArrayLike,
     File,
     Item,
@@ -26,7 +27,7 @@ from primaldepth.pipeline.request import (
 )
 from primaldepth.pipeline.run import compute
 from primaldepth.pipeline.warnings import Advice
-from primaldepth.variational import Progress
+from primaldepth.variational import SolverProgress
 
 Device = Literal["auto", "cpu", "cuda"]
 ADVICE = Advice(
@@ -36,6 +37,7 @@ ADVICE = Advice(
     robust="method='nlh-l1'",
     keep_spikes="give spikes='keep'",
     keep_small="write .npy, .exr or .tiff to keep them",
+    invalid="invalid=65535",
 )
 
 
@@ -49,12 +51,16 @@ def upsample(
     noise: str | float | ArrayLike = "auto",
     confidence: ArrayLike | PathLike | None = None,
     cameras: Cameras | Intrinsics | PathLike | None = None,
+    invalid: float | None = None,
+    max_depth: float | None = None,
     spikes: Spikes = "drop",
     sampling: Sampling | None = None,
+    keep_samples: float = KEEP_SAMPLES,
+    max_sigma: float | None = None,
     device: Device | torch.device = "auto",
     options: Mapping[str, Any] | None = None,
     outputs: Mapping[str, PathLike] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[SolverProgress], None] | None = None,
 ) -> Prediction:
     """Turn a small, noisy depth map and a sharp image into a depth map of the image's size.
 
@@ -76,10 +82,16 @@ def upsample(
         confidence: in [0, 1], of the depth's form, or a file; uint8 and uint16 are scaled as those of a file.
         cameras: or the guide's alone, or their file; needed for radial depth. With a depth camera of its own,
             the depth (in metres, or in `unit`) is registered into the guide's view first.
+        invalid: number in `depth` that means no depth, besides 0.
+        max_depth: metres (numbers without a unit are taken for metres); samples farther than that are holes.
         spikes: "drop" takes samples for holes that stand out from all around them, alone or two together;
             "keep" does not.
         sampling: "average" if a sample is the mean of what its pixel covers, "point" if it is the depth at
             its centre; None for what the sensor named by `noise` does. Read by networks with the sample term.
+        keep_samples: how many standard deviations of the noise the result may depart from a sample that three
+            or more neighbours confirm; where it is more, it is corrected. 0 leaves what the method makes.
+        max_sigma: estimates that may be farther off, in the unit of `depth`, become holes; for methods that
+            give `Prediction.sigma`.
         device: "auto" takes a CUDA device where there is one; a torch.device is taken too.
         options: parameters of the method in place of its defaults.
         outputs: files to write, by name of `primaldepth.pipeline.outputs.OUTPUTS`: "preview", "cloud",
@@ -102,11 +114,16 @@ def upsample(
         method=method,
         unit=unit,
         kind=kind,
+        invalid=invalid,
+        max_depth=max_depth,
         spikes=spikes,
         sampling=sampling,
+        keep_samples=keep_samples,
+        max_sigma=max_sigma,
         options=options or {},
     )
     made = create(method, options, progress=progress)
+    check_request(request, made)
     wanted = checked_outputs(outputs or {}, made, method)
     inputs = load(item, request)
     check_inputs(wanted, inputs)
@@ -116,7 +133,18 @@ def upsample(
     report = report_of(outcome, residual(outcome.inputs, outcome.prediction), ADVICE)
     for warning in report.warnings:
         warnings.warn(warning, stacklevel=2)
-    prediction = outcome.prediction.to(depth.device if isinstance(depth, Tensor) else "cpu").depths_only()
+    return as_given(outcome.prediction, depth)
+
+
+def as_given(prediction: Prediction, depth: ArrayLike | PathLike) -> Prediction:
+    """Return a prediction in the form of the depth it was made from, with holes where it is no depth.
+
+    Args:
+        prediction: maps of (B, 1, H, W) on any device.
+        depth: as the user gave it: (B, 1, h, w) keeps the batch, everything else becomes (H, W); maps go to
+            the device of a tensor, else to the CPU.
+    """
+    prediction = prediction.to(depth.device if isinstance(depth, Tensor) else "cpu").depths_only()
     batched = not isinstance(depth, File) and np.ndim(cast("Any", depth)) == 4
     return prediction if batched else prediction.each(lambda tensor: tensor[0, 0])
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import held_worker
 import numpy as np
 
-from primaldepth.app import lane
+from primaldepth.app import worker_thread
 from primaldepth.app.engine import Engine
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import OneFile, Task
@@ -22,7 +22,7 @@ from waiting import wait_until
 
 def main(folder):
     os.environ["PRIMALDEPTH_HELD_WORKER"] = str(folder)
-    lane.work = held_worker.work
+    worker_thread.work = held_worker.work
     workspace = Workspace()
     for name, array in (("depth", np.ones((4, 4))), ("guide", np.zeros((8, 8, 3)))):
         with (workspace.root / name).open("wb") as file:

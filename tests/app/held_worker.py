@@ -16,7 +16,7 @@ class Gate:
     def __init__(self, folder, monkeypatch):
         self._folder = folder
         monkeypatch.setenv(_FOLDER, str(folder))
-        monkeypatch.setattr("primaldepth.app.lane.work", work)
+        monkeypatch.setattr("primaldepth.app.worker_thread.work", work)
 
     @property
     def holds(self):
@@ -36,7 +36,7 @@ def work(connection, settings):
         return create(name)
 
     worker.create = create_when_let_go
-    worker._Worker._prepare = lambda self, method: None
+    worker._WorkerLoop._prepare = lambda self, method: None
     worker.work(connection, settings)
 
 

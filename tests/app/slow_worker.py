@@ -20,5 +20,5 @@ def work(connection, settings):
         return load(item, request)
 
     worker.create, worker.load = create_slowly, load_slowly
-    worker._Worker._prepare = lambda self, method: None
+    worker._WorkerLoop._prepare = lambda self, method: None
     worker.work(connection, settings)

@@ -39,7 +39,7 @@ def farthest(answer):
 )
 def test_a_worker_that_lost_its_device_is_replaced_and_one_request_fails(device, work, tmp_path, monkeypatch):
     """The second of a batch breaks the device: the batch is computed again, each alone, by new workers."""
-    monkeypatch.setattr("primaldepth.app.lane.work", work)
+    monkeypatch.setattr("primaldepth.app.worker_thread.work", work)
     engine = Engine(ServiceSettings(device=device, method="bilinear", batch=3))
     near, broken, far = (engine.submit(task(tmp_path / str(m), m)) for m in (1.0, 200.0, 2.0))
     engine.start()

@@ -15,10 +15,17 @@ from PIL import Image
 
 from primaldepth.api import load_inputs
 from primaldepth.app.page.charts import colour_bar, histogram
-from primaldepth.app.page.choices import AS_FILE_SAYS, NO_METHOD, Choice, facts, problem_text, results
-from primaldepth.app.page.drawing import FORMATS, draw
-from primaldepth.app.page.folders import Folders
-from primaldepth.app.page.sources import Sources
+from primaldepth.app.page.readable_files import ReadableFiles
+from primaldepth.app.page.result_files import FORMATS, draw
+from primaldepth.app.page.visitor_folders import VisitorFolders
+from primaldepth.app.page.visitor_requests import (
+    AS_FILE_SAYS,
+    NO_METHOD,
+    Choice,
+    facts,
+    problem_text,
+    results,
+)
 from primaldepth.core.errors import InputError
 from primaldepth.io import read_depth
 from primaldepth.methods import create
@@ -26,7 +33,7 @@ from primaldepth.pipeline.request import Request
 from primaldepth.pipeline.run import Outcome
 from primaldepth.samples import example_scenes, sample_files
 
-ANYWHERE = Sources([Path("/")])
+ANYWHERE = ReadableFiles([Path("/")])
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +122,7 @@ def test_problems_are_told_at_once_and_escaped():
 
 
 def test_old_results_are_removed(tmp_path):
-    folders = Folders(tmp_path / "page", most_bytes=1e9)
+    folders = VisitorFolders(tmp_path / "page", most_bytes=1e9)
     old, young = folders.new(), folders.new()
     os.utime(old, (0, 0))
     folders.new()
@@ -126,7 +133,7 @@ def test_old_results_are_removed(tmp_path):
 
 
 def test_the_oldest_uploads_and_results_make_room(tmp_path):
-    folders = Folders(tmp_path / "page", most_bytes=250_000)
+    folders = VisitorFolders(tmp_path / "page", most_bytes=250_000)
     upload = folders.gradio / "a1"
     upload.mkdir()
     middle, young = folders.new(), folders.new()
@@ -139,7 +146,7 @@ def test_the_oldest_uploads_and_results_make_room(tmp_path):
 
 
 def test_a_folder_that_another_visitor_removes_meanwhile_is_passed_over(tmp_path, monkeypatch):
-    folders = Folders(tmp_path / "page", most_bytes=1e9)
+    folders = VisitorFolders(tmp_path / "page", most_bytes=1e9)
     gone = folders.root / "result-gone"
     monkeypatch.setattr(Path, "glob", lambda self, pattern: [gone])
     assert folders.new().exists()
@@ -172,10 +179,10 @@ def shown_warnings(drawn, other):
 def test_warnings_are_shown_in_the_words_of_the_page(service, tmp_path):
     """Millimetres taken for metres."""
     drawn, _ = results(service.app.state.engine, choice(unit="m"), tmp_path, ANYWHERE)
-    [shown] = shown_warnings(drawn, None)
-    assert re.fullmatch(
-        r"The median depth is \S+ m; if that cannot be, give the right 'Unit of the depth'\.", shown
-    )
+    expected = r"The median depth is \S+ m; if that cannot be, give the right 'Unit of the depth'\."
+    assert [re.fullmatch(expected, shown) is not None for shown in shown_warnings(drawn, None)].count(
+        True
+    ) == 1
 
 
 def test_what_only_the_second_method_is_warned_of_has_its_name(service, tmp_path):

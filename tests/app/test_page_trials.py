@@ -12,10 +12,10 @@ import torch
 from PIL import Image
 from visitor import Visitor
 
-from primaldepth.app.page.choices import AS_FILE_SAYS
-from primaldepth.app.page.folders import Folders
-from primaldepth.app.page.sources import Sources
+from primaldepth.app.page.readable_files import ReadableFiles
 from primaldepth.app.page.trials import MOST_FRAMES, comparer, paired, table_of
+from primaldepth.app.page.visitor_folders import VisitorFolders
+from primaldepth.app.page.visitor_requests import AS_FILE_SAYS
 from primaldepth.app.problems import RefusedError
 from primaldepth.app.trials import Trial, attempt
 from primaldepth.evaluation.own_frames import own_frames
@@ -70,8 +70,8 @@ class Inline:
 def compare(tmp_path):
     """(what a click does, the engine behind it)."""
     engine = Inline()
-    folders = Folders(tmp_path / "page", most_bytes=1e9)
-    return comparer(engine, folders, Sources([tmp_path / "gradio"])), engine
+    folders = VisitorFolders(tmp_path / "page", most_bytes=1e9)
+    return comparer(engine, folders, ReadableFiles([tmp_path / "gradio"])), engine
 
 
 def test_uploads_are_paired_by_their_numbers(uploads):

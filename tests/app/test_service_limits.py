@@ -17,14 +17,14 @@ from held_worker import METHOD, Gate
 from malformed import good_files, png
 
 from primaldepth.app.engine import Engine
-from primaldepth.app.guard import Guard
 from primaldepth.app.http import _awaited
 from primaldepth.app.metrics import Metrics
-from primaldepth.app.places import Places
 from primaldepth.app.problems import INTERNAL, RefusedError
+from primaldepth.app.request_checks import RequestChecks
 from primaldepth.app.server import Server
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import OneFile, Task
+from primaldepth.app.upload_slots import UploadSlots
 from primaldepth.app.worker import _groups, _joined, _Loaded
 from primaldepth.core.errors import InputError
 from primaldepth.pipeline.request import Request
@@ -83,7 +83,7 @@ def test_what_takes_too_long_is_ended_and_the_next_request_is_served(start, gate
 
 
 def test_the_steps_of_a_request_share_its_seconds(start, monkeypatch):
-    monkeypatch.setattr("primaldepth.app.lane.work", slow_worker.work)
+    monkeypatch.setattr("primaldepth.app.worker_thread.work", slow_worker.work)
     client = start(seconds=1.5 * slow_worker.SECONDS)
     answer = client.post("/v1/upsample", files=good_files(), data={"method": slow_worker.METHOD})
     assert (answer.status_code, code(answer)) == (504, "too_slow")
@@ -189,7 +189,7 @@ def test_a_slow_sender_is_refused():
     async def send(message):
         sent.append(message)
 
-    guard = Guard(app, ServiceSettings(upload_seconds=0.2), Metrics(), Places(1))
+    guard = RequestChecks(app, ServiceSettings(upload_seconds=0.2), Metrics(), UploadSlots(1))
     scope = {"type": "http", "method": "POST", "path": "/v1/upsample", "headers": []}
     asyncio.run(guard(scope, receive, send))
     assert sent[0]["status"] == 408
@@ -207,7 +207,7 @@ def test_a_failure_of_ours_is_json_and_its_text_stays_out_of_the_log(caplog):
 
     scope = {"type": "http", "method": "POST", "path": "/v1/upsample", "headers": []}
     with caplog.at_level(logging.DEBUG):
-        asyncio.run(Guard(app, ServiceSettings(), Metrics(), Places(1))(scope, arrived, send))
+        asyncio.run(RequestChecks(app, ServiceSettings(), Metrics(), UploadSlots(1))(scope, arrived, send))
     assert sent[0]["status"] == 500
     assert "ValueError" in caplog.text
     assert "what the client sent" not in caplog.text
@@ -230,7 +230,7 @@ def test_settings_say_what_is_wrong():
 
 def test_a_batch_is_cut_apart_as_it_was_put_together(tmp_path):
     from primaldepth.api import load_inputs
-    from primaldepth.app.messages import Ticket
+    from primaldepth.app.worker_messages import Ticket
     from primaldepth.methods import create
 
     rng = np.random.default_rng(3)
@@ -251,7 +251,9 @@ def test_a_batch_is_cut_apart_as_it_was_put_together(tmp_path):
 
 
 def test_a_worker_that_cannot_start_leaves_no_one_waiting(tmp_path, monkeypatch):
-    monkeypatch.setattr("primaldepth.app.lane.work", int)  # ends at once: it is no function of a worker
+    monkeypatch.setattr(
+        "primaldepth.app.worker_thread.work", int
+    )  # ends at once: it is no function of a worker
     engine = Engine(ServiceSettings(device="cpu"))
     promise = engine.submit(Task(tmp_path, Request("nearest"), wanted=PNG))
     engine.start()
@@ -265,7 +267,7 @@ def test_a_process_that_cannot_be_made_leaves_no_one_waiting(tmp_path, monkeypat
     def no_more(self, settings):
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr("primaldepth.app.lane._Worker.__init__", no_more)
+    monkeypatch.setattr("primaldepth.app.worker_thread._WorkerProcess.__init__", no_more)
     engine = Engine(ServiceSettings(device="cpu"))
     promise = engine.submit(Task(tmp_path, Request("nearest"), wanted=PNG))
     engine.start()
@@ -276,7 +278,7 @@ def test_a_process_that_cannot_be_made_leaves_no_one_waiting(tmp_path, monkeypat
 
 
 def test_a_failure_of_the_queue_is_answered_and_survived(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("primaldepth.app.lane._PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("primaldepth.app.worker_thread._PAUSE_SECONDS", 0.01)
     engine = Engine(ServiceSettings(device="cpu"))
 
     def fail():
@@ -302,7 +304,7 @@ def test_a_worker_made_while_the_engine_stops_is_ended(monkeypatch):
         engine._orders.stopped = True
         return SimpleNamespace(end=lambda: ended.append(True))
 
-    monkeypatch.setattr("primaldepth.app.lane._Worker", late)
+    monkeypatch.setattr("primaldepth.app.worker_thread._WorkerProcess", late)
     assert not engine.lanes[0]._start_worker()
     assert ended == [True]
 
@@ -335,23 +337,23 @@ def test_a_client_that_still_sends_may_finish_before_it_is_refused():
     async def send(message):
         sent.append(message)
 
-    places = Places(1)
+    places = UploadSlots(1)
     places.close()
     scope = {"type": "http", "method": "POST", "path": "/v1/upsample", "headers": []}
-    asyncio.run(Guard(None, ServiceSettings(), Metrics(), places)(scope, receive, send))
+    asyncio.run(RequestChecks(None, ServiceSettings(), Metrics(), places)(scope, receive, send))
     assert sent[0]["status"] == 503
     assert not left
 
 
 def test_no_body_is_read_where_too_many_are_under_way():
-    places = Places(1)
+    places = UploadSlots(1)
     reached = []
 
     async def app(scope, receive, send):
         reached.append(scope["method"])
         await send({"type": "http.response.start", "status": 204, "headers": []})
 
-    guard = Guard(app, ServiceSettings(), Metrics(), places)
+    guard = RequestChecks(app, ServiceSettings(), Metrics(), places)
     with places.place("POST"):
         assert exchange(guard) == 429
         assert exchange(guard, "GET") == 204
@@ -370,7 +372,7 @@ class Connection:
 
 
 def test_it_does_not_end_before_the_last_byte_is_sent():
-    places, unsent = Places(1), [10]
+    places, unsent = UploadSlots(1), [10]
     server = Server(uvicorn.Config(None), SimpleNamespace(idle=True), places, grace_seconds=60.0)
     server._told_at = time.monotonic()
     line = SimpleNamespace(get_write_buffer_size=lambda: unsent[0])

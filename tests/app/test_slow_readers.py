@@ -8,11 +8,11 @@ import time
 
 from fastapi import FastAPI, Response
 
-from primaldepth.app.guard import Guard
 from primaldepth.app.metrics import Metrics
-from primaldepth.app.places import Places
+from primaldepth.app.request_checks import RequestChecks
 from primaldepth.app.server import create_server
 from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.upload_slots import UploadSlots
 from waiting import wait_until
 
 
@@ -25,15 +25,15 @@ class _Idle:
         """Nothing is accepted anyway."""
 
 
-def _watched(line_type, places):
+def _watched(connection_type, places):
     """A list that gets (bytes unsent, places taken) of every line when it is broken."""
-    states, break_line = [], line_type._break
+    states, break_line = [], connection_type._break
 
     def note_and_break(line):
         states.append((line.transport.get_write_buffer_size(), places.taken))
         break_line(line)
 
-    line_type._break = note_and_break
+    connection_type._break = note_and_break
     return states
 
 
@@ -43,11 +43,11 @@ class Unread:
     BODY = bytes(32 * 2**20)
 
     def __init__(self, **given):
-        settings, self.places = ServiceSettings(**given), Places(1)
+        settings, self.places = ServiceSettings(**given), UploadSlots(1)
         app = FastAPI()
         app.state.engine, app.state.places = _Idle(), self.places
         app.post("/v1/upsample")(lambda: Response(self.BODY))
-        app.add_middleware(Guard, settings=settings, metrics=Metrics(), places=self.places)
+        app.add_middleware(RequestChecks, settings=settings, metrics=Metrics(), places=self.places)
         self._server = create_server(app, settings)
         self.broken = _watched(self._server.config.http, self.places)
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -102,7 +102,7 @@ def test_a_slow_reader_loses_its_connection_and_its_place():
 
 def test_the_end_of_an_answer_that_is_not_read_is_given_up_too(monkeypatch):
     """All of it lies with the server already, and the request has no place any more."""
-    monkeypatch.setattr("primaldepth.app.guard.PART_BYTES", 2**30)
+    monkeypatch.setattr("primaldepth.app.request_checks.PART_BYTES", 2**30)
     with Unread(answer_seconds=1.0) as service:
         service.ask()
         wait_until(lambda: service.broken)

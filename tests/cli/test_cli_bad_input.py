@@ -5,7 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from small_files import Cli
+
+from primaldepth.core.errors import InputError
 
 BASE = ["depth.png", "guide.png", "-o", "new/out.png", "--method", "bilinear"]
 
@@ -136,27 +139,30 @@ def test_exr_guide_with_nan(cli: Cli, files: Path) -> None:
     assert "NaN" in outcome.err
 
 
-@pytest.mark.usefixtures("no_work")
-def test_many_samples_that_do_not_fit_are_told_before_the_work(cli: Cli, files: Path) -> None:
+def test_samples_that_do_not_fit_are_holes_and_told(cli: Cli, files: Path) -> None:
     values = np.ones((6, 8), np.float32)
     values[0] = 70.0
     np.save("partly.npy", values)
     outcome = cli("upsample", *swapped(depth="partly.npy"))
-    assert outcome.code == 2
-    assert "70000 does not fit" in outcome.err
-    assert "the median depth is 1 m" in outcome.err
+    assert outcome.code == 0
+    assert "estimates that are larger than the format can hold are holes: " in outcome.err
+    stored = np.asarray(Image.open(files / "new" / "out.png"))
+    assert (stored == 0).any()
+    assert (stored > 0).any()
 
 
 def test_a_write_that_fails_late_leaves_nothing(
     cli: Cli, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One outlier of 70 m passes the check before the work; the write refuses it and leaves no file."""
-    values = np.ones((6, 8), np.float32)
-    values[0, 0] = 70.0
-    np.save("outlier.npy", values)
-    outcome = cli("upsample", *swapped(depth="outlier.npy"), "--preview", "p.png", "--measured", "m.png")
+    """The depth map cannot be written, and nothing else is."""
+
+    def full(path: Path, outcome: object) -> None:
+        raise InputError(path, "the disk is full")
+
+    monkeypatch.setattr("primaldepth.pipeline.outputs.write_depth", full)
+    outcome = cli("upsample", *BASE, "--preview", "p.png", "--measured", "m.png")
     assert (outcome.code, len(outcome.lines)) == (2, 1)
-    assert "70000 does not fit" in outcome.err
+    assert "the disk is full" in outcome.err
     assert not (files / "new" / "out.png").exists()
     assert not (files / "p.png").exists()
     assert not (files / "m.png").exists()

@@ -12,8 +12,9 @@ from small_files import Cli, image
 from primaldepth import upsample
 from primaldepth.api import load_inputs
 from primaldepth.core.errors import InputError
-from primaldepth.geometry.cameras import Cameras, Intrinsics, read_cameras, write_cameras
+from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.distortion import Distortion
+from primaldepth.io.cameras import read_cameras, write_cameras
 
 GUIDE = Intrinsics(80.0, 80.0, 48.0, 36.0, 96, 72, Distortion("plumb_bob", (-0.28, 0.09, 0.001, -0.001, 0.0)))
 DEPTH = Intrinsics(30.0, 30.0, 24.0, 18.0, 48, 36, Distortion("fisheye", (-0.02, 0.007, -0.006, 0.001)))

@@ -10,21 +10,21 @@ from small_files import Cli
 from primaldepth.cli import render as verb
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.data.manifest import Manifest
-from primaldepth.data.parts import write_part
 from primaldepth.data.shard_writer import ShardWriter
 from primaldepth.data.shards import Shards
-from primaldepth.scenes.job import Progress
-from primaldepth.scenes.source import RenderSettings
-from primaldepth.scenes.variants import choose
+from primaldepth.data.single_scenes import write_part
+from primaldepth.scenes.job import RenderProgress
+from primaldepth.scenes.mitsuba_variants import choose
+from primaldepth.scenes.scene_source import RenderSettings
 
 REPORT = ["rendered", "seconds", "images_per_second", "kernel_compiles"]
 
 
-def fake_job(monkeypatch: pytest.MonkeyPatch, progress: Progress) -> list[tuple[object, ...]]:
+def fake_job(monkeypatch: pytest.MonkeyPatch, progress: RenderProgress) -> list[tuple[object, ...]]:
     """Put a job that ends like this in place of the real one; its arguments are noted."""
     calls: list[tuple[object, ...]] = []
 
-    def job(folder: Path, source: RenderSettings, count: int, **options: object) -> Progress:
+    def job(folder: Path, source: RenderSettings, count: int, **options: object) -> RenderProgress:
         calls.append((folder, source, count, options))
         options.pop("on_progress")(progress)  # type: ignore[operator]
         return progress
@@ -35,7 +35,7 @@ def fake_job(monkeypatch: pytest.MonkeyPatch, progress: Progress) -> list[tuple[
 
 
 def test_settings_reach_the_job(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    calls = fake_job(monkeypatch, Progress(count=9, to_do=0))
+    calls = fake_job(monkeypatch, RenderProgress(count=9, to_do=0))
     options = ("--size", 64, "--samples", 2, "--seed", 7, "--preset", "tof", "--variant", "llvm")
     more = ("--workers", 3, "--engine", "ray", "--verify", "--textures", tmp_path)
     outcome = cli("render", "--out", "made", "--count", 9, *options, *more)
@@ -45,7 +45,7 @@ def test_settings_reach_the_job(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_report(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_job(monkeypatch, Progress(count=100, to_do=40, rendered=40, compiles=6, seconds=10.0))
+    fake_job(monkeypatch, RenderProgress(count=100, to_do=40, rendered=40, compiles=6, seconds=10.0))
     outcome = cli("render", "--out", "made", "--count", 100, "--json")
     assert outcome.code == 0
     assert list(outcome.json) == REPORT
@@ -57,7 +57,7 @@ def test_report(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_failures_and_damage_are_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     failures = dict.fromkeys(range(12), "no light")
-    fake_job(monkeypatch, Progress(20, 15, 3, failures=failures, damaged=["a.safetensors: missing"]))
+    fake_job(monkeypatch, RenderProgress(20, 15, 3, failures=failures, damaged=["a.safetensors: missing"]))
     outcome = cli("render", "--out", "made", "--count", 20, "--json")
     assert outcome.code == 1
     assert outcome.json["rendered"] == 3
@@ -71,7 +71,7 @@ def test_interrupted(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    fake_job(monkeypatch, Progress(1, 1))
+    fake_job(monkeypatch, RenderProgress(1, 1))
     monkeypatch.setattr(verb, "render_job", interrupt)
     outcome = cli("render", "--out", "made", "--count", 1)
     assert outcome.code == 130

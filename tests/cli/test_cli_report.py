@@ -13,7 +13,7 @@ from small_benchmark import freeze
 from primaldepth.cli import report as verb
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.evaluation.protocols import get_protocol
-from primaldepth.evaluation.report import ReportSettings
+from primaldepth.report import ReportSettings
 
 ERRORS = {
     "no data": (["--out", "r"], "no data folder is given; noisy-middlebury needs it"),

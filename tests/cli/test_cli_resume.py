@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from small_files import Cli, depth_values
 
-from primaldepth.cli.clock import Clock
+from primaldepth.cli.remaining_time import RemainingTime
 from primaldepth.core.errors import InputError
 from primaldepth.io import DepthMap, write_depth
 from primaldepth.io.locks import held
@@ -227,8 +227,8 @@ def _killed(call: tuple[str, ...], pause: float) -> None:
 
 def test_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([10.0, 16.0, 16.0])
-    monkeypatch.setattr("primaldepth.cli.clock.time", SimpleNamespace(monotonic=lambda: next(now)))
-    clock = Clock(5)
+    monkeypatch.setattr("primaldepth.cli.remaining_time.time", SimpleNamespace(monotonic=lambda: next(now)))
+    clock = RemainingTime(5)
     clock.tick()
     clock.tick()
     assert clock.left() == pytest.approx(9.0)

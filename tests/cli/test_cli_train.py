@@ -7,10 +7,10 @@ import pytest
 from small_files import Cli
 
 from primaldepth.data.manifest import Manifest
-from primaldepth.data.parts import write_part
 from primaldepth.data.shard_writer import ShardWriter
-from primaldepth.scenes.job import Progress
-from primaldepth.scenes.source import RenderSettings
+from primaldepth.data.single_scenes import write_part
+from primaldepth.scenes.job import RenderProgress
+from primaldepth.scenes.scene_source import RenderSettings
 
 IMAGE = np.zeros((24, 24, 3), np.uint8)
 RECIPE = """
@@ -72,14 +72,14 @@ def test_scenes_of_the_recipe_are_rendered_once(
     (here / "recipe.toml").write_text(f"{RECIPE}\n[[scenes]]\ncount = 6\nsize = 24\nseed = 3\n")
     calls: list[tuple[Path, int, int]] = []
 
-    def render(out: Path, settings: RenderSettings, count: int, workers: int) -> Progress:
+    def render(out: Path, settings: RenderSettings, count: int, workers: int) -> RenderProgress:
         calls.append((out, count, workers))
         job = Manifest(made_with=settings.made_with(), versions={}, count=count)
         with ShardWriter(out, job) as writer:
             for number in writer.missing():
                 write_part(out, number, {"depth": np.ones((24, 24), np.float32) + number, "image": IMAGE})
                 writer.add(number)
-        return Progress(count, count, count)
+        return RenderProgress(count, count, count)
 
     monkeypatch.setattr("primaldepth.cli.train.render_scenes", render)
     own = ("train", "recipe.toml", "--out", "run", "--device", "cpu", "--workers", "2")
@@ -98,7 +98,7 @@ def test_scenes_of_the_recipe_are_rendered_once(
 
 def test_scenes_that_fail_are_named(cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "recipe.toml").write_text(f"{RECIPE}\n[[scenes]]\ncount = 6\nsize = 24\n")
-    failed = Progress(6, 6, 5, failures={3: "no light"})
+    failed = RenderProgress(6, 6, 5, failures={3: "no light"})
     monkeypatch.setattr("primaldepth.cli.train.render_scenes", lambda *_: failed)
     outcome = cli("train", "recipe.toml", "--out", "run", "--device", "cpu")
     assert outcome.code == 2

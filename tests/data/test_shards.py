@@ -11,9 +11,9 @@ import torch
 from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.data import shard_writer
 from primaldepth.data.manifest import Manifest
-from primaldepth.data.parts import part_path, write_part
 from primaldepth.data.shard_writer import ShardWriter
 from primaldepth.data.shards import Shards, shard_problems
+from primaldepth.data.single_scenes import part_path, write_part
 
 COUNT, SHARD = 10, 4
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from primaldepth.data.manifest import Manifest
-from primaldepth.data.parts import write_part
 from primaldepth.data.shard_writer import ShardWriter
+from primaldepth.data.single_scenes import write_part
 
 
 def plain_arrays(seed, size=64):

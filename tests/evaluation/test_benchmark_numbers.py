@@ -3,11 +3,11 @@
 import pytest
 
 from primaldepth.core.seeds import generator
-from primaldepth.data.degradations import middlebury_noisy_v1, reduced_size
 from primaldepth.evaluation.metrics import mae, rmse
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.methods import create
 from primaldepth.operators.sampling import resample
+from primaldepth.sensors.degradations import middlebury_noisy_v1, reduced_size
 
 pytestmark = pytest.mark.data
 SCENES = ("art", "books", "moebius")

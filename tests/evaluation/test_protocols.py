@@ -69,7 +69,7 @@ def test_scenes_of_the_benchmark_are_not_among_those_for_tuning():
 
 def test_unknown_protocols_list_the_known():
     with pytest.raises(
-        InputError, match="unknown protocol 'kitti' \\(known: noisy-middlebury, middlebury-2006"
+        InputError, match="unknown protocol 'kitti'; known: noisy-middlebury, middlebury-2006"
     ):
         get_protocol("kitti")
 

@@ -16,8 +16,8 @@ from primaldepth.evaluation.rendered import BLOCKS, block_means, camera_matrices
 from primaldepth.evaluation.run import evaluate
 from primaldepth.methods import create
 from primaldepth.operators.sampling import resample
-from primaldepth.scenes.job import Progress
-from primaldepth.scenes.source import RenderSettings, render_scene
+from primaldepth.scenes.job import RenderProgress
+from primaldepth.scenes.scene_source import RenderSettings, render_scene
 
 
 @pytest.fixture
@@ -176,10 +176,10 @@ def test_scenes_are_rendered_once_into_the_cache(flat, tmp_path, monkeypatch):
 
     def job(folder, settings, count, *, on_progress):
         jobs.append((folder, settings.preset, settings.seed, settings.samples, settings.size, count))
-        on_progress(Progress(count, count))
+        on_progress(RenderProgress(count, count))
         store(folder, protocol, [plain_arrays(seed) for seed in range(3)])
-        on_progress(Progress(count, count, rendered=count))
-        return Progress(count, count, rendered=count)
+        on_progress(RenderProgress(count, count, rendered=count))
+        return RenderProgress(count, count, rendered=count)
 
     monkeypatch.setattr("primaldepth.scenes.job.render_job", job)
     monkeypatch.setattr(RenderSettings, "resolved", lambda self: self)
@@ -199,7 +199,7 @@ def test_the_path_tracer_and_failures_are_refused(flat, monkeypatch):
     with pytest.raises(PrimalDepthError, match="'scalar' renders other images"):
         protocol.root(None)
     monkeypatch.setattr(RenderSettings, "resolved", lambda self: self)
-    failed = Progress(3, 3, failures={1: "no light"})
+    failed = RenderProgress(3, 3, failures={1: "no light"})
     monkeypatch.setattr("primaldepth.scenes.job.render_job", lambda *_, **__: failed)
     with pytest.raises(PrimalDepthError, match="scene 1 could not be rendered: no light"):
         protocol.root(None)

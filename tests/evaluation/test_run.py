@@ -11,10 +11,10 @@ import pytest
 import torch
 from small_benchmark import SCENES, digest
 
+from primaldepth.compute.process_pool import run_jobs
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.evaluation import run
 from primaldepth.evaluation.cache import ResultCache
-from primaldepth.evaluation.jobs import run_jobs
 from primaldepth.evaluation.run import Row, as_json, evaluate, predict, reproducible
 from primaldepth.methods import create
 

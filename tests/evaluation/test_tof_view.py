@@ -9,7 +9,6 @@ from tof_scene import tof_arrays
 
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.frame import Frame
-from primaldepth.data.sensors import TimeOfFlight
 from primaldepth.evaluation.metrics import rmse
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.evaluation.rendered import camera_matrices, tof_case
@@ -17,7 +16,8 @@ from primaldepth.evaluation.tof_view import cell_frame, draw, lift
 from primaldepth.methods import create
 from primaldepth.methods.network import Network
 from primaldepth.networks import DepthNet, NetworkSettings
-from primaldepth.scenes.source import RenderSettings, render_scene
+from primaldepth.scenes.scene_source import RenderSettings, render_scene
+from primaldepth.sensors import TimeOfFlight
 
 GUIDE = torch.zeros((1, 1, 610, 810))
 

@@ -80,6 +80,7 @@ def test_it_equals_the_library_and_imports_no_torch(folder: Path) -> None:
         np.asarray(Image.open(folder / "image.png")),
         method=str(folder / "net.safetensors"),
         noise=300.0,
+        keep_samples=0.0,
         device="cpu",
         options={"precision": "fp32"},
     )

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from primaldepth.core.errors import FileFormatError, InputError
-from primaldepth.geometry.cameras import Cameras, Intrinsics, read_cameras, read_matrix, write_cameras
+from primaldepth.geometry.cameras import Cameras, Intrinsics
+from primaldepth.io.cameras import read_cameras, read_matrix, write_cameras
 
 CAMERA = Intrinsics(500.0, 520.0, 310.0, 250.0, 640, 480)
 

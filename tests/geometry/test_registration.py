@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from two_cameras import GUIDE, RIG, TOF, radial, seen_by_tof, tensor, tof_pixels, turned, view
 
 from primaldepth.core.errors import InputError
-from primaldepth.data.sensors import sensor
 from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.geometry.registration import project_samples, project_surface
 from primaldepth.geometry.rig import Rig, axes, ray_lengths
+from primaldepth.sensors import sensor
 
 MM = 1e-3
 

@@ -298,20 +298,24 @@ def exr_of_one_chunk(packed):
 
 
 @pytest.mark.parametrize(
-    ("pixels", "made"),
+    ("pixels", "made", "advice"),
     [
-        ((b"\0" + b"\0\1" * 4) * 3, lambda packed: png(pixels=packed)),
-        (b"\1\0" * 12, lambda packed: tiff(layout(4, 3, 3, [8], [len(packed)]), packed)),
-        (bytes([63] + [128] * 23 + [128] * 24), exr_of_one_chunk),
+        ((b"\0" + b"\0\1" * 4) * 3, lambda packed: png(pixels=packed), "incorrect data check"),
+        (
+            b"\1\0" * 12,
+            lambda packed: tiff(layout(4, 3, 3, [8], [len(packed)]), packed),
+            "incorrect data check",
+        ),
+        (bytes([63] + [128] * 23 + [128] * 24), exr_of_one_chunk, "not readable .*copy it again"),
     ],
     ids=["png", "tiff", "exr"],
 )
-def test_a_deflate_stream_with_a_wrong_checksum(tmp_path, pixels, made):
+def test_a_deflate_stream_with_a_wrong_checksum(tmp_path, pixels, made, advice):
     packed, path = zlib.compress(pixels), tmp_path / "a.bin"
     path.write_bytes(made(packed))
     assert read_depth(path).values.shape == (3, 4)
     path.write_bytes(made(packed[:-1] + bytes([packed[-1] ^ 1])))
-    refused(path, "incorrect data check")
+    refused(path, advice)
 
 
 def test_a_palette_is_no_depth(tmp_path):

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from primaldepth.core.errors import FileFormatError, InputError
-from primaldepth.io.mesh import Mesh, write_mesh
-from primaldepth.io.pointcloud import PointCloud, linear_from_srgb, read_ply
+from primaldepth.geometry.clouds import Mesh, PointCloud
+from primaldepth.io.glb import linear_from_srgb
+from primaldepth.io.mesh import write_mesh
+from primaldepth.io.pointcloud import read_ply
 
 POINTS = np.array([[0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 1, 1.5]], np.float32)
 COLORS = np.array([[0, 128, 255], [1, 2, 3], [4, 5, 6], [250, 251, 252]], np.uint8)

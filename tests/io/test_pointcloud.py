@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from primaldepth.core.errors import FileFormatError, InputError
-from primaldepth.io.pointcloud import PointCloud, linear_from_srgb, read_ply, write_cloud
+from primaldepth.geometry.clouds import PointCloud
+from primaldepth.io.glb import linear_from_srgb
+from primaldepth.io.pointcloud import read_ply, write_cloud
 
 
 def random_cloud(count, measured=True, seed=0):
@@ -65,7 +67,7 @@ XYZ = "property float x\nproperty float y\nproperty float z\n"
     [
         ("", "not a PLY"),
         ("ply\nformat binary_little_endian 1.0\n", "not a PLY"),
-        ("ply\nformat ascii 1.0\nelement vertex 0\nend_header\n", "binary_little_endian"),
+        ("ply\nformat binary_big_endian 1.0\nelement vertex 0\nend_header\n", "binary_little_endian"),
         ("ply\nformat binary_little_endian 1.0\nelement face 1\nend_header\n", "vertex"),
         ("ply\nformat binary_little_endian 1.0\nelement vertex -1\nend_header\n", "vertex"),
         ("ply\nformat binary_little_endian 1.0\nend_header\n", "vertex"),

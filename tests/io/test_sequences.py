@@ -9,8 +9,8 @@ import pytest
 
 import recording_files as layouts
 from primaldepth.core.errors import FileFormatError, InputError, MissingDependencyError
+from primaldepth.geometry.pinhole import Pinhole
 from primaldepth.io import read_depth
-from primaldepth.io.pinhole import Pinhole
 from primaldepth.io.sequences import is_recording, read_recording
 from primaldepth.io.sequences.base import nearest_in_time, numbered, time_stamp
 from primaldepth.io.sequences.video import Video, with_depths

@@ -9,7 +9,7 @@ from step_scene import noisy_step
 
 from primaldepth.core.frame import Frame
 from primaldepth.methods import create
-from primaldepth.methods.bilateral import FLOOR, Axis, Samples, Window
+from primaldepth.methods.bilateral import FLOOR, Axis, BilateralWindow, WeightedSamples
 from primaldepth.methods.he10 import guided_filter, solve_symmetric
 from primaldepth.methods.yang07 import between
 from primaldepth.operators.sampling import resample
@@ -188,8 +188,8 @@ def test_a_window_finds_the_samples_around_each_pixel(n_in, n_out):
     axis = Axis.reaching(n_in, n_out, 1.0)
     column = Axis(1, 1, 1.0, 1)
     depth = torch.arange(1.0, n_in + 1).view(1, 1, n_in, 1)
-    samples = Samples(depth, torch.ones_like(depth), torch.zeros_like(depth))
-    ((band, neighbours),) = Window(axis, column).over(samples, maps=1)
+    samples = WeightedSamples(depth, torch.ones_like(depth), torch.zeros_like(depth))
+    ((band, neighbours),) = BilateralWindow(axis, column).over(samples, maps=1)
     assert (band.start, band.stop) == (0, n_out)
     found = [{} for _ in range(n_out)]
     for near in neighbours:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from primaldepth.core.frame import Frame
-from primaldepth.data.noise_estimate import estimate_sigma
+from primaldepth.measurement.noise_estimate import estimate_sigma
 from primaldepth.methods import create
 from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.sparse import gathered

@@ -11,7 +11,7 @@ from primaldepth.networks import DepthNet, NetworkSettings, PrimalDualNet
 from primaldepth.networks.inputs import SIGMA_FLOOR, SensorSamples
 from primaldepth.networks.unrolled import ALPHA_0
 from primaldepth.operators.pairwise import use_backend
-from primaldepth.operators.sampling import PointSamples, Resample, Samples
+from primaldepth.operators.sampling import PointSamples, Resample, SampleTerm
 from primaldepth.variational import (
     MODELS,
     Absolute,
@@ -29,7 +29,7 @@ from primaldepth.variational.step_sizes import check_step_sizes
 def samples_of(A, batch=1, dtype=torch.float32):
     """Samples a little off, a third of them holes."""
     d, lam = (uniform(batch, *A.out_shape, seed=seed, dtype=dtype) for seed in (5, 6))
-    return Samples(A, d, torch.where(lam < 0.33, 0.0, 300.0 * lam))
+    return SampleTerm(A, d, torch.where(lam < 0.33, 0.0, 300.0 * lam))
 
 
 def classical_energy(pdn, f, affinities, trust, guide, samples):
@@ -134,7 +134,7 @@ def test_gradients_against_finite_differences(name, n):
 
     def run(f, affinities, trust, guide, d, lam, *parameters):
         state = dict(zip(names, parameters, strict=True))
-        keywords = {"samples": Samples(A, d, lam)}
+        keywords = {"samples": SampleTerm(A, d, lam)}
         return torch.func.functional_call(pdn, state, (f, affinities, trust, guide), keywords)
 
     with use_backend("torch"):

@@ -16,7 +16,7 @@ import torch
 
 from primaldepth.operators.pairwise import half_window, use_backend
 from primaldepth.operators.pairwise.reference import ends
-from primaldepth.operators.sampling import PointSamples, Resample, Samples
+from primaldepth.operators.sampling import PointSamples, Resample, SampleTerm
 from primaldepth.variational.huber_iterations import huber_from_affinities, huber_iterations
 from primaldepth.variational.primal_dual import State
 
@@ -113,7 +113,7 @@ def directions(results, window):
 
 def run(arguments, window, A=None):
     u, u_bar, p, w, f, c, rows, *measured = arguments
-    q, samples = (measured[:1], Samples(A, *measured[1:])) if measured else ([], None)
+    q, samples = (measured[:1], SampleTerm(A, *measured[1:])) if measured else ([], None)
     last = huber_iterations(State(u, u_bar, (p, *q)), w, f, c, rows, half_window(window), samples)
     return last.u, last.u_bar, *last.p
 

@@ -6,8 +6,8 @@ from dataclasses import fields
 import pytest
 
 from primaldepth.api import ADVICE as PYTHON
-from primaldepth.app.formats import ADVICE as FORM
-from primaldepth.app.page.drawing import ADVICE as PAGE
+from primaldepth.app.page.result_files import ADVICE as PAGE
+from primaldepth.app.response_formats import ADVICE as FORM
 from primaldepth.cli.summary import ADVICE as OPTIONS
 from primaldepth.pipeline.report import Report
 from primaldepth.pipeline.warnings import Advice, warnings_of
@@ -18,6 +18,7 @@ PLAIN = {
     "input_unit": "mm",
     "noise_is_least": False,
     "samples": 48,
+    "beyond": 0,
     "noise_unit": "m",
     "measured_fraction": 1.0,
     "empty_fraction": 0.0,
@@ -33,6 +34,9 @@ ODD = {
     "residual_sigmas": 12.0,
     "residual_median": 4.0,
     "spikes": 30,
+    "overruled": 30,
+    "put_back": True,
+    "uncertain": 30,
     "largest_samples": 3,
     "rounded_off": 192,
     "input_size": [8, 6],
@@ -43,6 +47,8 @@ FINE = ODD | {
     "residual_sigmas": 1.0,
     "residual_median": 0.7,
     "spikes": 0,
+    "overruled": 0,
+    "uncertain": 0,
     "largest_samples": 0,
     "rounded_off": 0,
     "output_size": [32, 24],
@@ -58,7 +64,8 @@ def doubts(figures, method, meaning, advice):
 def test_all_doubts_together_fit_a_header():
     """Proxies take 4096 bytes of headers at least; the rest of the report has about 450."""
     most = ODD | {
-        "spikes": 2**28, "largest_samples": 2**28, "rounded_off": 2**28,
+        "spikes": 2**28, "overruled": 2**28, "uncertain": 2**28,
+        "largest_samples": 2**28, "rounded_off": 2**28,
         "input_size": [9000, 16384], "output_size": [16384, 9000],
     }  # fmt: skip
     assert len(json.dumps(doubts(most, "pdn-any", None, FORM))) < 1200

@@ -3,7 +3,7 @@
 import pytest
 
 from primaldepth.core.errors import MissingDependencyError
-from primaldepth.scenes.variants import choose
+from primaldepth.scenes.mitsuba_variants import choose
 
 
 def _works(variant: str) -> str:

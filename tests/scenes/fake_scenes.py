@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from primaldepth.data.manifest import Manifest
-from primaldepth.data.parts import write_part
 from primaldepth.data.shard_writer import ShardWriter
+from primaldepth.data.single_scenes import write_part
 from primaldepth.scenes.job import render_job
-from primaldepth.scenes.source import package_versions, render_scene, scene_seed
+from primaldepth.scenes.scene_source import package_versions, render_scene, scene_seed
 
 SHARD = 4
 

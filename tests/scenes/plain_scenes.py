@@ -1,7 +1,7 @@
 """Scenes simple enough to have a formula."""
 
-from primaldepth.scenes.builder import rotation_of
-from primaldepth.scenes.description import Camera, Exposure, Item, Lamp, Material, Scene, Texture
+from primaldepth.scenes.description import Camera, Exposure, Lamp, Material, Scene, SceneObject, Texture
+from primaldepth.scenes.scene_builder import rotation_of
 
 FACING = ((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0))
 """A camera at the origin that looks along z: its y axis is the room's, upside down."""
@@ -10,7 +10,7 @@ BRIGHT = Texture(pattern="plain", light=(1.0, 1.0, 1.0))
 GREY = Texture(pattern="plain", light=(0.5, 0.5, 0.5))
 
 
-def scene_of(*items: Item, **changes: object) -> Scene:
+def scene_of(*items: SceneObject, **changes: object) -> Scene:
     """The items in even light, seen from the origin with a field of view of 50 degrees."""
     values = {
         "preset": "paper",
@@ -25,9 +25,9 @@ def scene_of(*items: Item, **changes: object) -> Scene:
     return Scene(**(values | changes))
 
 
-def plane(rotation: object, distance: float, texture: int = 0) -> Item:
+def plane(rotation: object, distance: float, texture: int = 0) -> SceneObject:
     """A wide plane whose middle lies straight ahead."""
-    return Item(
+    return SceneObject(
         shape="plane",
         size=(40.0, 40.0, 0.0),
         rotation=rotation_of(rotation),

@@ -23,8 +23,8 @@ from fake_scenes import (
 from primaldepth.core.errors import InputError
 from primaldepth.data.shards import Shards
 from primaldepth.scenes.job import FAILURES_IN_A_ROW, render_job
-from primaldepth.scenes.source import open_checked, package_versions, scene_seed
-from primaldepth.scenes.workers import WorkerError
+from primaldepth.scenes.local_engine import WorkerError
+from primaldepth.scenes.scene_source import open_checked, package_versions, scene_seed
 from processes import lives
 from waiting import wait_until
 

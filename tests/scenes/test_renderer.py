@@ -10,10 +10,10 @@ import pytest
 from plain_scenes import plane, scene_of
 
 from primaldepth.core.errors import InputError
-from primaldepth.scenes.builder import turn
-from primaldepth.scenes.description import Exposure, Item, Lamp, Material
+from primaldepth.scenes.description import Exposure, Lamp, Material, SceneObject
 from primaldepth.scenes.renderer import Renderer
 from primaldepth.scenes.sampler import sample
+from primaldepth.scenes.scene_builder import turn
 
 TOLERANCE_M = 1e-4
 
@@ -30,7 +30,7 @@ def test_a_tilted_plane_has_the_depth_of_its_formula(cpu_variant: str) -> None:
 
 def test_a_sphere_has_the_depth_of_its_formula(cpu_variant: str) -> None:
     centre, radius = np.array([0.2, 0.1, 1.7]), 0.45
-    ball = Item(shape="sphere", size=(2 * radius,) * 3, position=(0.2, -0.1, 1.7))
+    ball = SceneObject(shape="sphere", size=(2 * radius,) * 3, position=(0.2, -0.1, 1.7))
     scene = scene_of(ball)
     arrays = Renderer(preset="paper", size=96, samples=1, variant=cpu_variant).render(scene)
     rays = scene.cameras(96)["guide"].rays()
@@ -45,7 +45,7 @@ def test_a_sphere_has_the_depth_of_its_formula(cpu_variant: str) -> None:
 
 
 def test_nothing_hit_is_zero_and_not_valid(llvm: str) -> None:
-    ball = Item(shape="sphere", size=(0.2, 0.2, 0.2), position=(0.0, 0.0, 2.0))
+    ball = SceneObject(shape="sphere", size=(0.2, 0.2, 0.2), position=(0.0, 0.0, 2.0))
     arrays = Renderer(preset="paper", size=33, samples=1, variant=llvm).render(scene_of(ball))
     assert not arrays["valid"][0, 0]
     assert arrays["depth"][0, 0] == arrays["ids"][0, 0] == arrays["image"][0, 0].max() == 0
@@ -55,7 +55,7 @@ def test_nothing_hit_is_zero_and_not_valid(llvm: str) -> None:
 def test_edges_of_the_image_lie_on_edges_of_the_depth(cpu_variant: str) -> None:
     """The share of a pixel that a bright box covers says where its edge is, to a fraction of a pixel."""
     size, distance, half = 64, 1.5, 0.3
-    box = Item(shape="box", size=(2 * half, 2 * half, 0.1), position=(0.0, 0.0, distance + 0.05))
+    box = SceneObject(shape="box", size=(2 * half, 2 * half, 0.1), position=(0.0, 0.0, distance + 0.05))
     scene = scene_of(box, plane(np.eye(3), 2.5, texture=1), exposure=Exposure(level=0.05))
     arrays = Renderer(preset="paper", size=size, samples=256, variant=cpu_variant).render(scene)
     focal = scene.cameras(size)["guide"].fx
@@ -80,8 +80,10 @@ def test_two_independent_renderers_see_the_same_picture(llvm: str) -> None:
     base, glossy = sample("paper", 1), Material(texture=1, roughness=0.4)
     items = (
         plane(turn(1, 0.2), 3.0),
-        Item(shape="sphere", size=(0.8,) * 3, position=(-0.4, 0.0, 2.2), material=glossy),
-        Item(shape="torus", size=(0.7, 0.7, 0.2), position=(0.5, 0.1, 2.2), material=Material(texture=2)),
+        SceneObject(shape="sphere", size=(0.8,) * 3, position=(-0.4, 0.0, 2.2), material=glossy),
+        SceneObject(
+            shape="torus", size=(0.7, 0.7, 0.2), position=(0.5, 0.1, 2.2), material=Material(texture=2)
+        ),
     )
     scene = scene_of(*items, textures=base.textures[:3], lamps=lamps, ambient=((0.1,) * 3, (0.3, 0.2, 0.1)))
     ours, theirs = (

@@ -8,8 +8,8 @@ import pytest
 
 from primaldepth.core.errors import InputError
 from primaldepth.scenes.description import Scene
-from primaldepth.scenes.packing import FACES, VERTICES, pack
 from primaldepth.scenes.sampler import PRESETS, sample
+from primaldepth.scenes.scene_arrays import FACES, VERTICES, pack
 from primaldepth.scenes.textures import TextureSource
 
 

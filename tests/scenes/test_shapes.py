@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from primaldepth.core.errors import InputError
-from primaldepth.scenes.builder import any_turn, rotation_of, upright_to
-from primaldepth.scenes.description import Item
+from primaldepth.scenes.description import SceneObject
 from primaldepth.scenes.meshes import normals
+from primaldepth.scenes.scene_builder import any_turn, rotation_of, upright_to
 from primaldepth.scenes.shapes import SHAPES, mesh_of
 
 CLOSED = (
@@ -16,9 +16,9 @@ CLOSED = (
 SIZE = (0.3, 0.5, 0.4)
 
 
-def item(shape: str, **changes: object) -> Item:
+def item(shape: str, **changes: object) -> SceneObject:
     values = {"shape": shape, "size": SIZE, "position": (0.0, 0.0, 0.0), "options": {"seed": 3.0}}
-    return Item(**(values | changes))
+    return SceneObject(**(values | changes))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -5,9 +5,9 @@ import torch
 from toy_runs import recipe, run, scene, write_scenes
 
 from primaldepth.data.patches import Scenes
-from primaldepth.data.sensors import sensor, sensor_names
 from primaldepth.networks import DepthNet, NetworkSettings, from_pretrained
 from primaldepth.operators.sampling import MixedResample, Resample
+from primaldepth.sensors import sensor, sensor_names
 from primaldepth.training.batches import draw_batch
 from primaldepth.training.optimisation import make_optimiser
 from primaldepth.training.stage import StageLoss

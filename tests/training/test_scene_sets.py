@@ -8,8 +8,8 @@ from toy_runs import FCN, JOINT, recipe, run, same_tensors, scene
 
 from primaldepth.core.errors import InputError
 from primaldepth.data.manifest import Manifest
-from primaldepth.data.parts import write_part
 from primaldepth.data.shard_writer import ShardWriter
+from primaldepth.data.single_scenes import write_part
 from primaldepth.networks.card import Asset, read_card
 from primaldepth.training.recipe import SceneSet, read_recipe
 from primaldepth.training.run import train

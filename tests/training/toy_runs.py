@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from primaldepth.data.manifest import Manifest
-from primaldepth.data.parts import write_part
 from primaldepth.data.shard_writer import ShardWriter
+from primaldepth.data.single_scenes import write_part
 from primaldepth.training.recipe import Recipe
 from primaldepth.training.run import train
 

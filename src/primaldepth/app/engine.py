@@ -4,11 +4,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from primaldepth.app.lane import Lane
-from primaldepth.app.orders import Orders
 from primaldepth.app.problems import DRAINING, Problem
 from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.task_queue import TaskQueue
 from primaldepth.app.tasks import Task
+from primaldepth.app.worker_thread import WorkerThread
 
 
 class Engine:
@@ -17,9 +17,9 @@ class Engine:
     def __init__(
         self, settings: ServiceSettings, on_done: Callable[[str, float], None] | None = None
     ) -> None:
-        self._orders = Orders(settings.queue)
+        self._orders = TaskQueue(settings.queue)
         self.lanes = [
-            Lane(self._orders, settings, on_done, self._lane_failed) for _ in range(settings.workers)
+            WorkerThread(self._orders, settings, on_done, self._lane_failed) for _ in range(settings.workers)
         ]
 
     def start(self) -> None:

@@ -17,13 +17,9 @@ from starlette.exceptions import HTTPException
 
 from primaldepth.app import openapi
 from primaldepth.app.engine import Engine
-from primaldepth.app.fields import FIELDS, with_declared_fields
-from primaldepth.app.formats import Answer, accepted
+from primaldepth.app.form_fields import FIELDS, with_declared_fields
 from primaldepth.app.forms import StrictFormRoute
-from primaldepth.app.guard import BodyError, Guard, json_answer
-from primaldepth.app.headers import SafeHeaders
 from primaldepth.app.metrics import CONTENT_TYPE, Metrics
-from primaldepth.app.places import Places
 from primaldepth.app.problems import (
     DRAINING,
     GONE,
@@ -33,8 +29,12 @@ from primaldepth.app.problems import (
     problem_of,
     problem_of_status,
 )
+from primaldepth.app.request_checks import BodyError, RequestChecks, json_answer
+from primaldepth.app.response_formats import Answer, accepted
+from primaldepth.app.security_headers import SafeHeaders
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.app.tasks import INPUTS, OneFile, Task, request_of
+from primaldepth.app.upload_slots import UploadSlots
 from primaldepth.app.workspace import Workspace
 from primaldepth.core.errors import PrimalDepthError, did_you_mean
 from primaldepth.methods import list_methods
@@ -53,7 +53,7 @@ class MethodItem(BaseModel):
     default: bool
 
 
-class State(BaseModel):
+class ServiceState(BaseModel):
     """That the service lives, and what it is doing."""
 
     status: str
@@ -84,7 +84,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         docs_url=None,  # they load scripts from elsewhere
         redoc_url=None,
     )
-    places = Places(settings.places)
+    places = UploadSlots(settings.places)
     app.router.route_class = StrictFormRoute
     app.state.engine, app.state.settings, app.state.places = engine, settings, places
     app.state.workspace = workspace
@@ -92,10 +92,10 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     _add_upsample(app, engine, settings)
     _add_state(app, engine, metrics)
     if settings.page:
-        from primaldepth.app.page.mount import mount_page  # Gradio takes seconds to import
+        from primaldepth.app.page.mount_page import mount_page  # Gradio takes seconds to import
 
         mount_page(app, engine, settings)
-    app.add_middleware(Guard, settings=settings, metrics=metrics, places=places)
+    app.add_middleware(RequestChecks, settings=settings, metrics=metrics, places=places)
     app.add_middleware(SafeHeaders)
     return app
 
@@ -207,9 +207,9 @@ def _add_state(app: FastAPI, engine: Engine, metrics: Metrics) -> None:
         responses=openapi.problems(421, 500),
         tags=["state"],
     )
-    async def healthz() -> State:
+    async def healthz() -> ServiceState:
         """Answers as long as the process does."""
-        return State(status="alive", version=__version__)
+        return ServiceState(status="alive", version=__version__)
 
     @app.get(
         "/readyz",
@@ -217,13 +217,13 @@ def _add_state(app: FastAPI, engine: Engine, metrics: Metrics) -> None:
         responses=openapi.state_answer() | openapi.problems(421, 500),
         tags=["state"],
     )
-    async def readyz() -> State:
+    async def readyz() -> ServiceState:
         """503 while the worker starts, and from the moment the service is told to end."""
         if engine.draining:
             raise RefusedError(DRAINING)
         if not engine.ready:
             raise RefusedError(NOT_READY)
-        return State(status="ready", version=__version__)
+        return ServiceState(status="ready", version=__version__)
 
     @app.get(
         "/metrics",

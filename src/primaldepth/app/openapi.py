@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from primaldepth.app.formats import MEDIA_TYPES
 from primaldepth.app.problems import DRAINING, NOT_READY, ErrorBody, Problem
+from primaldepth.app.response_formats import MEDIA_TYPES
 
 DESCRIPTION = """A small noisy depth map and a sharp image become one clean, high-resolution depth map.
 

@@ -10,11 +10,11 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
+from primaldepth.app.client_connection import connection_type
 from primaldepth.app.engine import Engine
-from primaldepth.app.line import line_type
-from primaldepth.app.places import Places
 from primaldepth.app.problems import place_of
 from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.upload_slots import UploadSlots
 from primaldepth.core.errors import InputError
 
 log = logging.getLogger("primaldepth.app")
@@ -27,7 +27,9 @@ class Server(uvicorn.Server):
     A second signal ends it at once.
     """
 
-    def __init__(self, config: uvicorn.Config, engine: Engine, places: Places, grace_seconds: float) -> None:
+    def __init__(
+        self, config: uvicorn.Config, engine: Engine, places: UploadSlots, grace_seconds: float
+    ) -> None:
         super().__init__(config)
         self._engine, self._places, self._grace = engine, places, grace_seconds
         self._told_at: float | None = None
@@ -65,7 +67,7 @@ def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
         log_config=None,
         access_log=False,
         server_header=False,
-        http=line_type(settings.answer_seconds, settings.upload_seconds),
+        http=connection_type(settings.answer_seconds, settings.upload_seconds),
         ws="none",
         h11_max_incomplete_event_size=32 * 2**10,
         timeout_graceful_shutdown=5,
@@ -102,6 +104,6 @@ def listen(settings: ServiceSettings) -> socket.socket:
         listener.close()
         place = f"{settings.host}:{settings.port}"
         raise InputError(
-            f"{place}: cannot listen there ({error.strerror}); choose another --port or --host"
+            place, f"cannot listen there ({error.strerror})", "choose another --port or --host"
         ) from error
     return listener

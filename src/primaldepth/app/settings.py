@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, SecretStr
 
 from primaldepth.api import Device
-from primaldepth.app.hosts import check_name
+from primaldepth.app.host_checks import check_name
 from primaldepth.core.settings import Count, Positive, Settings
 from primaldepth.pipeline.request import DEFAULT_METHOD
 

@@ -11,9 +11,9 @@ import torch
 
 from primaldepth.core.frame import Method
 from primaldepth.evaluation.own_frames import own_frames
-from primaldepth.evaluation.report.own_frames import draw_frame
 from primaldepth.evaluation.run import Row, score
 from primaldepth.io import Unit
+from primaldepth.report.own_frames import draw_frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from primaldepth.app.formats import Answer, answer_to, result_file
-from primaldepth.app.messages import (
+from primaldepth.app.page.result_files import Drawn, draw
+from primaldepth.app.problems import INTERNAL, Problem, place_of, problem_of
+from primaldepth.app.response_formats import Answer, answer_to, result_file
+from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.tasks import OneFile, PageFiles, Task
+from primaldepth.app.trials import Trial, attempt
+from primaldepth.app.worker_messages import (
     Done,
     Failed,
     Lost,
@@ -27,19 +32,14 @@ from primaldepth.app.messages import (
     receive_tickets,
     send_message,
 )
-from primaldepth.app.page.drawing import Drawn, draw
-from primaldepth.app.parent import end_with_parent
-from primaldepth.app.problems import INTERNAL, Problem, place_of, problem_of
-from primaldepth.app.settings import ServiceSettings
-from primaldepth.app.tasks import OneFile, PageFiles, Task
-from primaldepth.app.trials import Trial, attempt
+from primaldepth.compute.parent import end_with_parent
 from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.io.formats.budget import size_limit
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs, load
-from primaldepth.pipeline.outputs import check_inputs, check_method
-from primaldepth.pipeline.run import Outcome, pick_device
+from primaldepth.pipeline.outputs import check_inputs, check_method, check_request
+from primaldepth.pipeline.run import Outcome, outcome_of, pick_device
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def work(connection: Connection, settings: ServiceSettings) -> None:
     for name in (signal.SIGINT, signal.SIGTERM):  # meant for the service, which lets this process finish
         signal.signal(name, signal.SIG_IGN)
     torch.set_num_threads(max(1, torch.get_num_threads() // settings.workers))
-    worker = _Worker(connection, settings, pick_device(settings.device))
+    worker = _WorkerLoop(connection, settings, pick_device(settings.device))
     try:
         worker.warm_up()
         send_message(connection, Ready())
@@ -75,7 +75,7 @@ def work(connection: Connection, settings: ServiceSettings) -> None:
         return
 
 
-class _Worker:
+class _WorkerLoop:
     def __init__(self, connection: Connection, settings: ServiceSettings, device: torch.device) -> None:
         self._connection, self._settings, self._device = connection, settings, device
         self._prepared: set[str] = set()  # methods whose kernels are compiled
@@ -195,7 +195,7 @@ def _is_lost(device: torch.device) -> bool:
 def _finished(loaded: _Loaded, prediction: Prediction, seconds: float) -> Done | Failed:
     task = loaded.ticket.task
     try:
-        answer = _made(task, Outcome(task.request, loaded.inputs, prediction, seconds))
+        answer = _made(task, outcome_of(task.request, loaded.inputs, prediction, seconds))
     except Exception as error:
         return _failed(loaded.ticket, error)
     return Done(loaded.ticket.number, answer, seconds)
@@ -203,6 +203,7 @@ def _finished(loaded: _Loaded, prediction: Prediction, seconds: float) -> Done |
 
 def _check_output(task: Task, inputs: Inputs) -> None:
     """Raise, before the work is done, if the output that is asked for could not be made or stored."""
+    check_request(task.request, create(task.request.method))
     if isinstance(task.wanted, OneFile):
         outputs = {task.wanted.output: result_file(task.folder, task.wanted.media_type)}
         check_method(outputs, create(task.request.method), task.request.method)

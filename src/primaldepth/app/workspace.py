@@ -31,7 +31,7 @@ class Workspace:
             made = Path(tempfile.mkdtemp(prefix=_IN_THE_MAKING, dir=place))
         except OSError as error:
             hint = "set TMPDIR to a folder that can be written to"
-            raise InputError(f"{place}: no folder can be made there ({error.strerror}); {hint}") from error
+            raise InputError(place, f"no folder can be made there ({error.strerror})", hint) from error
         self._stack.enter_context(held(made, "serving from"))
         self.root = place / f"{_PREFIX}{secrets.token_hex(8)}"
         made.rename(self.root)  # under a name that others look for only now that the lock is held

@@ -5,12 +5,12 @@ from dataclasses import asdict
 
 import typer
 
+from primaldepth.bench.kernels import BenchRow, bench_kernels
+from primaldepth.bench.models import bench_models
+from primaldepth.bench.rendering import bench_render
+from primaldepth.bench.timing import machine
 from primaldepth.cli.output import note, show_json, show_table
 from primaldepth.core.errors import InputError
-from primaldepth.evaluation.kernel_bench import BenchRow, bench_kernels
-from primaldepth.evaluation.model_bench import bench_models
-from primaldepth.evaluation.render_bench import bench_render
-from primaldepth.evaluation.timing import machine
 from primaldepth.pipeline.run import pick_device
 
 
@@ -22,7 +22,7 @@ def bench(
     """Measure speed: median of repeated runs, the reference in the same run, and the floor."""
     kinds = {"kernels": bench_kernels, "models": bench_models, "render": bench_render}
     if what not in kinds:
-        raise InputError(f"bench: '{what}' is not one of {', '.join(kinds)}")
+        raise InputError("bench", f"'{what}' is not one of {', '.join(kinds)}")
     place = pick_device(device).type
     note(f"measuring {what} on {machine(place)}; a minute or two")
     rows = kinds[what](place)

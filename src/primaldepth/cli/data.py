@@ -6,11 +6,11 @@ import typer
 
 from primaldepth.cli.output import note, progress_bar, show
 from primaldepth.core.errors import InputError
+from primaldepth.data.camera_files import write_recording
 from primaldepth.data.manifest import MANIFEST, Manifest
-from primaldepth.data.recording import write_recording
-from primaldepth.data.sensors import sensor
 from primaldepth.data.shards import Shards, shard_problems
 from primaldepth.evaluation.protocols import Protocol, get_protocol, protocol_names
+from primaldepth.sensors import sensor
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -28,7 +28,7 @@ def verify(
 ) -> None:
     """Check the files of every protocol, or every shard, in a folder. Exit 1 if one is missing or differs."""
     if not folder.is_dir():
-        raise InputError(f"{folder}: not a folder")
+        raise InputError(folder, "not a folder")
     if (folder / MANIFEST).exists():
         _verify_shards(folder)
         return
@@ -36,7 +36,7 @@ def verify(
     roots = {item.name: root for item in protocols if (root := item.find(folder)) is not None}
     if not roots:
         known = ", ".join(item.folder for item in protocols)
-        raise InputError(f"{folder}: none of the folders {known} is there")
+        raise InputError(folder, f"none of the folders {known} is there")
     problems = [line for item in protocols if item.name in roots for line in _check(item, roots[item.name])]
     for item in protocols:
         if item.name not in roots:
@@ -60,9 +60,9 @@ def export(
 ) -> None:
     """Write scenes as a camera would: depth/N.png in mm, guide/N.png, truth/N.png, cameras/N.json."""
     if out.exists():
-        raise InputError(f"--out {out}: exists already; name a new folder")
+        raise InputError(f"--out {out}", "exists already", "name a new folder")
     if count is not None and count < 1:
-        raise InputError(f"--count {count}: expected at least 1")
+        raise InputError(f"--count {count}", "expected at least 1")
     shards, camera = Shards(scenes), sensor(name, scale=scale)
     total = len(shards) if count is None else min(count, len(shards))
     with progress_bar(str(out), total) as update:

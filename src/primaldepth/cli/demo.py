@@ -11,11 +11,11 @@ from primaldepth.core.frame import Prediction
 from primaldepth.evaluation.metrics import mae, rmse
 from primaldepth.io import read_depth
 from primaldepth.io.destination import check_place
-from primaldepth.io.preview import write_preview
+from primaldepth.io.picture_files import write_preview
 from primaldepth.methods import create
 from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.request import DEFAULT_METHOD, Request
-from primaldepth.pipeline.run import Outcome, pick_device
+from primaldepth.pipeline.run import outcome_of, pick_device
 from primaldepth.pipeline.views import preview_of
 from primaldepth.samples import sample_files
 
@@ -41,7 +41,7 @@ def demo(
         for index, name in enumerate(COMPARED):
             update(name, index)
             results[name] = create(name)(frame)
-    best = Outcome(Request(), inputs, results[DEFAULT_METHOD], 0.0)
+    best = outcome_of(Request(), inputs, results[DEFAULT_METHOD], 0.0)
     write_preview(out / "preview.png", preview_of(best, truth))
     for name, file in (("out", "depth.png"), ("cloud", "cloud.ply"), ("cloud", "cloud.glb")):
         OUTPUTS[name].write(out / file, best)

@@ -11,7 +11,7 @@ import typer
 from primaldepth.cli.output import note, show
 from primaldepth.networks.precision import bfloat16_instructions
 from primaldepth.operators.pairwise import available_backends
-from primaldepth.scenes.variants import LLVM_HINT, find_llvm
+from primaldepth.scenes.mitsuba_variants import LLVM_HINT, find_llvm
 from primaldepth.version import __version__
 
 _OPTIONAL = {

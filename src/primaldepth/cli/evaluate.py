@@ -21,7 +21,6 @@ from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.own_frames import OwnFrames, own_frames
 from primaldepth.evaluation.protocol import chosen_scenes
 from primaldepth.evaluation.protocols import Protocol, get_protocol, protocol_names
-from primaldepth.evaluation.report.own_frames import METHODS
 from primaldepth.evaluation.run import Row, as_json
 from primaldepth.evaluation.run import evaluate as run_protocol
 from primaldepth.io import write_bytes
@@ -30,6 +29,7 @@ from primaldepth.io.files import check_unlinked
 from primaldepth.methods import create
 from primaldepth.pipeline.pairing import pairs
 from primaldepth.pipeline.run import pick_device
+from primaldepth.report.own_frames import METHODS
 
 DATA_HELP = "Folder with the protocol's data; PRIMALDEPTH_DATA if not given."
 
@@ -38,7 +38,7 @@ def data_folder(data: Path | None) -> Path | None:
     """--data, or PRIMALDEPTH_DATA, or None; protocols on rendered scenes need neither."""
     named = data or (Path(os.environ["PRIMALDEPTH_DATA"]) if os.environ.get("PRIMALDEPTH_DATA") else None)
     if named is not None and not named.is_dir():
-        raise InputError(f"{named}: not a folder")
+        raise InputError(named, "not a folder")
     return named
 
 
@@ -103,7 +103,7 @@ def evaluate(
     for each in scales:
         chosen.check(each)
     if jobs < 0:
-        raise InputError(f"--jobs {jobs}: expected 0 or a number of processes")
+        raise InputError(f"--jobs {jobs}", "expected 0 or a number of processes")
     for name, file in (("--json", json_file), ("--picture", picture if own else None)):
         if file is not None:
             check_place(name, file)
@@ -162,10 +162,10 @@ def _protocol(name: str, images: str | None, reduce: int, unit: str | None) -> P
     """Return the frozen protocol of that name or, with images, that of the user's own frames."""
     if images is not None:
         if reduce < 0 or reduce == 1:
-            raise InputError(f"--reduce {reduce}: expected 2 or more")
+            raise InputError(f"--reduce {reduce}", "expected 2 or more")
         return own_frames(pairs(name, images, note), reduce or 4, unit)
     if reduce or unit is not None:
-        raise InputError("--reduce and --unit are for your own frames: evaluate DEPTHS IMAGES --reduce 4")
+        raise InputError("--reduce and --unit are for your own frames", "evaluate DEPTHS IMAGES --reduce 4")
     return get_protocol(name)
 
 
@@ -195,7 +195,7 @@ def _parts(protocol: Protocol, data: Path | None, scales: list[int], names: list
         if scenes and (own := [scale for scale in scales if scale in part.scales])
     ]
     if not found:
-        raise InputError(f"{protocol.name}: nothing of {', '.join(names)} has the scales {scales}")
+        raise InputError(protocol.name, f"nothing of {', '.join(names)} has the scales {scales}")
     return found
 
 

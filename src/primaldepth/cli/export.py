@@ -21,7 +21,7 @@ def export(
 ) -> None:
     """Write the network as ONNX with free height and width, and check it against torch."""
     if out.suffix != ".onnx":
-        raise InputError(f"--out {out}: extension '{out.suffix}', expected .onnx")
+        raise InputError(f"--out {out}", f"extension '{out.suffix}', expected .onnx")
     check_place("--out", out)
     net = from_pretrained(name) if name.endswith(".safetensors") else load(name, scale)
     with atomic_path(out) as temporary:

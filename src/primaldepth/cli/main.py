@@ -17,6 +17,7 @@ from primaldepth.cli import (
     doctor,
     evaluate,
     export,
+    live,
     methods,
     render,
     report,
@@ -54,6 +55,7 @@ def _root(
 
 
 app.command("upsample")(upsample.upsample)
+app.command("live")(live.live)
 app.command("demo")(demo.demo)
 app.command("methods")(methods.methods)
 app.command("evaluate")(evaluate.evaluate)

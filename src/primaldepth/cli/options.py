@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -22,7 +22,7 @@ def method_options(pairs: Sequence[str], **given: int | bool | None) -> dict[str
     """KEY=VALUE pairs, and options of their own names that were given."""
     for pair in pairs:
         if "=" not in pair:
-            raise InputError(f"--set: '{pair}' is not KEY=VALUE")
+            raise InputError("--set", f"'{pair}' is not KEY=VALUE")
     named = {name: str(value) for name, value in given.items() if value is not None}
     return dict(pair.split("=", 1) for pair in pairs) | named
 
@@ -41,10 +41,17 @@ def with_declared_options(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def _request_options() -> Iterator[Parameter]:
-    defaults = {each.name: each.default for each in fields(Request)}
+    defaults, hints = {each.name: each.default for each in fields(Request)}, get_type_hints(Request)
     for name, each in declarations(Request).items():
-        kind = float if isinstance(defaults[name], float) else str if defaults[name] else str | None
+        kind = _kind(hints[name], defaults[name])
         yield _option(name, kind, defaults[name], each.metavar or "|".join(each.choices), each.help)
+
+
+def _kind(hint: Any, default: Any) -> Any:
+    """Return the type that the command line reads an option as: a number if it can be nothing else."""
+    if hint in (float, float | None):
+        return hint
+    return str if default else str | None
 
 
 def _output_options() -> Iterator[Parameter]:

@@ -11,10 +11,10 @@ from primaldepth.core.errors import InputError
 from primaldepth.data.manifest import MOST_SCENES
 from primaldepth.data.shards import Shards
 from primaldepth.io.destination import check_extension, check_place
-from primaldepth.io.preview import write_preview
-from primaldepth.scenes.contact_sheet import contact_sheet
-from primaldepth.scenes.job import Engine, Progress, render_job
-from primaldepth.scenes.source import RenderSettings
+from primaldepth.io.picture_files import write_preview
+from primaldepth.pictures.contact_sheet import contact_sheet
+from primaldepth.scenes.job import Engine, RenderProgress, render_job
+from primaldepth.scenes.scene_source import RenderSettings
 
 SHOWN_FAILURES, SHOWN_SCENES = 10, 24
 
@@ -41,9 +41,11 @@ def render(
     """Render training scenes. The same command goes on where it was stopped."""
     kind = _engine(engine)
     if count < 1 or workers < 1:
-        raise InputError(f"render: --count {count}, --workers {workers}; both must be at least 1")
+        raise InputError("render", f"--count {count}, --workers {workers}", "both must be at least 1")
     if count > MOST_SCENES:
-        raise InputError(f"render: --count {count}; a folder has {MOST_SCENES} scenes at most, use several")
+        raise InputError(
+            "render", f"--count {count}", f"a folder has {MOST_SCENES} scenes at most, use several"
+        )
     if preview is not None:
         check_extension("--preview", preview, (".png",))
         check_place("--preview", preview)
@@ -59,7 +61,7 @@ def _engine(name: str) -> Engine:
     for known in get_args(Engine):
         if name == known:
             return known  # type: ignore[no-any-return]
-    raise InputError(f"--engine {name}: choose local or ray")
+    raise InputError(f"--engine {name}", "choose local or ray")
 
 
 def render_scenes(
@@ -70,7 +72,7 @@ def render_scenes(
     engine: Engine = "local",
     *,
     verify: bool = False,
-) -> Progress:
+) -> RenderProgress:
     """Render into a folder, with lines and a progress bar on standard error; see `render_job`."""
     with ExitStack() as stack:
         display = _Display(stack, f"{settings.preset} scenes with {settings.variant}", out)
@@ -90,7 +92,7 @@ class _Display:
         self._stack, self._what, self._out = stack, what, out
         self._started = False
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: RenderProgress) -> None:
         if not self._started:
             self._start(progress)
         text = f"{progress.rate:.2f} images/s"
@@ -98,7 +100,7 @@ class _Display:
             text += f", {len(progress.failures)} failed"
         self._update(text if progress.rendered else "starting", progress.rendered + len(progress.failures))
 
-    def _start(self, progress: Progress) -> None:
+    def _start(self, progress: RenderProgress) -> None:
         self._started = True
         for text in progress.damaged:
             note(f"{text}; its scenes are rendered again")
@@ -118,7 +120,7 @@ def _write_preview(preview: Path, out: Path) -> None:
     note(f"wrote {preview}")
 
 
-def _report(progress: Progress, as_json: bool) -> None:
+def _report(progress: RenderProgress, as_json: bool) -> None:
     if as_json:
         show_json(
             {

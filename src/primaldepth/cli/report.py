@@ -9,12 +9,15 @@ from pathlib import Path
 
 import typer
 
+from primaldepth.bench.timing import machine
 from primaldepth.cli.evaluate import data_folder
 from primaldepth.cli.output import note, progress_bar, show
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocols import get_protocol
-from primaldepth.evaluation.report import (
+from primaldepth.io.destination import check_place
+from primaldepth.pipeline.run import pick_device
+from primaldepth.report import (
     Bench,
     ReportSettings,
     Studies,
@@ -22,9 +25,6 @@ from primaldepth.evaluation.report import (
     require_matplotlib,
     write_report,
 )
-from primaldepth.evaluation.timing import machine
-from primaldepth.io.destination import check_place
-from primaldepth.pipeline.run import pick_device
 from primaldepth.version import __version__
 
 
@@ -50,7 +50,7 @@ def report(
     """Write every table and figure of the paper beside ours, as HTML and Markdown; resumes by itself."""
     require_matplotlib()
     if jobs < 0:
-        raise InputError(f"--jobs {jobs}: expected 0 or a number of processes")
+        raise InputError(f"--jobs {jobs}", "expected 0 or a number of processes")
     check_place("--out", out / "report.html")
     benchmark, place, folder = get_protocol("noisy-middlebury"), pick_device(device), data_folder(data)
     settings = ReportSettings.parse({"methods": tuple(method) or None}, "report")

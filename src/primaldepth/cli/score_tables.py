@@ -6,7 +6,7 @@ from statistics import fmean
 from primaldepth.cli.output import show, show_table
 from primaldepth.evaluation.protocols import Protocol
 from primaldepth.evaluation.run import Row
-from primaldepth.evaluation.scoring import Column
+from primaldepth.evaluation.scoring import ScoreColumn
 
 
 def print_means(protocol: Protocol, rows: Sequence[Row]) -> None:
@@ -36,7 +36,7 @@ def print_means(protocol: Protocol, rows: Sequence[Row]) -> None:
         show_table(title, heads, lines, left=3)
 
 
-def _mean(rows: Sequence[Row], column: Column) -> str:
+def _mean(rows: Sequence[Row], column: ScoreColumn) -> str:
     """Mean over the rows that have the number; a dash if none has it."""
     found = [value for row in rows if (value := _number(row, column.key)) is not None]
     return f"{fmean(found):.{column.digits}f}" if found else "-"

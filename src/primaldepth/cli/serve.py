@@ -117,7 +117,7 @@ def _check_method(name: str) -> None:
     create(name)
     if name not in method_names():
         hint = "run `primaldepth methods` for those there are"
-        raise InputError(f"--method {name}: a service offers methods by name, not files; {hint}")
+        raise InputError(f"--method {name}", "a service offers methods by name, not files", hint)
 
 
 def _check_packages(settings: ServiceSettings) -> None:
@@ -131,7 +131,9 @@ def _check_packages(settings: ServiceSettings) -> None:
     for name in needed:
         if find_spec(name) is None:
             hint = ", or use --no-page" if name == "gradio" else ""
-            raise MissingDependencyError(f"serve: needs {name}; run: pip install 'primaldepth[app]'{hint}")
+            raise MissingDependencyError(
+                "serve", f"needs {name}", f"run: pip install 'primaldepth[app]'{hint}"
+            )
 
 
 def _write_log() -> None:
@@ -149,5 +151,5 @@ def _token(path: Path | None) -> str | None:
     token = os.environ.pop(_TOKEN_VARIABLE, None) if path is None else read_text(path, _MOST_TOKEN).strip()
     if token is not None and len(token) < 16:
         where = _TOKEN_VARIABLE if path is None else str(path)
-        raise InputError(f"{where}: a token of {len(token)} characters can be guessed; use 16 or more")
+        raise InputError(where, f"a token of {len(token)} characters can be guessed", "use 16 or more")
     return token

@@ -10,6 +10,7 @@ ADVICE = Advice(
     robust="--method nlh-l1",
     keep_spikes="give --spikes keep",
     keep_small="write .npy, .exr or .tiff to keep them",
+    invalid="--invalid 65535",
 )
 
 
@@ -27,6 +28,10 @@ def sentence(report: Report) -> str:
     ]
     if report.spikes:
         parts.append(f"spikes taken for holes: {report.spikes}")
+    if report.overruled:
+        parts.append(f"samples overruled{' and put back' if report.put_back else ''}: {report.overruled}")
+    if report.uncertain:
+        parts.append(f"uncertain pixels left as holes: {report.uncertain}")
     if report.empty_fraction > 0:
         parts.append(f"{100 * report.empty_fraction:.1f} % left as holes")
     return ", ".join(parts)

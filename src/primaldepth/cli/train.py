@@ -61,7 +61,7 @@ def train_command(
 def _scenes(recipe: Recipe, data: Path | None, out: Path, validation: Path | None, workers: int) -> Path:
     """Return the folder of the run's scenes, after rendering those of the recipe that are missing."""
     if data is None and not recipe.scenes:
-        raise InputError(f"train: the recipe '{recipe.name}' names no scenes; give some by --data")
+        raise InputError("train", f"the recipe '{recipe.name}' names no scenes", "give some by --data")
     folder = data or out / "scenes"
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return folder  # several processes do not render; what is missing is an error
@@ -73,7 +73,7 @@ def _scenes(recipe: Recipe, data: Path | None, out: Path, validation: Path | Non
         progress = render_scenes(place, wanted.render.resolved(), wanted.count, workers)
         if progress.failures:
             first = next(iter(progress.failures.values()))
-            raise InputError(f"{place}: {len(progress.failures)} scenes were not rendered: {first}")
+            raise InputError(place, f"{len(progress.failures)} scenes were not rendered: {first}")
     return folder
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import typer
 
-from primaldepth.cli.clock import Clock
 from primaldepth.cli.options import (
     ENSEMBLE_HELP,
     ITERATIONS_HELP,
@@ -15,19 +14,21 @@ from primaldepth.cli.options import (
     with_declared_options,
 )
 from primaldepth.cli.output import fail, note, progress_bar, show_json
+from primaldepth.cli.remaining_time import RemainingTime
 from primaldepth.cli.summary import ADVICE, sentence
 from primaldepth.core.errors import InputError
-from primaldepth.geometry.cameras import Cameras, is_list, read_cameras
+from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.atomic import remove_leftovers
+from primaldepth.io.cameras import needs_sizes, read_cameras
 from primaldepth.methods import create
 from primaldepth.pipeline.batches import Batch, Finished, open_ledger, sole_use
 from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.on_ray import check_engine, worker_device
-from primaldepth.pipeline.outputs import OUTPUTS, check_method
+from primaldepth.pipeline.outputs import OUTPUTS, check_method, check_request
 from primaldepth.pipeline.pairing import Named, list_items
 from primaldepth.pipeline.request import Item, Request, declarations
 from primaldepth.pipeline.run import pick_device
-from primaldepth.variational import Progress
+from primaldepth.variational import SolverProgress
 
 _INPUTS = declarations(Item)
 
@@ -45,6 +46,13 @@ def upsample(
         help=f"{_INPUTS['confidence'].help} A folder for a batch.",
     ),
     cameras: Path | None = typer.Option(None, "--cameras", metavar="FILE", help=_INPUTS["cameras"].help),
+    time_apart: float | None = typer.Option(
+        None,
+        "--time-apart",
+        metavar="SECONDS",
+        min=0.0,
+        help="How far a depth map and its image may be apart; 0.02 for TUM, 0.05 for bags, 0.1 for names.",
+    ),
     tile: int | None = typer.Option(
         None, "--tile", metavar="PX", help="Run a network in tiles of this size: less memory, same result."
     ),
@@ -73,8 +81,9 @@ def upsample(
     )
     made = create(request.method, options)  # a wrong name or option is told before any file is read
     check_method(outputs, made, request.method)
+    check_request(request, made)
     known = None if cameras is None else _cameras(cameras)
-    named = Named(depth, guide, outputs, confidence, known, note)
+    named = Named(depth, guide, outputs, confidence, known, time_apart, note)
     _run(named, request, as_json, overwrite, temporal, gpus if engine == "ray" else None)
 
 
@@ -85,9 +94,8 @@ def _device(device: str, engine: str, gpus: float, temporal: bool) -> str:
 
 
 def _cameras(path: Path) -> Cameras | Path:
-    """A JSON file is read now, to be told early what is wrong; a bare matrix needs the size of each guide."""
-    later = path.is_file() and (path.suffix.lower() != ".json" or is_list(path))
-    return path if later else read_cameras(path)
+    """A JSON file is read now, to be told early what is wrong, unless it needs the sizes of the images."""
+    return path if path.is_file() and needs_sizes(path) else read_cameras(path)
 
 
 def _run(
@@ -96,9 +104,11 @@ def _run(
     """Run the frames, print the report, and say which of a batch failed."""
     items, many = list_items(named)
     if gpus is not None and not many:
-        raise InputError(f"--engine ray: {named.depth} is one pair; give a folder, a recording or a video")
+        raise InputError(
+            "--engine ray", f"{named.depth} is one pair", "give a folder, a recording or a video"
+        )
     if temporal and not many:
-        raise InputError(f"--temporal: {named.depth} is one frame; give a folder, a recording or a video")
+        raise InputError("--temporal", f"{named.depth} is one frame", "give a folder, a recording or a video")
     with sole_use(named.outputs.values()) if many else nullcontext():
         ledger = open_ledger(named.outputs["out"], request, named.cameras, temporal) if many else None
         ended = _run_items(items, request, ledger, overwrite, gpus)
@@ -130,12 +140,12 @@ def _run_items(
 
 def _run_all(batch: Batch) -> dict[Item, Finished]:
     """Run every frame and tell how each ended, with a progress bar."""
-    request, clock = batch.request, Clock(len(batch.items) - len(batch.kept))
+    request, clock = batch.request, RemainingTime(len(batch.items) - len(batch.kept))
     ended: dict[Item, Finished] = {}
     told: set[type] = set()
     with progress_bar(request.method, clock.total) as update:
 
-        def watch(state: Progress) -> None:
+        def watch(state: SolverProgress) -> None:
             update(f"{request.method} {state.iteration}", clock.done)
 
         for each in batch.run(create(request.method, request.options, progress=watch)):

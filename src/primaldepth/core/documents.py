@@ -143,7 +143,7 @@ def _parsed(
         return values
     except ValueError as error:  # all that the parsers and the checks raise
         detail = " ".join(str(error).split())[:120]
-        raise FileFormatError(f"{where}: not a {what} ({detail}); export or copy it again") from error
+        raise FileFormatError(where, f"not a {what} ({detail})", "export or copy it again") from error
 
 
 def _check_extent(raw: bytes, skipped: re.Pattern[bytes], limits: Limits) -> None:

@@ -38,8 +38,11 @@ class PrimalDepthError(Exception):
             self.subject, colon, self.found = text.partition(": ")
             if not colon:
                 self.subject, self.found = "", text
-        elif not hint:
-            self.found, _, self.hint = found.partition("; ")
+        elif not isinstance(self.subject, Worded):
+            self.subject, colon, inner = self.subject.partition(": ")
+            self.found = f"{inner}{colon}{found}"
+        if found and not hint:
+            self.found, _, self.hint = self.found.partition("; ")
         super().__init__("; ".join(filter(None, (self.message(self.subject, self.quoted), self.hint))))
 
     def message(self, subject: str, quoted: Sequence[str]) -> str:

@@ -38,7 +38,7 @@ class Settings(BaseModel):
         for key in values:
             if key not in cls.model_fields:
                 hint = did_you_mean(key, cls.model_fields) or f"known: {', '.join(cls.model_fields)}"
-                raise InputError(f"{where}: unknown key {shortened(key)}; {hint}")
+                raise InputError(where, f"unknown key {shortened(key)}", hint)
         try:
             return cls(
                 **{
@@ -50,7 +50,7 @@ class Settings(BaseModel):
             first = error.errors()[0]
             key = ".".join(str(part) for part in first["loc"])
             found = shortened(first["input"])
-            raise InputError(f"{where}: {shortened(key)}: {first['msg']} (found {found})") from error
+            raise InputError(where, f"{shortened(key)}: {first['msg']} (found {found})") from error
 
 
 def _parsed(annotation: Any, value: Any, where: str) -> Any:

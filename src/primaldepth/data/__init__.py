@@ -1,1 +1,1 @@
-"""Sensors and their noise, named; degradations and datasets."""
+"""Rendered scenes on disk, and patches of them."""

@@ -71,17 +71,17 @@ class Manifest(Settings):
         """The manifest of a folder; an error says why it is none."""
         path = Path(folder) / MANIFEST
         if Path(folder).exists() and not Path(folder).is_dir():
-            raise InputError(f"{folder}: not a folder; make one with 'primaldepth render'")
+            raise InputError(folder, "not a folder", "make one with 'primaldepth render'")
         try:
             values = read_json(path, what="readable manifest", limits=RECORDED)
         except MissingFileError as error:
             what = "holds no rendered scenes (no manifest.json)" if Path(folder).is_dir() else "not a folder"
-            raise InputError(f"{folder}: {what}; make some with 'primaldepth render'") from error
+            raise InputError(folder, f"{what}", "make some with 'primaldepth render'") from error
         if not isinstance(values, dict) or values.get("format") != "primaldepth-shards":
-            raise FileFormatError(f"{path}: not a manifest of rendered scenes")
+            raise FileFormatError(path, "not a manifest of rendered scenes")
         if values.get("version") != 1:
             found = shortened(values.get("version"))
-            raise FileFormatError(f"{path}: format version {found}, this program reads 1; update primaldepth")
+            raise FileFormatError(path, f"format version {found}, this program reads 1", "update primaldepth")
         return cls.parse(values, str(path))
 
     def write(self, folder: Path) -> None:

@@ -79,8 +79,9 @@ class Scenes:
     def __init__(self, depth: Tensor, image: Tensor) -> None:
         if not len(depth) or depth.shape != image.shape[:3]:
             raise InputError(
-                f"scenes: depth {tuple(depth.shape)} and image {tuple(image.shape)} do not fit; "
-                "render at least one shard"
+                "scenes",
+                f"depth {tuple(depth.shape)} and image {tuple(image.shape)} do not fit",
+                "render at least one shard",
             )
         self.depth, self.image = _zero_in_holes(depth), image
         self.statistics = torch.stack([_quantiles(scene) for scene in self.depth])

@@ -14,8 +14,8 @@ from typing import Self
 
 from primaldepth.core.errors import InputError
 from primaldepth.data.manifest import MANIFEST, Manifest, ShardEntry
-from primaldepth.data.parts import PARTS, SceneRow, is_whole, part_path, write_shard
 from primaldepth.data.shards import shard_problem, size_problem
+from primaldepth.data.single_scenes import PARTS, SceneRow, is_whole, part_path, write_shard
 from primaldepth.data.tensor_file import read_layout
 from primaldepth.io.locks import held
 
@@ -38,7 +38,7 @@ class ShardWriter:
 
     def __enter__(self) -> Self:
         if self.folder.exists() and not self.folder.is_dir():
-            raise InputError(f"{self.folder}: is a file, not a folder; choose another place")
+            raise InputError(self.folder, "is a file, not a folder", "choose another place")
         with ExitStack() as stack:
             stack.enter_context(held(self.folder, "rendering into"))
             self._resume()
@@ -91,8 +91,9 @@ class ShardWriter:
         there = Manifest.read(self.folder)
         if differences := there.differences(self._wanted):
             raise InputError(
-                f"{self.folder}: holds scenes of another job: {'; '.join(differences)}; "
-                "repeat those settings to go on, or choose another folder"
+                self.folder,
+                f"holds scenes of another job: {'; '.join(differences)}",
+                "repeat those settings to go on, or choose another folder",
             )
         check = shard_problem if self._verify else size_problem
         found = {entry.first // there.scenes_per_shard: check(self.folder, entry) for entry in there.shards}
@@ -164,6 +165,7 @@ def _refuse_foreign(folder: Path) -> None:
     strangers = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     if strangers:
         raise InputError(
-            f"{folder}: holds other files ({', '.join(strangers[:3])}) and no manifest.json; "
-            "choose an empty folder"
+            folder,
+            f"holds other files ({', '.join(strangers[:3])}) and no manifest.json",
+            "choose an empty folder",
         )

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.data.manifest import Manifest, ShardEntry
-from primaldepth.data.tensor_file import Array, ArraySpec, Layout, read_arrays, read_layout
+from primaldepth.data.tensor_file import Array, ArraySpec, TensorFileLayout, read_arrays, read_layout
 
 _CHUNK = 32 << 20  # bytes per read: enough to be fast, small enough to spread over threads
 _REPAIR = "'primaldepth render --verify' makes it again"
@@ -119,15 +119,17 @@ class Shards:
             if spec.dtype != np.dtype(dtype) or not fits:
                 sides = ", ".join(str(side or "n") for side in shape)
                 raise FileFormatError(
-                    f"{self.folder}: '{name}' is {spec}, expected {dtype}[{sides}]; render the scenes again"
+                    self.folder, f"'{name}' is {spec}, expected {dtype}[{sides}]", "render the scenes again"
                 )
         sizes = {self.specs[name].shape[:2] for name in names if len(KNOWN[name][1]) > 1}
         if len(sizes) > 1:
-            raise FileFormatError(f"{self.folder}: maps of different sizes; render the scenes again")
+            raise FileFormatError(self.folder, "maps of different sizes", "render the scenes again")
 
     def _spec(self, name: str) -> ArraySpec:
         if name not in self.specs:
-            raise InputError(f"{self.folder}: no array '{name}'; there are {', '.join(self.specs) or 'none'}")
+            raise InputError(
+                self.folder, f"no array '{name}'", f"there are {', '.join(self.specs) or 'none'}"
+            )
         return self.specs[name]
 
     def _record_specs(self) -> Mapping[str, ArraySpec]:
@@ -136,16 +138,16 @@ class Shards:
         layout = self._layout(self.manifest.shards[0], check_specs=False)
         return {name: ArraySpec(spec.dtype, spec.shape[1:]) for name, spec in layout.specs.items()}
 
-    def _layout(self, entry: ShardEntry, *, check_specs: bool = True) -> Layout:
+    def _layout(self, entry: ShardEntry, *, check_specs: bool = True) -> TensorFileLayout:
         path = self.folder / entry.file
         layout = read_layout(path)
         if layout.nbytes != entry.bytes or any(
             spec.shape[:1] != (entry.count,) for spec in layout.specs.values()
         ):
-            raise FileFormatError(f"{path}: is not the file its manifest describes; {_REPAIR}")
+            raise FileFormatError(path, "is not the file its manifest describes", _REPAIR)
         records = {name: ArraySpec(spec.dtype, spec.shape[1:]) for name, spec in layout.specs.items()}
         if check_specs and records != self.specs:
-            raise FileFormatError(f"{path}: other arrays than in the first shard of the folder; {_REPAIR}")
+            raise FileFormatError(path, "other arrays than in the first shard of the folder", _REPAIR)
         return layout
 
     def _target(
@@ -205,7 +207,7 @@ class _Read:
             while done < len(view):
                 count = file.readinto(view[done:])
                 if not count:
-                    raise FileFormatError(f"{self.path}: cut short; {_REPAIR}")
+                    raise FileFormatError(self.path, "cut short", _REPAIR)
                 done += count
 
 

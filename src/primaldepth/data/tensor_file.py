@@ -51,7 +51,7 @@ class ArraySpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TensorFileLayout:
     """Where each array lies in a file; `notes` are the texts stored beside them."""
 
     specs: Mapping[str, ArraySpec]
@@ -77,7 +77,9 @@ def header(specs: Mapping[str, ArraySpec], notes: Mapping[str, str]) -> bytes:
     for name in file_order(specs):
         spec = specs[name]
         if spec.dtype.name not in _CODES:
-            raise InputError(f"array '{name}': type {spec.dtype} cannot be stored; use {', '.join(_CODES)}")
+            raise InputError(
+                f"array '{name}'", f"type {spec.dtype} cannot be stored", f"use {', '.join(_CODES)}"
+            )
         span = [place, place + spec.nbytes]
         fields[name] = {"dtype": _CODES[spec.dtype.name], "shape": list(spec.shape), "data_offsets": span}
         place = span[1]
@@ -94,18 +96,18 @@ def data_chunks(arrays: Mapping[str, Array]) -> Iterable[memoryview]:
         yield flat.view(np.uint8).data
 
 
-def read_layout(path: str | os.PathLike[str]) -> Layout:
+def read_layout(path: str | os.PathLike[str]) -> TensorFileLayout:
     """Read and check the header of a file; an error names what is wrong with it."""
     with open_file(path) as file, reading(path):
         size = os.fstat(file.fileno()).st_size
         fields, start = _header_fields(file, Path(path))
     notes = fields.pop("__metadata__", {})
     if not isinstance(notes, dict) or not all(isinstance(text, str) for text in notes.values()):
-        raise FileFormatError(f"{path}: the header's notes are not texts; copy or make it again")
+        raise FileFormatError(path, "the header's notes are not texts", "copy or make it again")
     specs = {name: _spec(field, name, path) for name, field in fields.items()}
     offsets = {name: start + field["data_offsets"][0] for name, field in fields.items()}
     _check_places(Path(path), specs, offsets, start, size)
-    return Layout(specs, offsets, size, notes)
+    return TensorFileLayout(specs, offsets, size, notes)
 
 
 def read_arrays(path: str | os.PathLike[str], names: Iterable[str] | None = None) -> dict[str, Array]:
@@ -124,15 +126,15 @@ def read_arrays(path: str | os.PathLike[str], names: Iterable[str] | None = None
 def _header_fields(file: BinaryIO, path: Path) -> tuple[dict[str, Any], int]:
     length = int.from_bytes(file.read(8), "little")
     if not 2 <= length <= _LONGEST_HEADER:
-        raise FileFormatError(f"{path}: not a file of arrays (it does not start with a header)")
+        raise FileFormatError(path, "not a file of arrays (it does not start with a header)")
     text = file.read(length)
     try:
         fields = parse_json(text, path)
     except FileFormatError as error:
         what = "cut short" if len(text) < length else "not JSON"
-        raise FileFormatError(f"{path}: not a file of arrays (the header is {what})") from error
+        raise FileFormatError(path, f"not a file of arrays (the header is {what})") from error
     if not isinstance(fields, dict):
-        raise FileFormatError(f"{path}: not a file of arrays (the header is no object)")
+        raise FileFormatError(path, "not a file of arrays (the header is no object)")
     return fields, 8 + length
 
 
@@ -143,7 +145,7 @@ def _spec(field: Any, name: str, path: str | os.PathLike[str]) -> ArraySpec:
     known = isinstance(kind, str) and kind in _DTYPES
     if not known or not _are_whole(shape) or not _are_whole(span) or len(span) != 2 or not _is_shape(shape):
         raise FileFormatError(
-            f"{path}: the header does not describe arrays ({shortened(name)}); copy or make it again"
+            path, f"the header does not describe arrays ({shortened(name)})", "copy or make it again"
         )
     return ArraySpec(_DTYPES[str(kind)], tuple(shape))
 
@@ -163,8 +165,8 @@ def _check_places(
     end = start
     for name in sorted(specs, key=lambda each: (offsets[each], specs[each].nbytes)):
         if offsets[name] != end or min(specs[name].shape, default=0) < 0:
-            raise FileFormatError(f"{path}: the header is wrong about array {shortened(name)}")
+            raise FileFormatError(path, f"the header is wrong about array {shortened(name)}")
         end += specs[name].nbytes
     if end != size:
         state = "cut short" if size < end else "too long"
-        raise FileFormatError(f"{path}: {state}: {size} bytes, its header says {end}")
+        raise FileFormatError(path, f"{state}: {size} bytes, its header says {end}")

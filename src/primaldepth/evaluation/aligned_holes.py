@@ -15,21 +15,21 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Sampling
 from primaldepth.core.seeds import generator
-from primaldepth.data.draws import normal
-from primaldepth.data.noise import noise_map
-from primaldepth.data.sensors.blind_spots import BlindSpots
 from primaldepth.evaluation.middlebury import FilesProtocol, guide_tensor, read_disparity
 from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.evaluation.rendered import Arrays, RenderedScenes, image_of, inverse_depth, job_of, tensor_of
 from primaldepth.evaluation.sampling import cropped, mean_samples, point_samples
 from primaldepth.evaluation.zone_scoring import ZoneCase, ZoneScoring
+from primaldepth.sensors.blind_spots import BlindSpots
+from primaldepth.sensors.draws import normal
+from primaldepth.sensors.noise import noise_map
 
 LEAST = 0.5  # disparity of a sample, whatever the noise
 GAMMA = 2.2  # of the images: linear brightness is their power
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class HoleVariant:
     """One way to make samples.
 
     Args:
@@ -62,7 +62,7 @@ class AlignedMiddlebury(FilesProtocol):
     """
 
     scoring: ZoneScoring
-    way: Variant
+    way: HoleVariant
     others: tuple[Protocol, ...] = ()
 
     @property
@@ -94,7 +94,7 @@ class AlignedRendered(RenderedScenes):
     """
 
     scoring: ZoneScoring
-    way: Variant
+    way: HoleVariant
     model: BlindSpots
 
     @property
@@ -135,7 +135,7 @@ def aligned_holes_protocol(
 ) -> AlignedMiddlebury:
     """Return the protocol from its frozen description; on its own it is the first variant of Middlebury."""
     shared = {**common, "scoring": ZoneScoring.extending(common["scoring"], frozen["zones"])}
-    ways = [Variant(key, each["mean"], each["noise"]) for key, each in frozen["variants"].items()]
+    ways = [HoleVariant(key, each["mean"], each["noise"]) for key, each in frozen["variants"].items()]
     files = AlignedMiddlebury(**shared, files=frozen["files"], way=ways[0])
     scenes = frozen["rendered"]
     model = BlindSpots.parse(scenes["blind_spots"], f"protocol '{name}', blind_spots")

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
 from primaldepth.core.frame import Frame
-from primaldepth.data.residual import sensor_errors
+from primaldepth.measurement.residual import sensor_errors
 
 
 def _errors(depth: Tensor, truth: Tensor, known: Tensor) -> Tensor:

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame
 from primaldepth.core.seeds import generator
-from primaldepth.data.degradations import fill_occlusions, middlebury_noisy_v1
-from primaldepth.data.noise import middlebury_sigma
 from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
 from primaldepth.evaluation.scoring import Scoring
 from primaldepth.io import read_depth, read_guide
+from primaldepth.sensors.degradations import fill_occlusions, middlebury_noisy_v1
+from primaldepth.sensors.noise import middlebury_sigma
 
 
 @dataclass(frozen=True)

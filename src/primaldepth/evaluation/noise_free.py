@@ -17,14 +17,14 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
-from primaldepth.data.noise import AUTO_FLOOR, local_mean
 from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
 from primaldepth.evaluation.scoring import Scoring
 from primaldepth.io import Unit, read_depth, read_guide
+from primaldepth.sensors.noise import AUTO_FLOOR, local_mean
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class FrameFiles:
     """Names of a frame's two files, with {} for its number, and the unit of the depth in them."""
 
     image: str
@@ -46,7 +46,7 @@ class FrameSet:
     crop: int | None
     per_unit: float
     scoring: Scoring
-    forms: tuple[Form, ...]
+    forms: tuple[FrameFiles, ...]
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class NoiseFreeProtocol(Protocol):
         truth = _cropped(own.per_unit * _depth(path, self._stored(root, scene).unit), own.crop or scale)
         guide = _cropped(torch.from_numpy(read_guide(image)).permute(2, 0, 1)[None], own.crop or scale)
         if guide.shape[2:] != truth.shape[2:]:
-            raise InputError(f"{image}: its size differs from that of {path}")
+            raise InputError(image, f"its size differs from that of {path}")
         depth = reduced(truth, scale)
         valid = torch.ones_like(depth, dtype=torch.bool)
         sigma = assumed_sigma(depth, valid)
@@ -143,7 +143,7 @@ class NoiseFreeProtocol(Protocol):
     def _present(self, root: Path, name: str) -> tuple[str, ...]:
         return tuple(scene for scene in self._of_set(name) if self._form(root, scene))
 
-    def _form(self, root: Path, scene: str) -> Form | None:
+    def _form(self, root: Path, scene: str) -> FrameFiles | None:
         """The first form of which one of the two files is there."""
         name, _, number = scene.partition("/")
         for form in self.frame_sets[name].forms:
@@ -151,7 +151,7 @@ class NoiseFreeProtocol(Protocol):
                 return form
         return None
 
-    def _stored(self, root: Path, scene: str) -> Form:
+    def _stored(self, root: Path, scene: str) -> FrameFiles:
         """The form that is there, or else the one of the public arrays."""
         return self._form(root, scene) or self.frame_sets[_set(scene)].forms[0]
 
@@ -210,7 +210,7 @@ def noise_free_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[st
             crop=each["crop"],
             per_unit=each["per_unit"],
             scoring=Scoring.parse(each["scoring"], f"protocol '{name}', set '{key}'"),
-            forms=tuple(Form(**form) for form in each["forms"]),
+            forms=tuple(FrameFiles(**form) for form in each["forms"]),
         )
         for key, each in frozen["sets"].items()
     }

@@ -11,7 +11,7 @@ from torch import Tensor
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.middlebury import guide_tensor
 from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
-from primaldepth.evaluation.real_holdout import Variant, real_case
+from primaldepth.evaluation.real_holdout import HoldoutVariant, real_case
 from primaldepth.evaluation.run import Row
 from primaldepth.evaluation.sampling import cropped
 from primaldepth.evaluation.zone_scoring import ZoneScoring
@@ -37,7 +37,7 @@ class OwnFrames(Protocol):
     scoring: ZoneScoring
     pairs: Mapping[str, tuple[Path, Path]]
     stored: Unit | None
-    way: Variant
+    way: HoldoutVariant
 
     @property
     def scenes(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class OwnFrames(Protocol):
 
     def parts(self, data: Path | None) -> tuple[Protocol, ...]:
         """Return the reduced frames, and the frames with cut-outs."""
-        ways = self.way, Variant(CUT_OUTS, (1,), cut_outs=True)
+        ways = self.way, HoldoutVariant(CUT_OUTS, (1,), cut_outs=True)
         return tuple(replace(self, way=way, scales=way.scales) for way in ways)
 
     def holds(self, folder: Path) -> bool:
@@ -99,7 +99,7 @@ def own_frames(pairs: Sequence[tuple[Path, Path]], scale: int, unit: Unit | None
         names = [str(depth) for depth, _ in pairs]
     kind = read_depth(pairs[0][0], unit=unit).kind
     scoring = ZoneScoring(unit="disparity" if kind == "disparity" else "mm")
-    way = Variant(f"reduced x{scale}", (scale,))
+    way = HoldoutVariant(f"reduced x{scale}", (scale,))
     return OwnFrames(
         name="own frames",
         version=1,
@@ -126,8 +126,9 @@ def read_pair(depth: Path, image: Path, unit: Unit | None) -> tuple[Tensor, Tens
     (h, w), (height, width) = truth.shape[2:], guide.shape[2:]
     if height < h or width < w or abs(width * h / (height * w) - 1.0) > SAME_ASPECT:
         raise InputError(
-            f"{image}: {width}x{height}, but {depth.name} has {w}x{h}; both must show the same view, "
-            "the image at least as large"
+            image,
+            f"{width}x{height}, but {depth.name} has {w}x{h}",
+            "both must show the same view, the image at least as large",
         )
     if (height, width) != (h, w):
         guide = resample(guide, (int(h), int(w)), "area")

@@ -38,7 +38,7 @@ def protocol_names() -> tuple[str, ...]:
 def get_protocol(name: str) -> Protocol:
     """The protocol `name`, from its frozen description."""
     if name not in _KINDS:
-        raise InputError(f"unknown protocol '{name}' (known: {', '.join(_KINDS)})")
+        raise InputError("", f"unknown protocol '{name}'", f"known: {', '.join(_KINDS)}")
     frozen = _frozen(name)
     common = {
         "name": name,

@@ -12,14 +12,14 @@ from torch import Tensor
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
 from primaldepth.core.seeds import generator
-from primaldepth.data.draws import normal
-from primaldepth.data.noise import noise_map
 from primaldepth.evaluation.cut_outs import cut_outs
 from primaldepth.evaluation.middlebury import guide_tensor
 from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
 from primaldepth.evaluation.sampling import cropped, point_samples
 from primaldepth.evaluation.zone_scoring import ZoneCase, ZoneScoring
 from primaldepth.io import read_depth
+from primaldepth.sensors.draws import normal
+from primaldepth.sensors.noise import noise_map
 
 DEPTH, IMAGE = "_depth_mm.png", "_rgb.png"
 LEAST_SIDE = 64
@@ -28,7 +28,7 @@ _MM = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class HoldoutVariant:
     """One way to make samples of a frame.
 
     Args:
@@ -55,8 +55,8 @@ class RealHoldoutProtocol(Protocol):
     """
 
     scoring: ZoneScoring
-    variants: tuple[Variant, ...]
-    way: Variant
+    variants: tuple[HoldoutVariant, ...]
+    way: HoldoutVariant
     files: Mapping[str, Mapping[str, str]]
     names: tuple[str, ...]
 
@@ -113,7 +113,7 @@ class RealHoldoutProtocol(Protocol):
 
 def real_case(
     protocol: Protocol,
-    way: Variant,
+    way: HoldoutVariant,
     scene: str,
     scale: int,
     maps: tuple[Tensor, Tensor, Tensor],
@@ -168,7 +168,7 @@ def _read(depth: Path, image: Path) -> tuple[Tensor, Tensor, Tensor]:
     found = read_depth(depth, unit="mm")
     known = torch.tensor(found.valid)[None, None]
     if float(known.float().mean()) < LEAST_MEASURED:
-        raise InputError(f"{depth}: less than {LEAST_MEASURED:.0%} of the pixels are measured")
+        raise InputError(depth, f"less than {LEAST_MEASURED:.0%} of the pixels are measured")
     truth = torch.where(known, torch.tensor(_MM * found.values)[None, None].round().float(), 0.0)
     return cropped(truth, known, guide_tensor(image))
 
@@ -187,7 +187,7 @@ def real_holdout_protocol(
 ) -> RealHoldoutProtocol:
     """Return the protocol from its frozen description; on its own it is the variant with noise."""
     variants = tuple(
-        Variant(key, tuple(each["scales"]), each["noise"], each["cut_outs"])
+        HoldoutVariant(key, tuple(each["scales"]), each["noise"], each["cut_outs"])
         for key, each in frozen["variants"].items()
     )
     return RealHoldoutProtocol(

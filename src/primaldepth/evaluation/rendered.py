@@ -21,12 +21,12 @@ from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Frame
 from primaldepth.core.seeds import generator
 from primaldepth.data.manifest import Manifest, ShardEntry
-from primaldepth.data.sensors import TimeOfFlight, sensor
 from primaldepth.data.shards import Shards
 from primaldepth.evaluation.cache import cache_folder
 from primaldepth.evaluation.protocol import Case, Protocol, Watcher, file_sha256
 from primaldepth.evaluation.tof_view import cell_frame, seen_by
 from primaldepth.operators.sampling import resample
+from primaldepth.sensors import TimeOfFlight, sensor
 
 Arrays = Mapping[str, NDArray[Any]]
 BLOCKS = 8
@@ -83,24 +83,25 @@ class RenderedScenes(Protocol):
         return found or self._rendered(cache_folder() / self.folder, watch or (lambda *_: None))
 
     def _rendered(self, folder: Path, watch: Watcher) -> Path:
-        from primaldepth.scenes.job import Progress, render_job
-        from primaldepth.scenes.source import RenderSettings
+        from primaldepth.scenes.job import RenderProgress, render_job
+        from primaldepth.scenes.scene_source import RenderSettings
 
         settings = RenderSettings(
             preset=self.preset, size=self.size, samples=self.samples, seed=self.seed
         ).resolved()
         if settings.variant == "scalar":
             raise PrimalDepthError(
-                f"{self.name}: the variant 'scalar' renders other images than the frozen ones; "
-                "install LLVM or use a GPU ('primaldepth doctor' says what is there)"
+                self.name,
+                "the variant 'scalar' renders other images than the frozen ones",
+                "install LLVM or use a GPU ('primaldepth doctor' says what is there)",
             )
 
-        def on_progress(progress: Progress) -> None:
+        def on_progress(progress: RenderProgress) -> None:
             watch(f"rendering {self.name}", progress.done, progress.count)
 
         progress = render_job(folder, settings, self.count, on_progress=on_progress)
         for number, text in progress.failures.items():
-            raise PrimalDepthError(f"{self.name}: scene {number} could not be rendered: {text}")
+            raise PrimalDepthError(self.name, f"scene {number} could not be rendered: {text}")
         return folder
 
     def inputs(self, root: Path, scene: str) -> dict[str, str]:

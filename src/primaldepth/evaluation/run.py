@@ -15,10 +15,10 @@ from typing import Any
 
 import torch
 
+from primaldepth.compute.process_pool import run_jobs
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.frame import Method, Prediction
 from primaldepth.evaluation.cache import Key, ResultCache, code_version, machine_identity
-from primaldepth.evaluation.jobs import run_jobs
 from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.evaluation.scoring import Scores
 from primaldepth.methods.identity import method_identity
@@ -63,7 +63,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ScoringTask:
     """One row to be computed; small enough to be sent to another process."""
 
     protocol: Protocol
@@ -130,7 +130,7 @@ def predict(method: Method, case: Case, device: torch.device | str = "cpu") -> t
     prediction = prediction.to("cpu")
     if missing := int((~torch.isfinite(prediction.depth[case.known])).sum()):
         raise PrimalDepthError(
-            f"{method.name}: no finite depth at {missing} of the scored pixels of {case.scene} x{case.scale}"
+            method.name, f"no finite depth at {missing} of the scored pixels of {case.scene} x{case.scale}"
         )
     return prediction, seconds
 
@@ -168,7 +168,7 @@ def evaluate(
     """
     root = protocol.root(data)
     tasks = [
-        Task(protocol, comparable(method), root, scene, scale, str(device))
+        ScoringTask(protocol, comparable(method), root, scene, scale, str(device))
         for method in methods
         for scale in scales or protocol.scales
         for scene in (protocol.scenes if scenes is None else scenes)

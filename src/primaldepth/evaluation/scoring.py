@@ -15,7 +15,7 @@ _Positive = Annotated[float, Field(gt=0)]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ScoreColumn:
     """A column of a printed table: its heading, the number it shows, and how many digits after the point."""
 
     heading: str
@@ -37,7 +37,7 @@ class Scoring(Settings):
         boundary_tolerance: how far a predicted edge may lie from the true one, in pixels.
     """
 
-    tables: ClassVar[tuple[tuple[str, tuple[Column, ...]], ...]] = ()
+    tables: ClassVar[tuple[tuple[str, tuple[ScoreColumn, ...]], ...]] = ()
 
     unit: str = "disparity"
     bad: tuple[_Positive, ...] = (1.0, 3.0)

@@ -15,13 +15,13 @@ import torch
 from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError, InputError, shortened
-from primaldepth.data.noise import tof_sigma
 from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
 from primaldepth.evaluation.tof_view import Map, cell_frame
 from primaldepth.io.files import read_text
 from primaldepth.io.formats import read_file
 from primaldepth.io.formats.base import Source
 from primaldepth.io.formats.mat import CODEC, list_variables, read_variable
+from primaldepth.sensors.noise import tof_sigma
 
 CHECKSUMS = "SHA256SUMS"
 MILLIMETRES = (100.0, 20_000.0)  # between these a typical distance must lie
@@ -136,7 +136,7 @@ def read_checksums(path: Path) -> dict[str, str]:
     for line in read_text(path).splitlines():
         found = re.fullmatch(r"([0-9a-fA-F]{64}) [ *](.+)", line)
         if found is None:
-            raise FileFormatError(f"{path}: cannot read {shortened(line)}; write it with sha256sum")
+            raise FileFormatError(path, f"cannot read {shortened(line)}", "write it with sha256sum")
         sums[found[2].removeprefix("./")] = found[1].lower()
     return sums
 
@@ -164,8 +164,9 @@ def _pick(found: Sequence[Variable], role: Role) -> Variable:
     files = ", ".join(dict.fromkeys(str(each.source.path) for each in found))
     shape = "x".join(map(str, role.shape))
     raise InputError(
-        f"{files}: the {role.what} ({shape}) cannot be told among the variables {every}; "
-        f"expected one of that shape, or one whose name matches '{role.names[0]}'"
+        files,
+        f"the {role.what} ({shape}) cannot be told among the variables {every}",
+        f"expected one of that shape, or one whose name matches '{role.names[0]}'",
     )
 
 

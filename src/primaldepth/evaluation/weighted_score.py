@@ -65,17 +65,18 @@ class Criterion(Settings):
         """
         where = f"validation.protocols: {self.protocol}"
         if self.metric not in units:
-            raise InputError(f"{where}: no metric '{self.metric}' (known: {', '.join(units)})")
+            raise InputError(where, f"no metric '{self.metric}' (known: {', '.join(units)})")
         if self.metric in NOT_ERRORS:
             reason = NOT_ERRORS[self.metric]
             raise InputError(
-                f"{where}: cannot choose by '{self.metric}', {reason}; take an error such as rmse"
+                where, f"cannot choose by '{self.metric}', {reason}", "take an error such as rmse"
             )
         is_error = units[self.metric] == unit
         if not is_error and self.reference is None:
             raise InputError(
-                f"{where}: '{self.metric}' may be 0 and needs a reference: the value that counts as much as "
-                "an error twice as large"
+                where,
+                f"'{self.metric}' may be 0 and needs a reference: the value that counts as much as "
+                "an error twice as large",
             )
         return Part(self.weight / groups, self.reference or 1.0, is_error)
 
@@ -100,7 +101,7 @@ def weighted_score(scores: Mapping[str, float], parts: Mapping[str, Part]) -> fl
     for name in parts:
         if name not in scores:
             raise InputError(
-                f"validation.protocols: '{name}' is not defined on any frame; take another metric"
+                "validation.protocols", f"'{name}' is not defined on any frame", "take another metric"
             )
     total = sum(part.weight for part in parts.values())
     return math.exp(sum(part.weight * part.term(scores[name]) for name, part in parts.items()) / total)

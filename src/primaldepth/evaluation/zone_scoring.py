@@ -10,10 +10,10 @@ from torch import Tensor
 
 from primaldepth.core.frame import Prediction
 from primaldepth.core.settings import Count, Positive
-from primaldepth.evaluation import metrics, safety
+from primaldepth.evaluation import displaced_samples, metrics
 from primaldepth.evaluation.protocol import Case
 from primaldepth.evaluation.sampling import at_samples
-from primaldepth.evaluation.scoring import Column, Scores, Scoring
+from primaldepth.evaluation.scoring import ScoreColumn, Scores, Scoring
 from primaldepth.evaluation.zones import ZONES, zone_masks
 
 STATISTICS = ("rmse", "mae", "median")
@@ -31,32 +31,32 @@ class ZoneScoring(Scoring):
         misplaced: relative difference by which a result leaves a sample.
     """
 
-    tables: ClassVar[tuple[tuple[str, tuple[Column, ...]], ...]] = (
+    tables: ClassVar[tuple[tuple[str, tuple[ScoreColumn, ...]], ...]] = (
         (
             "errors, RMSE where nothing else is said",
             (
-                Column("RMSE", "rmse", 2),
-                Column("MAE", "mae", 2),
-                Column("median", "median", 2),
-                Column("interior", "rmse_interior", 2),
-                Column("near jumps", "rmse_near_jumps", 2),
-                Column("near holes", "rmse_near_holes", 2),
-                Column("in holes", "rmse_in_holes", 2),
-                Column("tol. 4 px", "rmse_tol4", 2),
-                Column("tol. 8 px", "rmse_tol8", 2),
+                ScoreColumn("RMSE", "rmse", 2),
+                ScoreColumn("MAE", "mae", 2),
+                ScoreColumn("median", "median", 2),
+                ScoreColumn("interior", "rmse_interior", 2),
+                ScoreColumn("near jumps", "rmse_near_jumps", 2),
+                ScoreColumn("near holes", "rmse_near_holes", 2),
+                ScoreColumn("in holes", "rmse_in_holes", 2),
+                ScoreColumn("tol. 4 px", "rmse_tol4", 2),
+                ScoreColumn("tol. 8 px", "rmse_tol8", 2),
             ),
         ),
         (
             "samples of 10,000 that are put more than 10 % farther or nearer, and coverage of sigma",
             (
-                Column("surface far", "far_surface", 2),
-                Column("near", "near_surface", 2),
-                Column("equal far", "far_equal", 2),
-                Column("near", "near_equal", 2),
-                Column("all far", "far_samples", 2),
-                Column("near", "near_samples", 2),
-                Column("coverage", "coverage", 3),
-                Column("s/frame", "seconds", 2),
+                ScoreColumn("surface far", "far_surface", 2),
+                ScoreColumn("near", "near_surface", 2),
+                ScoreColumn("equal far", "far_equal", 2),
+                ScoreColumn("near", "near_equal", 2),
+                ScoreColumn("all far", "far_samples", 2),
+                ScoreColumn("near", "near_samples", 2),
+                ScoreColumn("coverage", "coverage", 3),
+                ScoreColumn("s/frame", "seconds", 2),
             ),
         ),
     )
@@ -108,14 +108,16 @@ class ZoneScoring(Scoring):
         result, truth, known = (at_samples(image, scale) for image in (depth, case.truth, case.reference))
         trusted = frame.trusted & known
         values = torch.where(trusted, truth, 0.0)
-        far, near = safety.misplaced(result, values, self.misplaced, disparities=self.unit == "disparity")
+        far, near = displaced_samples.misplaced(
+            result, values, self.misplaced, disparities=self.unit == "disparity"
+        )
         sets = (
             trusted,
-            safety.surface_samples(values, trusted, self.same),
-            safety.equal_samples(values, trusted, self.same),
+            displaced_samples.surface_samples(values, trusted, self.same),
+            displaced_samples.equal_samples(values, trusted, self.same),
         )
         return {
-            f"{side}_{name}": safety.rate(found, among)
+            f"{side}_{name}": displaced_samples.rate(found, among)
             for name, among in zip(SAMPLES, sets, strict=True)
             for side, found in (("far", far), ("near", near))
         }

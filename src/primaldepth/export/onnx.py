@@ -73,7 +73,7 @@ def export_onnx(net: DepthNet, path: str | os.PathLike[str], opset: int = OLDEST
             verbose=False,
         )
     if program is None:
-        raise PrimalDepthError(f"{path}: torch returned no ONNX program")
+        raise PrimalDepthError(path, "torch returned no ONNX program")
     model = program.model_proto
     _describe(model, net)
     onnx.checker.check_model(model)
@@ -97,8 +97,10 @@ def check_parity(
         if not parity.error <= tolerance:
             height, width = parity.size
             raise PrimalDepthError(
-                f"{path}: differs from the network by {parity.error:.2g} of the depth range at "
-                f"{width}x{height}, allowed is {tolerance:.2g}; export it again from these weights"
+                path,
+                f"differs from the network by {parity.error:.2g} of the depth range at "
+                f"{width}x{height}, allowed is {tolerance:.2g}",
+                "export it again from these weights",
             )
     return found
 
@@ -151,16 +153,16 @@ def _session(path: Path, expected: tuple[str, ...]) -> Any:
     import onnxruntime
 
     if not path.is_file():
-        raise InputError(f"{path}: no such file; write it with export_onnx")
+        raise InputError(path, "no such file", "write it with export_onnx")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors share no base class
-        raise FileFormatError(f"{path}: onnxruntime cannot read it; export the network again") from error
+        raise FileFormatError(path, "onnxruntime cannot read it", "export the network again") from error
     names = tuple(value.name for value in session.get_inputs())
     if names != expected:
-        raise FileFormatError(f"{path}: inputs {', '.join(names)}, expected {', '.join(expected)}")
+        raise FileFormatError(path, f"inputs {', '.join(names)}, expected {', '.join(expected)}")
     return session
 
 

@@ -23,7 +23,7 @@ from primaldepth.operators import (
     SymmetrizedGradient,
 )
 from primaldepth.operators.pairwise import Offset
-from primaldepth.operators.sampling import MixedResample, Samples
+from primaldepth.operators.sampling import MixedResample, SampleTerm
 from primaldepth.variational.energies import Energy, OnDepth, Term
 from primaldepth.variational.penalties import Absolute, GroupNorm, Huber, Quadratic
 from primaldepth.variational.primal_dual import State, primal_dual_step
@@ -127,7 +127,7 @@ class TraceableSolver(nn.Module):
         return {"ends": end_taps(offsets), "coupling": slope_taps(offsets), "slopes": slopes}
 
     def forward(
-        self, f: Tensor, affinities: Tensor, trust: Tensor, guide: Tensor, samples: Samples | None = None
+        self, f: Tensor, affinities: Tensor, trust: Tensor, guide: Tensor, samples: SampleTerm | None = None
     ) -> Tensor:
         """As `PrimalDualNet.forward`, with samples of an operator whose norm is 1."""
         model = self.pdn.model
@@ -136,7 +136,7 @@ class TraceableSolver(nn.Module):
         data = Quadratic if model.norm == "l2" else Absolute
         u = torch.cat([f, *[torch.zeros_like(f)] * (model.channels - 1)], dim=1)
         state: State | None = None
-        scaled = None if samples is None else Samples(samples.A, samples.d, self.precision * samples.lam)
+        scaled = None if samples is None else SampleTerm(samples.A, samples.d, self.precision * samples.lam)
         measured = self.pdn.sample_terms(scaled, (f.shape[2], f.shape[3]))
         for (sigma, tau, eps, lam, theta, *rho), alpha_0 in zip(self.rows, self.alpha, strict=True):
             terms = self._terms(operators, support, alpha_0, eps)

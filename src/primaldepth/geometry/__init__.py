@@ -1,1 +1,1 @@
-"""Cameras and what follows from them: rays, z / radial / disparity, point clouds."""
+"""Cameras and what follows from them: rays, depth kinds, registration, clouds and meshes; no files."""

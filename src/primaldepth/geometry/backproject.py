@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.geometry.clouds import PointCloud
 from primaldepth.geometry.conversions import Map, Mask, check_maps, check_size
-from primaldepth.io.pointcloud import PointCloud
 
 
 def backproject(depth: Map, valid: Mask, intrinsics: Intrinsics) -> NDArray[np.float32]:
@@ -24,7 +24,7 @@ def backproject(depth: Map, valid: Mask, intrinsics: Intrinsics) -> NDArray[np.f
     check_size(depth, intrinsics)
     bad = int(np.count_nonzero(~np.isfinite(depth[valid])))
     if bad:
-        raise InputError(f"depth: {bad} valid pixels are NaN or infinite; mark them as not valid")
+        raise InputError("depth", f"{bad} valid pixels are NaN or infinite", "mark them as not valid")
     rays = intrinsics.rays()
     kept = valid & np.isfinite(rays).all(-1)
     points = rays[kept] * depth[kept].astype(np.float64)[:, None]
@@ -52,11 +52,11 @@ def point_cloud(
     kept = valid & np.isfinite(intrinsics.rays()).all(-1)
     if colors is not None and (colors.shape != (*depth.shape, 3) or colors.dtype != np.uint8):
         raise InputError(
-            f"colours: shape {colors.shape}, dtype {colors.dtype}, expected uint8 {(*depth.shape, 3)}"
+            "colours", f"shape {colors.shape}, dtype {colors.dtype}, expected uint8 {(*depth.shape, 3)}"
         )
     if measured is not None and (measured.shape != depth.shape or measured.dtype != np.bool_):
         raise InputError(
-            f"measured: shape {measured.shape}, dtype {measured.dtype}, expected bool {depth.shape}"
+            "measured", f"shape {measured.shape}, dtype {measured.dtype}, expected bool {depth.shape}"
         )
     picked = np.full((len(points), 3), 128, np.uint8) if colors is None else colors[kept]
     return PointCloud(points, picked, None if measured is None else measured[kept])

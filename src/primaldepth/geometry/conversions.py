@@ -53,10 +53,10 @@ def check_maps(values: Map, valid: Mask) -> None:
     """Raise unless `values` is a floating (H, W) and `valid` a bool of the same shape."""
     if values.ndim != 2 or not np.issubdtype(values.dtype, np.floating):
         raise InputError(
-            f"depth: shape {values.shape}, dtype {values.dtype}, expected a floating point (H, W)"
+            "depth", f"shape {values.shape}, dtype {values.dtype}, expected a floating point (H, W)"
         )
     if valid.shape != values.shape or valid.dtype != np.bool_:
-        raise InputError(f"valid: shape {valid.shape}, dtype {valid.dtype}, expected bool {values.shape}")
+        raise InputError("valid", f"shape {valid.shape}, dtype {valid.dtype}, expected bool {values.shape}")
 
 
 def check_size(values: Map, intrinsics: Intrinsics) -> None:
@@ -64,8 +64,9 @@ def check_size(values: Map, intrinsics: Intrinsics) -> None:
     height, width = values.shape
     if (width, height) != (intrinsics.width, intrinsics.height):
         raise InputError(
-            f"intrinsics: {intrinsics.width}x{intrinsics.height} pixels, but the depth has {width}x{height}; "
-            f"use intrinsics.scaled_to({width}, {height}) if both cover the same field of view"
+            "intrinsics",
+            f"{intrinsics.width}x{intrinsics.height} pixels, but the depth has {width}x{height}",
+            f"use intrinsics.scaled_to({width}, {height}) if both cover the same field of view",
         )
 
 
@@ -85,9 +86,9 @@ def _times(values: Map, valid: Mask, factor: NDArray[np.float64]) -> Map:
 def _reciprocal(name: str, values: Map, valid: Mask, baseline_focal: float) -> Map:
     check_maps(values, valid)
     if not (np.isfinite(baseline_focal) and baseline_focal > 0):
-        raise InputError(f"baseline * focal: {baseline_focal}, expected a finite number > 0")
+        raise InputError("baseline * focal", f"{baseline_focal}, expected a finite number > 0")
     bad = int(np.count_nonzero(~(values[valid] > 0)))
     if bad:
-        raise InputError(f"{name}: {bad} valid pixels are not > 0; mark them as not valid before converting")
+        raise InputError(name, f"{bad} valid pixels are not > 0", "mark them as not valid before converting")
     result = baseline_focal / np.where(valid, values, 1).astype(np.float64)
     return np.where(valid, result, 0).astype(values.dtype)

@@ -49,16 +49,16 @@ class Distortion:
     def __post_init__(self) -> None:
         if self.model not in get_args(Model):
             raise InputError(
-                f"distortion: model {shortened(self.model)}, expected one of {', '.join(get_args(Model))}"
+                "distortion", f"model {shortened(self.model)}, expected one of {', '.join(get_args(Model))}"
             )
         expected = _COUNT[self.model]
         if len(self.coefficients) != expected:
             raise InputError(
-                f"distortion: {len(self.coefficients)} coefficients, but '{self.model}' has {expected}"
+                "distortion", f"{len(self.coefficients)} coefficients, but '{self.model}' has {expected}"
             )
         for index, value in enumerate(self.coefficients):
             if not math.isfinite(value):
-                raise InputError(f"distortion: coefficient {index} is {value}, expected a finite number")
+                raise InputError("distortion", f"coefficient {index} is {value}, expected a finite number")
 
     @classmethod
     def opencv(cls, coefficients: Sequence[float]) -> "Distortion | None":
@@ -67,7 +67,7 @@ class Distortion:
         values = (*values, 0.0) if len(values) == 4 else values
         models: dict[int, Model] = {5: "plumb_bob", 8: "rational", 12: "thin_prism", 14: "tilted"}
         if values and len(values) not in models:
-            raise InputError(f"distortion: {len(values)} coefficients, expected 0, 4, 5, 8, 12 or 14")
+            raise InputError("distortion", f"{len(values)} coefficients, expected 0, 4, 5, 8, 12 or 14")
         return cls(models[len(values)], values) if any(values) else None
 
     @property

@@ -46,7 +46,9 @@ def to_guide_view(
         metres: length of the depth's unit.
     """
     if kind not in ("z", "radial"):
-        raise InputError(f"cameras: a depth camera beside the guide's needs metric depth, but this is {kind}")
+        raise InputError(
+            "cameras", f"a depth camera beside the guide's needs metric depth, but this is {kind}"
+        )
     metric: MetricKind = "radial" if kind == "radial" else "z"
     rig = Rig.of(cameras).scaled(1.0 / metres)
     height, width = int(depth.shape[2]), int(depth.shape[3])
@@ -56,8 +58,9 @@ def to_guide_view(
     samples = register(depth, valid, rig, metric, maps=maps)
     if not bool(samples.valid.flatten(1).any(dim=1).all()):
         raise InputError(
-            "cameras: no sample of the depth camera falls into the guide's view; check 'depth_to_guide' "
-            "(X_guide = R X_depth + t, its units) and the unit of the depth"
+            "cameras",
+            "no sample of the depth camera falls into the guide's view",
+            "check 'depth_to_guide' (X_guide = R X_depth + t, its units) and the unit of the depth",
         )
     return GuideView(samples, _note(samples, rig, metric))
 
@@ -66,8 +69,10 @@ def fitted(camera: Intrinsics, width: int, height: int, name: str, what: str) ->
     """Scaled to the image, unless the image has another shape."""
     if abs(height - width * camera.height / camera.width) > 1.0:
         raise InputError(
-            f"cameras: the {name} has {camera.width}x{camera.height} pixels, but the {what} has "
-            f"{width}x{height}, which is not the same field of view; give the calibration of this mode"
+            "cameras",
+            f"the {name} has {camera.width}x{camera.height} pixels, but the {what} has "
+            f"{width}x{height}, which is not the same field of view",
+            "give the calibration of this mode",
         )
     return camera.scaled_to(width, height)
 

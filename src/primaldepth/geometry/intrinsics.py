@@ -48,18 +48,19 @@ class Intrinsics:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_PIXELS:
                 raise InputError(
-                    f"intrinsics: {name} is {value!r:.40}, expected whole pixels, 1 to {_MOST_PIXELS}"
+                    "intrinsics", f"{name} is {value!r:.40}, expected whole pixels, 1 to {_MOST_PIXELS}"
                 )
         for name in ("fx", "fy", "cx", "cy"):
             if not math.isfinite(getattr(self, name)):
-                raise InputError(f"intrinsics: {name} is {getattr(self, name)}, expected a finite number")
+                raise InputError("intrinsics", f"{name} is {getattr(self, name)}, expected a finite number")
         for name, pixels in (("fx", self.width), ("fy", self.height)):
             if getattr(self, name) <= 0:
-                raise InputError(f"intrinsics: {name} is {getattr(self, name)}, expected > 0 (pixels)")
+                raise InputError("intrinsics", f"{name} is {getattr(self, name)}, expected > 0 (pixels)")
             if not 1 / _FIELDS <= getattr(self, name) / pixels <= _FIELDS:
                 raise InputError(
-                    f"intrinsics: {name} is {getattr(self, name)} for {pixels} pixels, which no lens has; "
-                    "it is expected in pixels"
+                    "intrinsics",
+                    f"{name} is {getattr(self, name)} for {pixels} pixels, which no lens has",
+                    "it is expected in pixels",
                 )
 
     @classmethod
@@ -72,7 +73,7 @@ class Intrinsics:
             fov_degrees: horizontal field of view, in (0, 180).
         """
         if not 0 < fov_degrees < 180:
-            raise InputError(f"field of view: {fov_degrees} degrees, expected between 0 and 180")
+            raise InputError("field of view", f"{fov_degrees} degrees, expected between 0 and 180")
         focal = width / 2 / math.tan(math.radians(fov_degrees) / 2)
         return cls(focal, focal, width / 2, height / 2, width, height)
 
@@ -98,13 +99,16 @@ class Intrinsics:
         """
         K = np.asarray(matrix, dtype=np.float64)
         if K.shape != (3, 3):
-            raise InputError(f"camera matrix: shape {K.shape}, expected (3, 3)")
+            raise InputError("camera matrix", f"shape {K.shape}, expected (3, 3)")
         if pixel_centres not in SHIFT:
-            raise InputError(f"camera matrix: pixel centres {pixel_centres!r}, expected 'integer' or 'half'")
+            raise InputError(
+                "camera matrix", f"pixel centres {pixel_centres!r}, expected 'integer' or 'half'"
+            )
         if K[0, 1] != 0 or K[1, 0] != 0 or K[2].tolist() != [0, 0, 1]:
             raise InputError(
-                f"camera matrix: {shortened(K.tolist())} is not [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]; "
-                "skewed or rotated pixels are not supported"
+                "camera matrix",
+                f"{shortened(K.tolist())} is not [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]",
+                "skewed or rotated pixels are not supported",
             )
         (fx, _, cx), (_, fy, cy) = K[0].tolist(), K[1].tolist()
         shift = SHIFT[pixel_centres]

@@ -6,9 +6,8 @@ from numpy.typing import NDArray
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.backproject import point_cloud
 from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.geometry.clouds import Mesh, PointCloud
 from primaldepth.geometry.conversions import Map, Mask, check_maps, check_size
-from primaldepth.io.mesh import Mesh
-from primaldepth.io.pointcloud import PointCloud
 
 MAX_JUMP = 0.02
 
@@ -48,7 +47,7 @@ def depth_mesh(
 def check_jump(max_jump: float) -> float:
     """Raise unless it is a finite number > 0."""
     if not (np.isfinite(max_jump) and max_jump > 0):
-        raise InputError(f"mesh jump: {max_jump}, expected a finite number > 0, such as {MAX_JUMP}")
+        raise InputError("mesh jump", f"{max_jump}, expected a finite number > 0, such as {MAX_JUMP}")
     return max_jump
 
 

@@ -19,10 +19,12 @@ def check_motion(rotation: ArrayLike, translation: ArrayLike) -> None:
     R, t = np.asarray(rotation, np.float64), np.asarray(translation, np.float64)
     if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-4) or np.linalg.det(R) < 0:
         raise InputError(
-            f"rig: {shortened(R.tolist())} is not a rotation; expected orthonormal rows, determinant 1"
+            "rig", f"{shortened(R.tolist())} is not a rotation", "expected orthonormal rows, determinant 1"
         )
     if t.shape != (3,) or not np.isfinite(t).all():
-        raise InputError(f"rig: translation {shortened(t.tolist())}, expected three finite numbers (metres)")
+        raise InputError(
+            "rig", f"translation {shortened(t.tolist())}, expected three finite numbers (metres)"
+        )
 
 
 def as_tuples(values: ArrayLike) -> Any:

@@ -23,7 +23,7 @@ _STRETCH = 1.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
+class RegisteredDepth:
     """Depth in a camera's view: (B, 1, H, W), 0 where not valid."""
 
     depth: Tensor
@@ -38,7 +38,7 @@ def project_surface(
     *,
     max_slope: float = 10.0,
     stretch: float = _STRETCH,
-) -> View:
+) -> RegisteredDepth:
     """The dense map of z in the target's view: the surface between neighbouring samples, nearest first.
 
     On a plane it is exact. At the border of the source's image the surface goes on for the half pixel
@@ -56,7 +56,7 @@ def project_surface(
     """
     layers = draw_layers(depth, valid, rig, kind, max_slope=max_slope, stretch=stretch)
     measured = torch.isfinite(layers.surface) & (layers.surface <= _front_limit(layers, rig, max_slope))
-    return View(torch.where(measured, layers.surface, 0.0), measured)
+    return RegisteredDepth(torch.where(measured, layers.surface, 0.0), measured)
 
 
 def _front_limit(layers: Layers, rig: Rig, max_slope: float) -> Tensor:
@@ -73,7 +73,7 @@ def project_samples(
     result: MetricKind = "z",
     occlusion: bool = True,
     max_slope: float = 10.0,
-) -> View:
+) -> RegisteredDepth:
     """The sparse map in the target's view: the mean of the samples that fall on one pixel.
 
     Args:
@@ -135,7 +135,7 @@ def register(
         cell = max(1, round(min(magnification(rig).typical)))
     if cell < 1 or cell > min(rig.target.height, rig.target.width):
         raise InputError(
-            f"cell: {cell} pixels, expected 1 to the guide's {min(rig.target.height, rig.target.width)}"
+            "cell", f"{cell} pixels, expected 1 to the guide's {min(rig.target.height, rig.target.width)}"
         )
     grid = rig.target.scaled_to(rig.target.width // cell, rig.target.height // cell)
     points, where, seen = _samples(depth, valid, rig, kind, max_slope)
@@ -190,10 +190,10 @@ def _visible(
     return z <= nearest.gather(1, index) * (1.0 + max_slope / min(camera.fx, camera.fy))
 
 
-def _mean(values: Tensor, index: Tensor, inside: Tensor, camera: Intrinsics) -> View:
+def _mean(values: Tensor, index: Tensor, inside: Tensor, camera: Intrinsics) -> RegisteredDepth:
     """Mean on each pixel; in float64, where sums of a few float32 are exact and so have no order."""
     wide = torch.where(inside, values, 0.0).double()
     total = wide.new_zeros((len(wide), camera.height * camera.width)).scatter_add(1, index, wide)
     count = torch.zeros_like(total).scatter_add(1, index, inside.double())
     mean = (total / count.clamp_min(1.0)).to(values.dtype).view(-1, 1, camera.height, camera.width)
-    return View(mean, count.view(mean.shape) > 0)
+    return RegisteredDepth(mean, count.view(mean.shape) > 0)

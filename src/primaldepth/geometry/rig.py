@@ -48,7 +48,7 @@ class Rig:
     def of(cls, cameras: Cameras) -> "Rig":
         """From the depth camera to the guide's."""
         if cameras.depth is None:
-            raise InputError("rig: the cameras have no depth camera of their own; give 'depth'")
+            raise InputError("rig", "the cameras have no depth camera of their own", "give 'depth'")
         return cls(cameras.depth, cameras.guide, cameras.rotation, cameras.translation)
 
     @classmethod
@@ -56,7 +56,7 @@ class Rig:
         """From the (3, 4) or (4, 4) matrix [R t]."""
         M = np.asarray(matrix, dtype=np.float64)
         if M.shape not in ((3, 4), (4, 4)):
-            raise InputError(f"rig: matrix of shape {M.shape}, expected (3, 4) or (4, 4)")
+            raise InputError("rig", f"matrix of shape {M.shape}, expected (3, 4) or (4, 4)")
         return cls(source, target, as_tuples(M[:3, :3]), as_tuples(M[:3, 3]))
 
     def inverse(self) -> "Rig":
@@ -138,8 +138,9 @@ def z_of(depth: Tensor, camera: Intrinsics, kind: MetricKind) -> Tensor:
     """Depth along the optical axis of (B, 1, H, W) samples; z = r / |ray| if they are radial."""
     if depth.ndim != 4 or depth.shape[1:] != (1, camera.height, camera.width):
         raise InputError(
-            f"depth: shape {tuple(depth.shape)}, but the camera has {camera.width}x{camera.height} pixels; "
-            f"expected (B, 1, {camera.height}, {camera.width})"
+            "depth",
+            f"shape {tuple(depth.shape)}, but the camera has {camera.width}x{camera.height} pixels",
+            f"expected (B, 1, {camera.height}, {camera.width})",
         )
     return depth / ray_lengths(camera, depth) if kind == "radial" else depth
 

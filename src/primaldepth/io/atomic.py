@@ -77,9 +77,9 @@ def _checked_target(path: Path) -> Path:
     try:
         target = path.resolve()
         if target.is_dir():
-            raise InputError(f"{path}: is a directory; give the name of a file to write")
+            raise InputError(path, "is a directory", "give the name of a file to write")
         if target.exists() and not target.is_file():
-            raise InputError(f"{path}: is not a regular file; give the name of a file to write")
+            raise InputError(path, "is not a regular file", "give the name of a file to write")
         target.parent.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError, ValueError) as error:
         if isinstance(error, InputError):
@@ -87,7 +87,7 @@ def _checked_target(path: Path) -> Path:
         raise _cannot_write(path, error) from error
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise InputError(
-            f"{path}: the folder {target.parent} is not writable; choose another or change its rights"
+            path, f"the folder {target.parent} is not writable", "choose another or change its rights"
         )
     return target
 
@@ -118,5 +118,5 @@ def _sync(path: Path) -> None:
 def _cannot_write(path: Path, error: Exception) -> InputError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return InputError(
-        f"{path}: cannot be written ({reason}); check the folder, its rights and the free space"
+        path, f"cannot be written ({reason})", "check the folder, its rights and the free space"
     )

@@ -25,12 +25,13 @@ def read_confidence(path: str | os.PathLike[str], shape: tuple[int, int]) -> NDA
         pixels = pixels[..., 0]
     if pixels.ndim != 2:
         raise FileFormatError(
-            f"{where}: shape {pixels.shape}; a confidence map has one channel, export that alone"
+            where, f"shape {pixels.shape}", "a confidence map has one channel, export that alone"
         )
     if pixels.shape != tuple(shape):
         raise InputError(
-            f"{where}: {pixels.shape[1]}x{pixels.shape[0]} pixels, but the depth has {shape[1]}x{shape[0]}; "
-            "give the confidence in the depth's size"
+            where,
+            f"{pixels.shape[1]}x{pixels.shape[0]} pixels, but the depth has {shape[1]}x{shape[0]}",
+            "give the confidence in the depth's size",
         )
     return _scaled(where, pixels)
 
@@ -46,8 +47,8 @@ def _scaled(path: Path, pixels: Pixels) -> NDArray[np.float32]:
         return from_integers(pixels)
     if pixels.dtype.kind not in "bf":
         raise FileFormatError(
-            f"{path}: numbers of type {pixels.dtype}; save it as uint8, uint16 or floats in [0, 1]"
+            path, f"numbers of type {pixels.dtype}", "save it as uint8, uint16 or floats in [0, 1]"
         )
     if not ((pixels >= 0) & (pixels <= 1)).all():
-        raise FileFormatError(f"{path}: values outside [0, 1] or NaN; scale the confidence to [0, 1]")
+        raise FileFormatError(path, "values outside [0, 1] or NaN", "scale the confidence to [0, 1]")
     return pixels.astype(np.float32)

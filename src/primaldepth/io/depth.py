@@ -15,6 +15,8 @@ from primaldepth.io.formats.base import Raster
 from primaldepth.io.storage import stored_pixels
 from primaldepth.io.units import KINDS, Kind, Unit, from_stored, per_metre
 
+_ROUNDING = 1e-6  # of a number in 32-bit floats
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DepthMap:
@@ -37,12 +39,14 @@ class DepthMap:
         values, valid = self.values, self.valid
         _check_names(self.unit, self.kind)
         if values.ndim != 2 or values.dtype != np.float64 or values.size == 0:
-            raise InputError(f"depth: shape {values.shape} of {values.dtype}, expected (H, W) of float64")
+            raise InputError("depth", f"shape {values.shape} of {values.dtype}, expected (H, W) of float64")
         if valid.shape != values.shape or valid.dtype != np.bool_:
-            raise InputError(f"valid: shape {valid.shape} of {valid.dtype}, expected {values.shape} of bool")
+            raise InputError(
+                "valid", f"shape {valid.shape} of {valid.dtype}, expected {values.shape} of bool"
+            )
         if not (np.isfinite(values) & ((values > 0) == valid) & (values >= 0)).all():
             raise InputError(
-                "depth: must be finite and positive where valid, 0 elsewhere; see DepthMap.from_array"
+                "depth", "must be finite and positive where valid, 0 elsewhere", "see DepthMap.from_array"
             )
 
     @classmethod
@@ -54,21 +58,25 @@ class DepthMap:
         mask = np.isfinite(clean) & (clean > 0)
         if valid is not None:
             if np.shape(valid) != clean.shape:
-                raise InputError(f"valid: shape {np.shape(valid)}, but the depth has {clean.shape}")
+                raise InputError("valid", f"shape {np.shape(valid)}, but the depth has {clean.shape}")
             mask &= np.asarray(valid, dtype=bool)
         clean[~mask] = 0.0
         return cls(clean, mask, unit, kind or ("disparity" if unit == "disparity" else "z"))
 
 
 def read_depth(
-    path: str | os.PathLike[str], *, unit: Unit | None = None, kind: Kind | None = None
+    path: str | os.PathLike[str],
+    *,
+    unit: Unit | None = None,
+    kind: Kind | None = None,
+    invalid: float | None = None,
 ) -> DepthMap:
     """Read a depth or disparity map.
 
     The format is told by the content. The unit is mm, m, disparity, or the stored numbers per metre, or per
     pixel with kind "disparity", as text. Without one, integers are millimetres and floats metres; 8-bit
     integers and anything of kind "disparity" are disparity in pixels. 0, NaN, infinities and negatives are
-    invalid.
+    invalid, and so is the stored number `invalid`.
     """
     _check_names(unit, kind)
     where = Path(path)
@@ -77,9 +85,9 @@ def read_depth(
     unit, kind = _meaning(where, raster, unit, kind)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         values = from_stored(pixels.astype(np.float64), unit)
-        depth = DepthMap.from_array(values, _mask(raster), unit=unit, kind=kind)
+        depth = DepthMap.from_array(values, _mask(raster, pixels, invalid), unit=unit, kind=kind)
     if not depth.valid.any():
-        raise FileFormatError(f"{where}: no valid pixel (all 0, NaN, infinite or negative); check the export")
+        raise FileFormatError(where, "no valid pixel (all 0, NaN, infinite or negative)", "check the export")
     return depth
 
 
@@ -112,9 +120,9 @@ def encode_values(
     where = Path(path)
     codec = writer_for(where)
     if not valid.any():
-        raise InputError(f"{where}: nothing to write, the depth has no valid pixel")
+        raise InputError(where, "nothing to write, the depth has no valid pixel")
     if codec.encode is None:
-        raise InputError(f"{where}: {codec.name} files are read, not written")
+        raise InputError(where, f"{codec.name} files are read, not written")
     return codec.encode(stored_pixels(where, codec, values, valid, unit), valid)
 
 
@@ -152,19 +160,27 @@ def _plane(path: Path, raster: Raster) -> NDArray[np.generic]:
         pixels = pixels[..., 0]
     if pixels.ndim != 2:
         raise FileFormatError(
-            f"{path}: {pixels.shape[-1]} channels ({pixels.shape}); a depth map has one: export it alone"
+            path, f"{pixels.shape[-1]} channels ({pixels.shape})", "a depth map has one: export it alone"
         )
     if pixels.dtype.kind not in "iuf":
         raise FileFormatError(
-            f"{path}: numbers of type {pixels.dtype}; save depth as float32 or an integer type"
+            path, f"numbers of type {pixels.dtype}", "save depth as float32 or an integer type"
         )
     return pixels
 
 
-def _mask(raster: Raster) -> NDArray[np.bool_] | None:
+def is_number(values: Any, number: float) -> Any:
+    """Where an array or tensor holds this number, which 32-bit floats may hold rounded."""
+    return abs(values - number) <= _ROUNDING * abs(number)
+
+
+def _mask(raster: Raster, pixels: NDArray[Any], invalid: float | None) -> NDArray[np.bool_] | None:
+    """What the file masks itself, and what its numbers say to be invalid; None for neither."""
+    known = None if invalid is None else ~is_number(pixels, invalid)
     if raster.valid is None:
-        return None
-    return raster.valid[..., 0] if raster.valid.ndim == 3 else raster.valid
+        return known
+    own = raster.valid[..., 0] if raster.valid.ndim == 3 else raster.valid
+    return own if known is None else own & known
 
 
 def _meaning(path: Path, raster: Raster, unit: Unit | None, kind: Kind | None) -> tuple[Unit, Kind]:
@@ -175,7 +191,7 @@ def _meaning(path: Path, raster: Raster, unit: Unit | None, kind: Kind | None) -
         unit = _custom_unit(raster.pixels.dtype)
         if unit == "disparity" and kind is not None:
             raise InputError(
-                f"{path}: 8-bit numbers are read as disparity, not as kind '{kind}'; give their unit"
+                path, f"8-bit numbers are read as disparity, not as kind '{kind}'", "give their unit"
             )
     return unit, kind or ("disparity" if unit == "disparity" else "z")
 

@@ -43,12 +43,12 @@ def open_file(path: PathLike, limit: int | None = None) -> BufferedReader:
         descriptor = os.open(path, os.O_RDONLY | _WITHOUT_WAITING)
         file = os.fdopen(descriptor, "rb")
     except FileNotFoundError as error:
-        raise MissingFileError(f"{path}: no such file; check the name") from error
+        raise MissingFileError(path, "no such file", "check the name") from error
     except (OSError, ValueError) as error:
         if isinstance(error, PrimalDepthError):
             raise
         reason = _reason(error)
-        raise InputError(f"{path}: cannot be read ({reason}); check the name and its rights") from error
+        raise InputError(path, f"cannot be read ({reason})", "check the name and its rights") from error
     try:
         _check_regular(path, os.fstat(file.fileno()), limit)
     except PrimalDepthError:
@@ -75,7 +75,7 @@ def read_text(path: PathLike, limit: int = MAX_TEXT) -> str:
         return read_file(path, limit).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         reason = _reason(error)
-        raise FileFormatError(f"{path}: not a readable text file ({reason}); save it as UTF-8") from error
+        raise FileFormatError(path, f"not a readable text file ({reason})", "save it as UTF-8") from error
 
 
 def read_json(path: PathLike, *, what: str = "JSON document", limits: Limits = DEFAULT) -> Any:
@@ -113,7 +113,7 @@ def check_unlinked(path: PathLike) -> None:
     except OSError:  # there is none, or opening it will tell
         return
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-        raise InputError(f"{path}: is a link or no regular file, through which nothing is written; remove it")
+        raise InputError(path, "is a link or no regular file, through which nothing is written", "remove it")
 
 
 def open_to_append(path: PathLike) -> BinaryIO:
@@ -129,7 +129,7 @@ def reading(path: PathLike) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({_reason(error)}); copy it again") from error
+        raise InputError(path, f"cannot be read ({_reason(error)})", "copy it again") from error
 
 
 def _object(line: bytes, path: PathLike) -> dict[str, Any] | None:
@@ -142,15 +142,15 @@ def _object(line: bytes, path: PathLike) -> dict[str, Any] | None:
 
 def _check_regular(path: PathLike, status: os.stat_result, limit: int | None) -> None:
     if stat.S_ISDIR(status.st_mode):
-        raise InputError(f"{path}: is a directory; give the name of a file")
+        raise InputError(path, "is a directory", "give the name of a file")
     if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"{path}: is not a regular file; copy its content to one first")
+        raise InputError(path, "is not a regular file", "copy its content to one first")
     if limit is not None and status.st_size > limit:
         raise _too_large(path, status.st_size, limit)
 
 
 def _too_large(path: PathLike, size: int, limit: int) -> FileFormatError:
-    return FileFormatError(f"{path}: has {size} bytes, more than the limit of {limit}; is it the right file?")
+    return FileFormatError(path, f"has {size} bytes, more than the limit of {limit}", "is it the right file?")
 
 
 def _reason(error: Exception) -> str:

@@ -23,7 +23,7 @@ def read_guide(path: str | os.PathLike[str]) -> NDArray[np.float32]:
         return _planes(pixels, np.iinfo(pixels.dtype).max)
     if pixels.dtype.kind != "f":
         raise FileFormatError(
-            f"{where}: numbers of type {pixels.dtype}; save the guide as uint8, uint16 or floats in [0, 1]"
+            where, f"numbers of type {pixels.dtype}", "save the guide as uint8, uint16 or floats in [0, 1]"
         )
     return _checked(where, pixels)
 
@@ -34,7 +34,7 @@ def _channels(path: Path, pixels: Pixels) -> Pixels:
     if pixels.ndim == 3 and pixels.shape[2] == 4:
         return pixels[..., :3]
     if pixels.ndim != 3 or pixels.shape[2] not in (1, 3):
-        raise FileFormatError(f"{path}: shape {pixels.shape}; a guide is (H, W), (H, W, 1) or (H, W, 3)")
+        raise FileFormatError(path, f"shape {pixels.shape}", "a guide is (H, W), (H, W, 1) or (H, W, 3)")
     return pixels
 
 
@@ -50,11 +50,11 @@ def _planes(pixels: Pixels, full: float) -> NDArray[np.float32]:
 def _checked(path: Path, pixels: Pixels) -> NDArray[np.float32]:
     if not np.isfinite(pixels).all():
         raise FileFormatError(
-            f"{path}: contains NaN or infinite values; a guide must be finite, fill them first"
+            path, "contains NaN or infinite values", "a guide must be finite, fill them first"
         )
     low, high = float(pixels.min()), float(pixels.max())
     if low < 0 or high > 1:
         raise FileFormatError(
-            f"{path}: values from {low:.4g} to {high:.4g}; a guide lies in [0, 1], scale or tone-map it"
+            path, f"values from {low:.4g} to {high:.4g}", "a guide lies in [0, 1], scale or tone-map it"
         )
     return _planes(pixels, 1.0)

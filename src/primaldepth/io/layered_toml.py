@@ -35,15 +35,15 @@ def read_layered(path: Path, changes: Sequence[str] = (), *, what: str = "TOML f
 def _extended(path: Path, what: str, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
     path = Path(os.path.realpath(path))  # a loop of links is told when it is opened
     if path in seen:
-        raise InputError(f"{path}: extends itself by way of {seen[-1].name}")
+        raise InputError(path, f"extends itself by way of {seen[-1].name}")
     if len(seen) >= MOST_EXTENDED:
-        raise InputError(f"{seen[0]}: extends more than {MOST_EXTENDED} recipes, one after the other")
+        raise InputError(seen[0], f"extends more than {MOST_EXTENDED} recipes, one after the other")
     values = read_toml(path, what=what, limits=LIMITS)
     base = values.pop("extends", None)
     if base is None:
         return values
     if not isinstance(base, str) or "\0" in base:
-        raise InputError(f"{path}: 'extends' must be the name of a file")
+        raise InputError(path, "'extends' must be the name of a file")
     return _merged(_extended(path.parent / base, what, (*seen, path)), values)
 
 
@@ -59,7 +59,7 @@ def _merged(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 def _change(values: dict[str, Any], change: str) -> None:
     key, equals, text = change.partition("=")
     if not equals or not key:
-        raise InputError(f"--set {change}: expected KEY=VALUE, such as stages.0.steps=100")
+        raise InputError(f"--set {change}", "expected KEY=VALUE, such as stages.0.steps=100")
     try:
         value = parse_toml(f"value = {text}", "--set", limits=LIMITS)["value"]
     except FileFormatError:
@@ -78,11 +78,11 @@ def _step_into(place: Any, part: str, change: str) -> Any:
     is_list = isinstance(place, list)
     found = place[_index(place, part, change)] if is_list else place.setdefault(part, {})
     if not isinstance(found, dict | list):
-        raise InputError(f"--set {change}: '{part}' is a value, not a table")
+        raise InputError(f"--set {change}", f"'{part}' is a value, not a table")
     return found
 
 
 def _index(place: list[Any], part: str, change: str) -> int:
     if not part.isdecimal() or len(part) > 9 or int(part) >= len(place):
-        raise InputError(f"--set {change}: '{part}' is not one of the {len(place)} entries, 0 and on")
+        raise InputError(f"--set {change}", f"'{part}' is not one of the {len(place)} entries, 0 and on")
     return int(part)

@@ -34,7 +34,7 @@ def held(folder: Path, doing: str, name: str = ".lock") -> Iterator[None]:
         descriptor = os.open(folder / name, how, 0o644)
     except OSError as error:
         raise InputError(
-            f"{folder}: cannot be written to ({error.strerror}); choose another folder"
+            folder, f"cannot be written to ({error.strerror})", "choose another folder"
         ) from error
     try:
         try:

@@ -5,38 +5,15 @@ light. The material shows the colours as they are, from both sides.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.geometry.clouds import Mesh
 from primaldepth.io.atomic import write_bytes
 from primaldepth.io.glb import TRIANGLES, UINT32, document, pack_glb, vertices
-from primaldepth.io.pointcloud import PointCloud, ply_vertices
-
-
-@dataclass(frozen=True, slots=True)
-class Mesh:
-    """Coloured triangles in the camera's frame.
-
-    Args:
-        points: the vertices, with colours.
-        triangles: (M, 3) uint32, rows of `points`; counter-clockwise as the camera sees them.
-    """
-
-    points: PointCloud
-    triangles: NDArray[np.uint32]
-
-    def __post_init__(self) -> None:
-        found = self.triangles
-        if found.ndim != 2 or found.shape[1] != 3 or found.dtype != np.uint32:
-            raise InputError(f"triangles: shape {found.shape}, dtype {found.dtype}, expected uint32 (M, 3)")
-        if found.size and int(found.max()) >= len(self.points.points):
-            raise InputError(
-                f"triangles: vertex {int(found.max())}, but there are {len(self.points.points)} vertices"
-            )
+from primaldepth.io.pointcloud import ply_vertices
 
 
 def write_mesh(path: str | Path, mesh: Mesh) -> None:
@@ -44,14 +21,15 @@ def write_mesh(path: str | Path, mesh: Mesh) -> None:
     path = Path(path)
     encode = _ENCODERS.get(path.suffix.lower())
     if encode is None:
-        raise FileFormatError(f"{path}: extension '{path.suffix}', but a mesh is written as .glb or .ply")
+        raise FileFormatError(path, f"extension '{path.suffix}', but a mesh is written as .glb or .ply")
     if len(mesh.triangles) == 0:
         raise InputError(
-            f"{path}: no three neighbouring pixels are valid and close in depth, so there is no triangle; "
-            "allow a larger jump or write a point cloud"
+            path,
+            "no three neighbouring pixels are valid and close in depth, so there is no triangle",
+            "allow a larger jump or write a point cloud",
         )
     if not np.isfinite(mesh.points.points).all():
-        raise InputError(f"{path}: the mesh has NaN or infinite vertices; leave them out")
+        raise InputError(path, "the mesh has NaN or infinite vertices", "leave them out")
     write_bytes(path, encode(mesh))
 
 

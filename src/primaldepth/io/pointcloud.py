@@ -6,42 +6,17 @@ glTF reads positions as metres.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError, InputError, shortened
+from primaldepth.geometry.clouds import PointCloud
 from primaldepth.io.atomic import write_bytes
 from primaldepth.io.files import read_file
 from primaldepth.io.formats.budget import MAX_FILE_BYTES
-from primaldepth.io.glb import POINTS, document, linear_from_srgb, pack_glb, vertices
-
-__all__ = ["PointCloud", "linear_from_srgb", "ply_vertices", "read_ply", "write_cloud"]
-
-
-@dataclass(frozen=True, slots=True)
-class PointCloud:
-    """Coloured points in the camera's frame.
-
-    Args:
-        points: (N, 3) float32.
-        colors: (N, 3) uint8, sRGB.
-        measured: (N,) False where the depth was filled in rather than measured, or None if unknown.
-    """
-
-    points: NDArray[np.float32]
-    colors: NDArray[np.uint8]
-    measured: NDArray[np.bool_] | None = None
-
-    def __post_init__(self) -> None:
-        count = len(self.points)
-        _expect("points", self.points, (count, 3), np.float32)
-        _expect("colours", self.colors, (count, 3), np.uint8)
-        if self.measured is not None:
-            _expect("measured", self.measured, (count,), np.bool_)
+from primaldepth.io.glb import POINTS, document, pack_glb, vertices
 
 
 def write_cloud(path: str | Path, cloud: PointCloud) -> None:
@@ -50,12 +25,12 @@ def write_cloud(path: str | Path, cloud: PointCloud) -> None:
     encode = _ENCODERS.get(path.suffix.lower())
     if encode is None:
         raise FileFormatError(
-            f"{path}: extension '{path.suffix}', but a point cloud is written as .ply or .glb"
+            path, f"extension '{path.suffix}', but a point cloud is written as .ply or .glb"
         )
     if len(cloud.points) == 0:
-        raise InputError(f"{path}: no valid pixel, so there is no point to write")
+        raise InputError(path, "no valid pixel, so there is no point to write")
     if not np.isfinite(cloud.points).all():
-        raise InputError(f"{path}: the cloud has NaN or infinite points; leave them out")
+        raise InputError(path, "the cloud has NaN or infinite points", "leave them out")
     write_bytes(path, encode(cloud))
 
 
@@ -65,10 +40,12 @@ def read_ply(path: str | Path) -> PointCloud:
     Needs x, y, z; without uchar red, green, blue the points are mid-grey; `measured` is optional.
     """
     data = read_file(path, MAX_FILE_BYTES)
-    count, layout, start = _ply_header(path, data)
+    count, layout, start = ply_header(path, data)
+    if b"\nformat ascii" in data[:start]:
+        raise FileFormatError(path, "text, expected 'format binary_little_endian 1.0'", "convert the file")
     if len(data) < start + count * layout.itemsize:
         found = (len(data) - start) // layout.itemsize
-        raise FileFormatError(f"{path}: cut short, {found} of {count} vertices")
+        raise FileFormatError(path, f"cut short, {found} of {count} vertices")
     rows = np.frombuffer(data, layout, count, start)
     names = layout.names or ()
     points = np.stack([rows[name].astype(np.float32) for name in "xyz"], axis=1)
@@ -95,13 +72,6 @@ _PLY_TYPES = {"char": "i1", "uchar": "u1", "short": "<i2", "ushort": "<u2", "int
 }
 
 
-def _expect(name: str, value: NDArray[Any], shape: tuple[int, ...], dtype: type[np.generic]) -> None:
-    if value.shape != shape or value.dtype != dtype:
-        raise InputError(
-            f"{name}: shape {value.shape}, dtype {value.dtype}, expected {shape}, {np.dtype(dtype).name}"
-        )
-
-
 def _encode_ply(cloud: PointCloud) -> bytes:
     header, body = ply_vertices(cloud)
     return ("\n".join([*header, "end_header"]) + "\n").encode("ascii") + body
@@ -124,20 +94,21 @@ def ply_vertices(cloud: PointCloud) -> tuple[list[str], bytes]:
     return lines, rows.tobytes()
 
 
-def _ply_header(path: str | Path, data: bytes) -> tuple[int, np.dtype[Any], int]:
+def ply_header(path: str | Path, data: bytes) -> tuple[int, np.dtype[Any], int]:
     """(vertices, layout of one vertex, first byte after the header)."""
     end = data.find(b"end_header", 0, _LONGEST_HEADER)
     newline = data.find(b"\n", end, end + 100)
     if not data.startswith(b"ply") or end < 0 or newline < 0:
-        raise FileFormatError(f"{path}: not a PLY file (no 'ply' ... 'end_header')")
+        raise FileFormatError(path, "not a PLY file (no 'ply' ... 'end_header')")
     lines = [line.split() for line in data[:end].decode("ascii", "replace").splitlines()]
-    if ["format", "binary_little_endian", "1.0"] not in lines:
-        raise FileFormatError(f"{path}: only 'format binary_little_endian 1.0' is read; convert the file")
+    known = [["format", name, "1.0"] for name in ("binary_little_endian", "ascii")]
+    if not any(each in lines for each in known):
+        raise FileFormatError(path, "only text and 'format binary_little_endian 1.0' are read", "convert it")
     elements = [index for index, line in enumerate(lines) if line[:1] == ["element"]]
     first = lines[elements[0]] if elements else []
     if len(first) != 3 or first[1] != "vertex" or not first[2].isdecimal() or len(first[2]) > 15:
         found = shortened(" ".join(first))
-        raise FileFormatError(f"{path}: the first element must be 'vertex' with its count, found {found}")
+        raise FileFormatError(path, f"the first element must be 'vertex' with its count, found {found}")
     body = lines[elements[0] : elements[1] if len(elements) > 1 else None]
     layout = _ply_layout(path, [line[1:] for line in body if line[:1] == ["property"]])
     return int(first[2]), layout, newline + 1
@@ -147,12 +118,12 @@ def _ply_layout(path: str | Path, properties: list[list[str]]) -> np.dtype[Any]:
     unknown = [" ".join(words) for words in properties if len(words) != 2 or words[0] not in _PLY_TYPES]
     if unknown:
         raise FileFormatError(
-            f"{path}: vertex property {shortened(unknown[0])} is not a scalar of a known type"
+            path, f"vertex property {shortened(unknown[0])} is not a scalar of a known type"
         )
     names = [name for _, name in properties]
     if len(set(names)) != len(names) or not {"x", "y", "z"} <= set(names):
         raise FileFormatError(
-            f"{path}: vertex properties {shortened(names)}, expected x, y, z and no name twice"
+            path, f"vertex properties {shortened(names)}, expected x, y, z and no name twice"
         )
     return np.dtype([(name, _PLY_TYPES[kind]) for kind, name in properties])
 

@@ -101,7 +101,7 @@ def _integer_type(path: Path, codec: Codec, whole: _Whole, unit: Unit) -> str:
     """The type of a format of integers alone."""
     if unit == "m":
         raise InputError(
-            f"{path}: {codec.name} stores integers and cannot hold metres; use mm or 5000, or write .exr"
+            path, f"{codec.name} stores integers and cannot hold metres", "use mm or 5000, or write .exr"
         )
     fitting = _fitting(codec, whole)
     top = np.iinfo(codec.dtypes[-1]).max
@@ -111,8 +111,9 @@ def _integer_type(path: Path, codec: Codec, whole: _Whole, unit: Unit) -> str:
         )
     if whole.low < 1:
         raise InputError(
-            f"{path}: a valid value would round to 0, which {codec.name} reads as invalid, in unit '{unit}'; "
-            "use a finer unit or write .exr, .tiff or .npy"
+            path,
+            f"a valid value would round to 0, which {codec.name} reads as invalid, in unit '{unit}'",
+            "use a finer unit or write .exr, .tiff or .npy",
         )
     return codec.dtypes[-1] if holds_integers(unit) else fitting  # 8 bits are for disparity alone
 
@@ -132,6 +133,6 @@ def _floats(path: Path, codec: Codec, plane: _Plane, name: str) -> Pixels:
         inside = pixels[rows][mask]
         if not (np.isfinite(inside) & (inside > 0)).all():
             raise InputError(
-                f"{path}: a value does not fit {name} in {codec.name}; use another unit or write .npy"
+                path, f"a value does not fit {name} in {codec.name}", "use another unit or write .npy"
             )
     return pixels

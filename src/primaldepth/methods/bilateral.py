@@ -19,7 +19,7 @@ CPU_BAND, GPU_BAND = 2**15, 2**26
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
+class WeightedSamples:
     """What a window is laid over, or one neighbour of every pixel.
 
     Args:
@@ -33,7 +33,7 @@ class Samples:
     guide: Tensor
 
     @classmethod
-    def of(cls, frame: Frame) -> "Samples":
+    def of(cls, frame: Frame) -> "WeightedSamples":
         """The frame's samples; the guide is averaged over the cell of each, as the depth was."""
         return cls(frame.clean_depth(), trust(frame), resample(frame.guide, frame.low_size, "area"))
 
@@ -98,13 +98,13 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class BilateralWindow:
     """The product of two axes."""
 
     rows: Axis
     columns: Axis
 
-    def over(self, samples: Samples, maps: int) -> Iterator[tuple[slice, Iterator[Samples]]]:
+    def over(self, samples: WeightedSamples, maps: int) -> Iterator[tuple[slice, Iterator[WeightedSamples]]]:
         """Bands of rows of the guide's grid, and for each band the neighbours of its pixels, one by one.
 
         Args:
@@ -118,7 +118,7 @@ class Window:
             band = slice(start, min(start + count, self.rows.n_out))
             yield band, _neighbours(rows, columns, band)
 
-    def _columns(self, samples: Samples) -> list[tuple[Tensor, Tensor]]:
+    def _columns(self, samples: WeightedSamples) -> list[tuple[Tensor, Tensor]]:
         """For each column of the window the weights (B, 1, h + 2 margin, W) and what they weigh."""
         margins = (self.columns.margin,) * 2 + (self.rows.margin,) * 2
         weight = pad(samples.weight, margins)
@@ -130,13 +130,15 @@ class Window:
         ]
 
 
-def _neighbours(rows: list[Place], columns: list[tuple[Tensor, Tensor]], band: slice) -> Iterator[Samples]:
+def _neighbours(
+    rows: list[Place], columns: list[tuple[Tensor, Tensor]], band: slice
+) -> Iterator[WeightedSamples]:
     """One neighbour of every pixel at a time, its weight times that of its distance."""
     for place in rows:
         distance = place.weight[band, None]
         for weight, values in columns:
             found = place.pick(values, 2, band)
-            yield Samples(found[:, :1], place.pick(weight, 2, band) * distance, found[:, 1:])
+            yield WeightedSamples(found[:, :1], place.pick(weight, 2, band) * distance, found[:, 1:])
 
 
 def likeness(guide: Tensor, other: Tensor, sigma: float) -> Tensor:

@@ -9,7 +9,7 @@ from torch.nn.functional import conv2d, max_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import NotNegative, Positive
-from primaldepth.methods.bilateral import FLOOR, Samples, likeness, mean_or
+from primaldepth.methods.bilateral import FLOOR, WeightedSamples, likeness, mean_or
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.methods.kopf07 import Kopf07Settings
 from primaldepth.methods.trust import interpolate, noise_level, trust
@@ -58,7 +58,7 @@ class Judged:
         depth, sigma, alpha = (resample(x, frame.high_size, "bilinear") for x in (smooth, sigma, alpha))
         return cls(depth, 1 / (2 * math.log(2) * (q.sigma_r * sigma).square()), alpha)
 
-    def weight(self, band: slice, near: Samples, alike: Tensor) -> Tensor:
+    def weight(self, band: slice, near: WeightedSamples, alike: Tensor) -> Tensor:
         """Alpha g(|I(x) - I_q|) + (1 - alpha) h(|d(x) - d_q|)."""
         distance = (near.depth - self.depth[:, :, band]).square_()
         close = distance.mul_(self.inverse[:, :, band]).neg_().exp2_()
@@ -80,7 +80,7 @@ class Chan08:
         with torch.no_grad():
             depth, _ = interpolate(frame)
             judged = Judged.of(frame, self.settings)
-            for band, neighbours in self.settings.window(frame).over(Samples.of(frame), maps=1):
+            for band, neighbours in self.settings.window(frame).over(WeightedSamples.of(frame), maps=1):
                 guide, part = frame.guide[:, :, band], depth[:, :, band]
                 weight, total = torch.zeros_like(part), torch.zeros_like(part)
                 for near in neighbours:

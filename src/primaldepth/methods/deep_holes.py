@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d
 
 from primaldepth.core.frame import Frame
-from primaldepth.data.lone_samples import Cells
+from primaldepth.measurement.lone_samples import Cells
 from primaldepth.methods.sparse import averaged
 from primaldepth.operators.sampling import resample
 

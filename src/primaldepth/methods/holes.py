@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import conv2d, max_pool2d
 
 from primaldepth.core.frame import Frame
-from primaldepth.data.lone_samples import lone_samples
+from primaldepth.measurement.lone_samples import lone_samples
 from primaldepth.operators.sampling import nearest_index, resample
 
 

@@ -1,7 +1,9 @@
 """What decides the results of a method: its name, parameters and weights."""
 
 import hashlib
+import sys
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,10 +15,18 @@ from primaldepth.networks.zoo import SHIPPED
 
 
 def method_identity(method: object) -> dict[str, Any] | None:
-    """Name, parameters and weights of a method; None if it has a part whose content cannot be named."""
+    """Return name, parameters and weights of a method; None if it has a part whose content cannot be named.
+
+    Of a method from another package the hash of its source file belongs to it.
+    """
     if not is_dataclass(method) or isinstance(method, type):
         return None
     identity: dict[str, Any] = {"class": type(method).__qualname__}
+    if not type(method).__module__.startswith("primaldepth."):  # whose code is not part of our version
+        source = getattr(sys.modules.get(type(method).__module__), "__file__", None)
+        if source is None:
+            return None
+        identity["source"] = file_sha256(Path(source))
     for part in fields(method):
         value = getattr(method, part.name)
         if part.name == "progress" or not part.init:  # only watches, or made from the others

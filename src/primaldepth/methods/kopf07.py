@@ -6,7 +6,7 @@ import torch
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import NotNegative, Positive, Settings
-from primaldepth.methods.bilateral import Axis, Samples, Window, likeness, mean_or
+from primaldepth.methods.bilateral import Axis, BilateralWindow, WeightedSamples, likeness, mean_or
 from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.trust import interpolate
 
@@ -21,10 +21,12 @@ class Kopf07Settings(Settings):
     shrink: NotNegative = 0.33
     sigma_v: Positive = 0.04
 
-    def window(self, frame: Frame) -> Window:
+    def window(self, frame: Frame) -> BilateralWindow:
         """The window over the frame's samples, each axis by its own ratio."""
         sizes = zip(frame.low_size, frame.high_size, strict=True)
-        return Window(*(Axis.reaching(n, m, self.sigma_d * (n / m) ** self.shrink) for n, m in sizes))
+        return BilateralWindow(
+            *(Axis.reaching(n, m, self.sigma_d * (n / m) ** self.shrink) for n, m in sizes)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Kopf07:
         """Average band by band; where no sample is in reach, the interpolation stays."""
         with torch.no_grad():
             depth, _ = interpolate(frame)
-            for band, neighbours in self.settings.window(frame).over(Samples.of(frame), maps=1):
+            for band, neighbours in self.settings.window(frame).over(WeightedSamples.of(frame), maps=1):
                 guide, part = frame.guide[:, :, band], depth[:, :, band]
                 weight, total = torch.zeros_like(part), torch.zeros_like(part)
                 for near in neighbours:

@@ -40,8 +40,10 @@ def tile_for_memory(available: float, bytes_per_pixel: float, radius: int) -> in
     side = int(math.sqrt(max(0.0, available) / bytes_per_pixel)) - 2 * radius
     if side < 32:
         raise InputError(
-            f"memory_gib: {max(0.0, available) / 2**30:.2f} GiB are left for tiles, which is too little "
-            f"with a margin of {radius} px; allow more"
+            "memory_gib",
+            f"{max(0.0, available) / 2**30:.2f} GiB are left for tiles, which is too little "
+            f"with a margin of {radius} px",
+            "allow more",
         )
     return side
 
@@ -239,7 +241,7 @@ def network_method(name: str, options: Mapping[str, Any]) -> Network | ShippedNe
     if not SHIPPED[name].present:
         load(name, next(iter(SHIPPED[name].files)))  # says that there are no weights yet
     if chosen.iterations is not None and not SHIPPED[name].has_solver:
-        raise InputError(f"method '{name}': iterations: the network has no primal-dual part")
+        raise InputError(f"method '{name}'", "iterations: the network has no primal-dual part")
     return ShippedNetwork(name, chosen)
 
 
@@ -251,7 +253,7 @@ def _with_options(
         try:
             net = net.with_iterations(options.iterations)
         except ValueError as error:
-            raise InputError(f"method '{name}': iterations: {error}") from error
+            raise InputError(f"method '{name}'", f"iterations: {error}") from error
     precision = DTYPES.get(options.precision)
     if precision is None and device is not None:
         precision = usual_dtype(net, device)

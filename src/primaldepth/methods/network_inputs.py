@@ -13,7 +13,7 @@ from primaldepth.core.frame import Frame, Sampling
 from primaldepth.methods.holes import fill_holes, grow_into_holes
 from primaldepth.networks.inputs import NetworkInput, SensorSamples
 from primaldepth.networks.normalisation import Scaling, relative_sigma
-from primaldepth.operators.sampling import Resample
+from primaldepth.operators.sampling import Resample, resample
 
 # Distance from the border of a hole, in samples, up to which its fill is trusted like a measurement, and from
 # which on it is not trusted. Chosen by real-holdout, aligned-holes and cut-outs together.
@@ -158,11 +158,17 @@ class NetworkInputs:
 
     def window(self, part: Window, guide: Tensor, colours: int = 1) -> NetworkInput:
         """Return what a network reads of one window, with the guide as intensity or of `colours` channels."""
-        enlarge = self.enlarge.window(slice(part.top, part.bottom), slice(part.left, part.right))
-        depth, sigma, trust = (enlarge(image) for image in (self.depth, self.sigma, self.trust))
+        depth, sigma, trust = self._enlarged(part).chunk(3, dim=1)
         seen = part.cut(guide)
         seen = seen.mean(dim=1, keepdim=True) if colours == 1 else seen.expand(-1, colours, -1, -1)
         return NetworkInput(depth, sigma, trust, seen, self.ratio, self._measured_in(part))
+
+    def _enlarged(self, part: Window) -> Tensor:
+        """(B, 3, rows, columns): depth, noise and trust on the guide's grid."""
+        maps, size = torch.cat([self.depth, self.sigma, self.trust], dim=1), self.enlarge.out_shape[1:]
+        if part.covers(size):
+            return resample(maps, size, "bilinear")
+        return self.enlarge.window(slice(part.top, part.bottom), slice(part.left, part.right))(maps)
 
     def _measured_in(self, part: Window) -> SensorSamples | None:
         """Return the samples that are made of pixels of the window alone; None where there are none."""

@@ -1,10 +1,11 @@
-"""Names to methods."""
+"""Find a method by name: those of this package, and those that other installed packages add."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from primaldepth.core.errors import InputError, did_you_mean
+from primaldepth.core.extensions import Extensions
 from primaldepth.core.frame import Method
 from primaldepth.core.settings import Settings
 from primaldepth.methods.barron16 import Barron16, Barron16Settings
@@ -20,14 +21,22 @@ from primaldepth.methods.variational import DEFAULTS, Variational, VariationalSe
 from primaldepth.methods.yang07 import Yang07, Yang07Settings
 from primaldepth.networks.zoo import SHIPPED
 from primaldepth.operators.sampling import Kernel
-from primaldepth.variational import Progress
+from primaldepth.variational import SolverProgress
 
-Watcher = Callable[[Progress], None]
+Watcher = Callable[[SolverProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
 class MethodInfo:
-    """What users see in the list of methods."""
+    """What users see of a method in the list of methods.
+
+    Args:
+        name: by which it is asked for.
+        family: "interpolation", "filter", "optimisation", "variational", "network", or a word of its own.
+        uses_guide: whether the image changes the result.
+        summary: what it does, in one line.
+        settings: every option with its default.
+    """
 
     name: str
     family: str
@@ -37,36 +46,55 @@ class MethodInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
-    """A published method: how it is made from its settings, whose defaults are ours."""
+class MethodEntry:
+    """How a method is listed, and made from its settings.
+
+    An installed package adds a method by an entry point of the group "primaldepth.methods" that names one.
+
+    Args:
+        family: see `MethodInfo`.
+        make: takes an instance of `settings` and returns the method.
+        settings: its options; all have defaults.
+        summary: what it does, in one line.
+        uses_guide: whether the image changes the result.
+    """
 
     family: str
     make: Callable[[Any], Method]
     settings: type[Settings]
     summary: str
+    uses_guide: bool = True
+
+    def info(self, name: str) -> MethodInfo:
+        """Return what users see of it under `name`."""
+        return MethodInfo(name, self.family, self.uses_guide, self.summary, self.settings().model_dump())
+
+    def create(self, name: str, options: Mapping[str, Any]) -> Method:
+        """Make the method, with `options` in place of its defaults."""
+        return self.make(self.settings.parse(options, f"method '{name}'"))
 
 
-_BASELINES: dict[str, Baseline] = {
-    "kopf07": Baseline("filter", Kopf07, Kopf07Settings, "joint bilateral upsampling"),
-    "yang07": Baseline(
+_BASELINES: dict[str, MethodEntry] = {
+    "kopf07": MethodEntry("filter", Kopf07, Kopf07Settings, "joint bilateral upsampling"),
+    "yang07": MethodEntry(
         "filter", Yang07, Yang07Settings, "cost volume, filtered bilaterally and searched, twice over"
     ),
-    "he10": Baseline(
+    "he10": MethodEntry(
         "filter", He10, He10Settings, "guided filter: depth as a local linear function of the guide"
     ),
-    "chan08": Baseline(
+    "chan08": MethodEntry(
         "filter", Chan08, Chan08Settings, "bilateral filter, by the guide at steps, by depth on flat parts"
     ),
-    "diebel05": Baseline(
+    "diebel05": MethodEntry(
         "optimisation", Diebel05, Diebel05Settings, "Markov random field, neighbours weighted by the guide"
     ),
-    "park11": Baseline(
+    "park11": MethodEntry(
         "optimisation", Park11, Park11Settings, "Markov random field with non-local means regularisation"
     ),
-    "ferstl13": Baseline(
+    "ferstl13": MethodEntry(
         "optimisation", Ferstl13, Ferstl13Settings, "atgv-l2 with the weights it was published with"
     ),
-    "barron16": Baseline(
+    "barron16": MethodEntry(
         "optimisation", Barron16, Barron16Settings, "fast bilateral solver on shifted grids"
     ),
 }
@@ -88,16 +116,31 @@ _SUMMARIES = {
 }
 
 
+def _entry(name: str, loaded: object) -> MethodEntry:
+    if not isinstance(loaded, MethodEntry):
+        raise TypeError(f"expected a primaldepth.methods.MethodEntry, found {type(loaded).__name__}")
+    loaded.info(name)  # raises if its settings lack defaults
+    return loaded
+
+
+_OWN = frozenset({*_INTERPOLATIONS, *_BASELINES, *DEFAULTS, *SHIPPED})
+_EXTENSIONS = Extensions("primaldepth.methods", "method", _entry)
+
+
 def list_methods() -> list[MethodInfo]:
-    """Every method, in the order of the documentation."""
+    """List every method: those of this package in the order of the documentation, then those of others.
+
+    Warns:
+        ExtensionWarning: an installed package offers a method that cannot be loaded.
+
+    Raises:
+        InputError: two packages offer methods of the same name.
+    """
     plain = [
         MethodInfo(name, "interpolation", False, summary, {})
         for name, (_, summary) in _INTERPOLATIONS.items()
     ]
-    baselines = [
-        MethodInfo(name, each.family, True, each.summary, each.settings().model_dump())
-        for name, each in _BASELINES.items()
-    ]
+    baselines = [each.info(name) for name, each in _BASELINES.items()]
     models = [
         MethodInfo(name, "variational", True, summary, DEFAULTS[name].model_dump())
         for name, summary in _SUMMARIES.items()
@@ -107,23 +150,32 @@ def list_methods() -> list[MethodInfo]:
         for name, each in SHIPPED.items()
         if each.present
     ]
-    return plain + baselines + models + networks
+    installed = [each.info(name) for name, each in _EXTENSIONS.load_all(_OWN).items()]
+    return plain + baselines + models + networks + installed
 
 
 def create(name: str, options: Mapping[str, Any] | None = None, *, progress: Watcher | None = None) -> Method:
-    """The method `name`, with `options` in place of its defaults.
+    """Make the method `name`, with `options` in place of its defaults.
 
     Args:
+        name: of `list_methods`, or a file of weights that ends in ".safetensors".
+        options: by name; `MethodInfo.settings` has all of them.
         progress: called now and then by methods that iterate.
+
+    Returns:
+        An object that turns a `Frame` into a `Prediction`.
+
+    Raises:
+        InputError: the name or an option is unknown, a value is wrong, or a package cannot be loaded.
     """
     options = options or {}
+    entry = _EXTENSIONS.find(name, _OWN) or _BASELINES.get(name)
+    if entry is not None:
+        return entry.create(name, options)
     if name in _INTERPOLATIONS:
         if options:
             raise InputError(f"method '{name}' has no options, got {', '.join(options)}")
         return Interpolation(name, _INTERPOLATIONS[name][0])
-    if name in _BASELINES:
-        baseline = _BASELINES[name]
-        return baseline.make(baseline.settings.parse(options, f"method '{name}'"))
     if name in DEFAULTS:
         settings = VariationalSettings.parse({**DEFAULTS[name].model_dump(), **options}, f"method '{name}'")
         return Variational(name, settings, progress)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.data.lone_samples import Cells, lone_samples, stand_alike
+from primaldepth.measurement.lone_samples import Cells, lone_samples, stand_alike
 
 
 def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) -> Prediction:

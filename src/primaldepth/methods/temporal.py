@@ -18,11 +18,11 @@ from torch import Tensor
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.core.settings import Count, NotNegative, Positive, Settings, Share
-from primaldepth.data.noise import estimate_sigma
 from primaldepth.geometry.ego_motion import Motion, carried, coordinates, ego_motion, in_view
 from primaldepth.io import Kind
 from primaldepth.methods.scene_change import guide_noise, is_cut, mean_over, something_moved, steps_of
 from primaldepth.operators.sampling import resample
+from primaldepth.sensors.noise import estimate_sigma
 
 _LEAST_NOISE = 5e-4  # of the depth: as `estimate_sigma` has it
 _GUESS = 0.3  # of the depth: standard deviation of what a method fills in
@@ -95,7 +95,9 @@ class Temporal:
     def __call__(self, frame: Frame, kind: Kind = "z") -> Prediction:
         """The next frame of the sequence; `info["carried"]` is the share of the past in the result."""
         if frame.depth.shape[0] != 1:
-            raise InputError(f"temporal filter: a batch of {frame.depth.shape[0]} frames; give one at a time")
+            raise InputError(
+                "temporal filter", f"a batch of {frame.depth.shape[0]} frames", "give one at a time"
+            )
         prediction = self.method(frame)
         with torch.no_grad():
             before = self.memory

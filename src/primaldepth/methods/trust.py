@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame
-from primaldepth.data.noise import estimate_sigma
 from primaldepth.methods.holes import fill_holes
 from primaldepth.operators.sampling import resample
+from primaldepth.sensors.noise import estimate_sigma
 
 
 def trust(frame: Frame) -> Tensor:

@@ -10,15 +10,15 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Few, Iterations, NotNegative, Positive
-from primaldepth.data.lone_samples import lone_samples
-from primaldepth.data.noise import estimate_sigma
+from primaldepth.measurement.lone_samples import lone_samples
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.operators.sampling import Kernel, Resample, resample
+from primaldepth.sensors.noise import estimate_sigma
 from primaldepth.variational import (
     MODELS,
     DataTerm,
     ModelParameters,
-    Progress,
+    SolverProgress,
     build_energy,
     preconditioned,
     solve,
@@ -86,7 +86,7 @@ class Variational:
 
     name: str
     settings: VariationalSettings
-    progress: Callable[[Progress], None] | None = None
+    progress: Callable[[SolverProgress], None] | None = None
 
     def __call__(self, frame: Frame) -> Prediction:
         """Solve on every level of the pyramid, keep the last; image by image if their steps may differ."""

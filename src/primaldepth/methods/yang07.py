@@ -10,7 +10,7 @@ from torch.nn.functional import max_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
-from primaldepth.methods.bilateral import Axis, Samples, Window, likeness
+from primaldepth.methods.bilateral import Axis, BilateralWindow, WeightedSamples, likeness
 from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.trust import interpolate, noise_level
 from primaldepth.operators.sampling import resample
@@ -32,12 +32,12 @@ class Yang07Settings(Settings):
     iterations: Iterations = 2
     taps: Few = 5
 
-    def window(self, frame: Frame, iteration: int) -> Window:
+    def window(self, frame: Frame, iteration: int) -> BilateralWindow:
         """The window over the guide's grid, `taps` pixels on each side of its centre."""
         sizes = zip(frame.low_size, frame.high_size, strict=True)
         factor = self.sigma_d * self.narrowing**iteration
         axes = (Axis.reaching(m, m, factor * (m / n) ** self.growth, self.taps) for n, m in sizes)
-        return Window(*axes)
+        return BilateralWindow(*axes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,13 @@ class Yang07:
             limit = self.settings.truncation * resample(noise_level(frame), frame.high_size, "bilinear")
             for iteration in range(self.settings.iterations):
                 window = self.settings.window(frame, iteration)
-                depth, known = self._refine(Samples(depth, weight, frame.guide), window, limit)
+                depth, known = self._refine(WeightedSamples(depth, weight, frame.guide), window, limit)
                 weight = known.to(depth.dtype)
         return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
 
-    def _refine(self, samples: Samples, window: Window, limit: Tensor) -> tuple[Tensor, Tensor]:
+    def _refine(
+        self, samples: WeightedSamples, window: BilateralWindow, limit: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """One iteration: the refined depth, and where the window held anything."""
         count = self.settings.hypotheses
         low, high = _range(samples.depth, window)
@@ -98,7 +100,7 @@ def between(cost: Tensor) -> Tensor:
     return n + torch.where(inner, (before - after) / (2 * bend), 0.0).clamp(-0.5, 0.5)
 
 
-def _range(depth: Tensor, window: Window) -> tuple[Tensor, Tensor]:
+def _range(depth: Tensor, window: BilateralWindow) -> tuple[Tensor, Tensor]:
     """Least and largest depth in the window of each pixel."""
     rows, columns = window.rows.margin, window.columns.margin
 

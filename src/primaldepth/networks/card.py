@@ -82,9 +82,9 @@ def read_card(path: Path) -> ModelCard:
         values = read_json(path, what="JSON model card")
     except MissingFileError as error:
         raise MissingFileError(
-            f"{path}: no model card beside the weights; copy it from where the weights came from"
+            path, "no model card beside the weights", "copy it from where the weights came from"
         ) from error
     if not isinstance(values, dict):
         found = type(values).__name__
-        raise FileFormatError(f"{path}: a {found}, expected a JSON object with the card's keys")
+        raise FileFormatError(path, f"a {found}, expected a JSON object with the card's keys")
     return ModelCard.parse(values, str(path))

@@ -36,7 +36,7 @@ class Key:
         return count * height * width
 
 
-class Recording:
+class RecordedGraph:
     """The kernels of one run, with the memory they read and write."""
 
     def __init__(self, inference: "Inference", maps: NetworkInput) -> None:
@@ -67,7 +67,7 @@ class Inference:
 
     def __init__(self, net: DepthNet, precision: torch.dtype | None = torch.float32) -> None:
         self._net, self._precision = net, precision
-        self._seen: OrderedDict[Key, Recording | None] = OrderedDict()
+        self._seen: OrderedDict[Key, RecordedGraph | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type["Inference"], tuple[DepthNet, torch.dtype | None]]:
@@ -87,7 +87,7 @@ class Inference:
             if key not in self._seen:  # kernels are compiled and chosen now
                 self._remember(key)
                 return self.run(maps)
-            recording = self._seen[key] or Recording(self, maps)
+            recording = self._seen[key] or RecordedGraph(self, maps)
             self._seen[key] = recording
             self._seen.move_to_end(key)
             return recording(maps)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from primaldepth.operators.sampling import MixedResample, PointSamples, Resample, Samples
+from primaldepth.operators.sampling import MixedResample, PointSamples, Resample, SampleTerm
 
 SIGMA_FLOOR = 1e-3
 """Noise that every sample has at least, in the network's unit (half the spread of the frame's depth).
@@ -41,14 +41,14 @@ class SensorSamples(NamedTuple):
         """Return the same samples with every map changed."""
         return SensorSamples(self.A, change(self.depth), change(self.sigma), change(self.trust))
 
-    def weighed(self, omega: Tensor | None) -> Samples:
+    def weighed(self, omega: Tensor | None) -> SampleTerm:
         """Return the sample term's data: precisions omega trust / (sigma^2 + floor^2), omega 1 for None."""
         precision = self.trust / (self.sigma.square() + SIGMA_FLOOR**2)
         lam = precision if omega is None else omega * precision
         if not isinstance(self.A, MixedResample):
-            return Samples(self.A, self.depth, lam)
+            return SampleTerm(self.A, self.depth, lam)
         norms = self.A.norms  # the same term, with operators whose norms are alike
-        return Samples(self.A.unit(), self.depth / norms, lam * norms.square())
+        return SampleTerm(self.A.unit(), self.depth / norms, lam * norms.square())
 
     def part(self, share: slice) -> "SensorSamples":
         """Return the samples of some images of the batch."""

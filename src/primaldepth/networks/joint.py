@@ -16,7 +16,7 @@ from primaldepth.networks.inputs import SensorSamples
 from primaldepth.networks.unet import FIRST, UNet
 from primaldepth.networks.unrolled import PrimalDualNet
 from primaldepth.operators.pairwise import half_window
-from primaldepth.operators.sampling import MixedResample, PointSamples, Resample, Samples
+from primaldepth.operators.sampling import MixedResample, PointSamples, Resample, SampleTerm
 from primaldepth.variational.models import MODELS
 
 MOST_ITERATIONS = 1000
@@ -244,7 +244,7 @@ class DepthNet(nn.Module):
             result = self.pdn(features.first, features.affinities, weight, guide, storage, measured)
         return Estimate(result, features)
 
-    def _measured(self, features: Features, samples: SensorSamples | None) -> Samples | None:
+    def _measured(self, features: Features, samples: SensorSamples | None) -> SampleTerm | None:
         """What the sample term reads; None where the network or the frame has none."""
         if samples is None or not self.settings.samples:
             return None

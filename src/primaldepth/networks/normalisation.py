@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame
-from primaldepth.data.noise import estimate_sigma
+from primaldepth.sensors.noise import estimate_sigma
 
 
 @dataclass(frozen=True, slots=True)

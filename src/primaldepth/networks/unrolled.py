@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from primaldepth.operators import LinearOperator, SelectChannels
 from primaldepth.operators.pairwise import half_window
-from primaldepth.operators.sampling import Samples
+from primaldepth.operators.sampling import SampleTerm
 from primaldepth.variational.affinities import edge_tensor, support_weights
 from primaldepth.variational.energies import Energy, OnDepth, Term
 from primaldepth.variational.huber_iterations import huber_from_affinities
@@ -144,7 +144,7 @@ class PrimalDualNet(nn.Module):
         trust: Tensor,
         guide: Tensor,
         storage: torch.dtype | None = None,
-        samples: Samples | None = None,
+        samples: SampleTerm | None = None,
     ) -> Tensor:
         """(B, 1, H, W) first estimate -> (B, 1, H, W) result.
 
@@ -163,13 +163,13 @@ class PrimalDualNet(nn.Module):
             )
         return self._generic(f, self.support(affinities.to(f.dtype), guide), trust, samples)
 
-    def _scaled(self, samples: Samples | None) -> Samples | None:
+    def _scaled(self, samples: SampleTerm | None) -> SampleTerm | None:
         """Return the samples with their precisions times g, or None for a network without the sample term."""
         if samples is None or not self.samples:
             return None
-        return Samples(samples.A, samples.d, self.log_precision.exp() * samples.lam)
+        return SampleTerm(samples.A, samples.d, self.log_precision.exp() * samples.lam)
 
-    def _rows(self, samples: Samples | None) -> Tensor:
+    def _rows(self, samples: SampleTerm | None) -> Tensor:
         """Return the coefficients for the iterations: eps is 0 where a model has none, rho becomes a step."""
         rows = self.coefficients[:, :5]
         if self.model.family != "nlh":
@@ -178,7 +178,7 @@ class PrimalDualNet(nn.Module):
             return rows
         return torch.cat([rows, self.coefficients[:, 5:] * samples.A.norm_bound**-2], dim=1)
 
-    def _generic(self, f: Tensor, support: Tensor, trust: Tensor, samples: Samples | None) -> Tensor:
+    def _generic(self, f: Tensor, support: Tensor, trust: Tensor, samples: SampleTerm | None) -> Tensor:
         """Any energy, through the one primal-dual step."""
         size = (int(f.shape[2]), int(f.shape[3]))
         u = torch.cat([f, f.new_zeros((f.shape[0], self.model.channels - 1, *size))], dim=1)
@@ -194,7 +194,7 @@ class PrimalDualNet(nn.Module):
             state = primal_dual_step(energy, state, StepSizes(tau, sigmas, theta))
         return u[:, :1] if state is None else state.u[:, :1]
 
-    def sample_terms(self, samples: Samples | None, size: tuple[int, int]) -> tuple[Term, ...]:
+    def sample_terms(self, samples: SampleTerm | None, size: tuple[int, int]) -> tuple[Term, ...]:
         """The sample term on the depth, the first channel; nothing without samples."""
         if samples is None:
             return ()

@@ -82,19 +82,22 @@ def load(name: str, scale: int | None = None, device: torch.device | str = "cpu"
     """
     if name not in SHIPPED:
         hint = did_you_mean(name, SHIPPED)
-        raise InputError(f"unknown network '{name}'{hint and f'; {hint}'} (known: {', '.join(SHIPPED)})")
+        raise InputError(
+            "", f"unknown network '{name}'", "; ".join(filter(None, (hint, f"known: {', '.join(SHIPPED)}")))
+        )
     files = SHIPPED[name].files
     if len(files) == 1:
         path = next(iter(files.values()))
     elif scale not in files:
         known = ", ".join(map(str, files))
-        raise InputError(f"network '{name}': scale {scale} is not one of {known}; give one of them")
+        raise InputError(f"network '{name}'", f"scale {scale} is not one of {known}", "give one of them")
     else:
         path = files[scale]
     if not path.is_file():
         raise InputError(
-            f"network '{name}': no trained weights exist yet for this name and scale {scale}; "
-            "train them, or read your own with from_pretrained"
+            f"network '{name}'",
+            f"no trained weights exist yet for this name and scale {scale}",
+            "train them, or read your own with from_pretrained",
         )
     net = from_pretrained(path)
     return _moved(_with_untrained_solver(net) if "+nlh" in name else net, device)
@@ -111,7 +114,7 @@ def from_pretrained(path: str | os.PathLike[str]) -> DepthNet:
     try:
         file = open_file(weights)
     except MissingFileError as error:
-        raise MissingFileError(f"{weights}: no such weight file; check the name") from error
+        raise MissingFileError(weights, "no such weight file", "check the name") from error
     with file, reading(weights):
         card = read_card(card_path)
         data = file.read(_checked_size(weights, os.fstat(file.fileno()).st_size, card))
@@ -119,8 +122,9 @@ def from_pretrained(path: str | os.PathLike[str]) -> DepthNet:
     digest = hashlib.sha256(data).hexdigest()
     if digest != card.sha256:
         raise FileFormatError(
-            f"{weights}: sha256 {digest[:12]}, but {card_path.name} says {card.sha256[:12] or 'nothing'}; "
-            "the file is damaged or not the one the card describes, copy both again"
+            weights,
+            f"sha256 {digest[:12]}, but {card_path.name} says {card.sha256[:12] or 'nothing'}",
+            "the file is damaged or not the one the card describes, copy both again",
         )
     with torch.device("meta"):  # shapes alone: a wrong card cannot ask for memory, nor for random numbers
         net = _network(card.settings, card_path)
@@ -148,11 +152,11 @@ def save_model(
 
     weights, card_path = _pair(Path(path))
     if card.settings != net.settings:
-        raise InputError(f"{card_path}: the card's settings are not those of the network to be saved")
+        raise InputError(card_path, "the card's settings are not those of the network to be saved")
     tensors = {name: _stored(tensor, half) for name, tensor in net.state_dict().items()}
     for name, tensor in tensors.items():
         if not bool(torch.isfinite(tensor).all()):
-            raise InputError(f"{weights}: '{name}' holds NaN or values too large; nothing was written")
+            raise InputError(weights, f"'{name}' holds NaN or values too large", "nothing was written")
     data = save(tensors)
     complete = ModelCard(**{**dict(card), "sha256": hashlib.sha256(data).hexdigest()})
     write_bytes(weights, data)
@@ -171,7 +175,7 @@ def _pair(path: Path) -> tuple[Path, Path]:
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)
     if not name or path.name in _SUFFIXES:
-        raise InputError(f"{path}: give the name of a weight file")
+        raise InputError(path, "give the name of a weight file")
     return path.with_name(name + _SUFFIXES[0]), path.with_name(name + _SUFFIXES[1])
 
 
@@ -182,24 +186,27 @@ def _found(path: Path) -> Path:
     inside = sorted(path.glob("*.safetensors"))
     if len(inside) != 1:
         names = ", ".join(file.name for file in inside) or "none"
-        raise InputError(f"{path}: {len(inside)} weight files in this folder ({names}); name one of them")
+        raise InputError(path, f"{len(inside)} weight files in this folder ({names})", "name one of them")
     return inside[0]
 
 
 def _checked_size(path: Path, size: int, card: ModelCard) -> int:
     """The size of a weight file, if it can hold the card's network: before it is read and that is built."""
     if not size:
-        raise FileFormatError(f"{path}: the file is empty (0 bytes); copy it again from its source")
+        raise FileFormatError(path, "the file is empty (0 bytes)", "copy it again from its source")
     count = card.settings.parameters
     if size < _LEAST_BYTES * count:
         raise FileFormatError(
-            f"{path}: truncated or not a safetensors file: {size} bytes cannot hold the {count} parameters "
-            "of its card; copy both again from their source"
+            path,
+            f"truncated or not a safetensors file: {size} bytes cannot hold the {count} parameters "
+            "of its card",
+            "copy both again from their source",
         )
     if size > _MOST_BYTES * count + _LONGEST_HEADER:
         raise FileFormatError(
-            f"{path}: {size} bytes, too many for the {count} parameters of its card; "
-            "copy both again from their source"
+            path,
+            f"{size} bytes, too many for the {count} parameters of its card",
+            "copy both again from their source",
         )
     return size
 
@@ -214,7 +221,7 @@ def _parsed(path: Path, data: bytes) -> dict[str, Tensor]:
         return parse(data)
     except (SafetensorError, ValueError, KeyError, RuntimeError) as error:
         raise FileFormatError(
-            f"{path}: truncated or not a safetensors file ({len(data)} bytes); copy it again from its source"
+            path, f"truncated or not a safetensors file ({len(data)} bytes)", "copy it again from its source"
         ) from error
 
 
@@ -222,26 +229,26 @@ def _network(settings: NetworkSettings, card_path: Path) -> DepthNet:
     try:
         return DepthNet(settings)
     except ValueError as error:
-        raise InputError(f"{card_path}: settings: {error}") from error
+        raise InputError(card_path, f"settings: {error}") from error
 
 
 def _check_tensors(path: Path, found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
     """Exactly the expected names, shapes and stored types, all finite."""
     advice = "the file does not belong to this card"
     for name in sorted(set(expected) - set(found)):
-        raise FileFormatError(f"{path}: tensor '{name}' is missing; {advice}")
+        raise FileFormatError(path, f"tensor '{name}' is missing", advice)
     for name in sorted(set(found) - set(expected)):
-        raise FileFormatError(f"{path}: unknown tensor {shortened(name)}; {advice}")
+        raise FileFormatError(path, f"unknown tensor {shortened(name)}", advice)
     for name, tensor in found.items():
         if tensor.shape != expected[name].shape:
             shapes = f"{tuple(tensor.shape)}, expected {tuple(expected[name].shape)}"
-            raise FileFormatError(f"{path}: tensor '{name}' has shape {shapes}; {advice}")
+            raise FileFormatError(path, f"tensor '{name}' has shape {shapes}", advice)
         if tensor.dtype not in _STORED:
             raise FileFormatError(
-                f"{path}: tensor '{name}' is {tensor.dtype}, expected float32 or float16; convert it"
+                path, f"tensor '{name}' is {tensor.dtype}, expected float32 or float16", "convert it"
             )
         if not bool(torch.isfinite(tensor).all()):
-            raise FileFormatError(f"{path}: tensor '{name}' holds NaN or infinite values; train it again")
+            raise FileFormatError(path, f"tensor '{name}' holds NaN or infinite values", "train it again")
 
 
 def _with_untrained_solver(net: DepthNet) -> DepthNet:

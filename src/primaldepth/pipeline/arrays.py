@@ -23,7 +23,9 @@ def guide_tensor(guide: ArrayLike | PathLike) -> Tensor:
         image = image.float().div_(torch.iinfo(image.dtype).max)
     if image.ndim == 3:
         if image.shape[2] not in (1, 3, 4):
-            raise InputError(f"guide: shape {tuple(image.shape)}, expected (H, W), (H, W, 3) or (B, C, H, W)")
+            raise InputError(
+                "guide", f"shape {tuple(image.shape)}, expected (H, W), (H, W, 3) or (B, C, H, W)"
+            )
         image = image.permute(2, 0, 1)[None]
     image = _map(image, "guide")
     return _unit_range(image[:, :3] if image.shape[1] == 4 else image)
@@ -33,7 +35,7 @@ def _unit_range(image: Tensor) -> Tensor:
     """Raise where a finite guide leaves [0, 1]; Frame refuses the others."""
     low, high = (float(image.min()), float(image.max())) if image.numel() else (0.0, 0.0)
     if (low < 0.0 or high > 1.0) and bool(image.isfinite().all()):
-        raise InputError(f"guide: values {low:g}..{high:g}, expected [0, 1], uint8 or uint16")
+        raise InputError("guide", f"values {low:g}..{high:g}, expected [0, 1], uint8 or uint16")
     return image.contiguous()
 
 
@@ -51,7 +53,7 @@ def tensor_like(name: str, values: ArrayLike, depth: Tensor) -> Tensor:
     """A map as large as the depth; one for a batch holds for all of its images."""
     found = _map(_tensor(name, values), name)
     if found.shape[1:] != depth.shape[1:] or found.shape[0] not in (1, depth.shape[0]):
-        raise InputError(f"{name}: shape {tuple(found.shape)}, but the depth has {tuple(depth.shape)}")
+        raise InputError(name, f"shape {tuple(found.shape)}, but the depth has {tuple(depth.shape)}")
     return found.expand_as(depth)
 
 
@@ -61,11 +63,11 @@ def _tensor(name: str, values: ArrayLike) -> Tensor:
         return values.detach().cpu()
     if isinstance(values, np.ma.MaskedArray) and bool(np.ma.getmaskarray(values).any()):
         if name == "guide":
-            raise InputError("guide: a masked array, but an image has no holes; fill it first")
+            raise InputError("guide", "a masked array, but an image has no holes", "fill it first")
         values = values.filled(0)  # a hole, or no confidence
     array = np.asarray(values)
     if array.dtype.kind not in "bfiu":
-        raise InputError(f"{name}: array of {array.dtype}, expected numbers")
+        raise InputError(name, f"array of {array.dtype}, expected numbers")
     native = array.dtype.newbyteorder("=")
     with np.errstate(over="ignore"):
         return torch.from_numpy(
@@ -79,8 +81,9 @@ def _map(values: Tensor, name: str) -> Tensor:
         values = values.squeeze(0 if values.shape[0] == 1 else 2)
     if values.ndim not in (2, 4) or values.is_complex() or values.numel() == 0:
         raise InputError(
-            f"{name}: {values.dtype} of shape {tuple(values.shape)}, expected (h, w), (1, h, w), (h, w, 1) "
-            "or (B, 1, h, w)"
+            name,
+            f"{values.dtype} of shape {tuple(values.shape)}, expected (h, w), (1, h, w), (h, w, 1) "
+            "or (B, 1, h, w)",
         )
     values = values.float()
     return values[None, None] if values.ndim == 2 else values

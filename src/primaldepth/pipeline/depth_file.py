@@ -1,6 +1,5 @@
 """The result as one depth file: its unit, what the format can hold, and what becomes a hole."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,9 @@ from primaldepth.io.depth import write_values
 from primaldepth.io.formats import writer_for
 from primaldepth.io.row_blocks import row_blocks
 from primaldepth.io.storage import stored_pixels
-from primaldepth.io.units import whole_stored
-from primaldepth.pipeline.load import LARGEST, Inputs
+from primaldepth.io.units import per_metre, whole_stored
+from primaldepth.pipeline.load import Inputs
 from primaldepth.pipeline.run import Outcome, first_mask
-
-MANY_BELOW = 0.95  # of the samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +24,14 @@ class DepthResult:
 
     Args:
         rounded_off: estimates that are holes only because the format would round them to its invalid 0.
+        beyond: estimates that are holes only because they are larger than the format can hold.
     """
 
     values: NDArray[np.floating[Any]]
     valid: NDArray[np.bool_]
     unit: Unit
     rounded_off: int = 0
+    beyond: int = 0
 
 
 def result_unit(path: Path, inputs: Inputs) -> Unit:
@@ -42,24 +41,31 @@ def result_unit(path: Path, inputs: Inputs) -> Unit:
 
 
 def check_fits(path: Path, inputs: Inputs) -> None:
-    """Raise, before the work is done, if the format of `path` cannot hold what many samples are."""
+    """Raise, before the work is done, if the format of `path` cannot hold the samples.
+
+    What is too large for it becomes a hole later; so only a map without any smaller sample is refused.
+    """
     middle = inputs.median_depth
+    fits = middle <= _largest(path, inputs)
     try:
-        _store_one(path, inputs, middle)
-        _store_far(path, inputs)
+        _store_one(path, inputs, middle if fits else float(inputs.frame.depth[inputs.frame.valid].min()))
     except InputError as error:
         if inputs.kind == "disparity":
             raise
         raise error.advised(f"the median depth is {middle:.4g} m: is the unit right?") from error
 
 
-def _store_far(path: Path, inputs: Inputs) -> None:
-    """The farthest sample, or that which few are beyond: those may be false, and gone from the result."""
-    try:
-        _store_one(path, inputs, float(inputs.frame.clean_depth().max()))
-    except InputError:
-        samples = inputs.frame.depth[inputs.frame.valid]
-        _store_one(path, inputs, float(samples.kthvalue(math.ceil(MANY_BELOW * len(samples))).values))
+def _largest(path: Path, inputs: Inputs) -> float:
+    """Metres, or pixels of disparity, of the largest number that the format of `path` can hold."""
+    return _largest_stored(path) / per_metre(result_unit(path, inputs))
+
+
+def _largest_stored(path: Path) -> float:
+    """The largest number of a format of integers; floating point numbers have room for every depth."""
+    names = writer_for(path).dtypes
+    if any(name.startswith("float") for name in names):
+        return float("inf")
+    return float(np.iinfo(names[-1]).max)
 
 
 def _store_one(path: Path, inputs: Inputs, value: float) -> None:
@@ -70,36 +76,30 @@ def _store_one(path: Path, inputs: Inputs, value: float) -> None:
 def depth_result(path: Path, outcome: Outcome) -> DepthResult:
     """The first depth map of the outcome, as it is to be written to `path`.
 
-    An estimate that is not finite and positive, or that an integer format would round to its invalid 0,
-    is a hole.
+    An estimate that is not finite and positive, that an integer format would round to its invalid 0, or that
+    is larger than such a format can hold, is a hole.
     """
-    unit = result_unit(path, outcome.inputs)
-    rounds = not any(name.startswith("float") for name in writer_for(path).dtypes)
+    unit, largest = result_unit(path, outcome.inputs), _largest_stored(path)
     values = outcome.prediction.depth[0, 0].cpu().numpy()
     valid = np.array(first_mask(outcome.kept.valid))
-    rounded_off = 0
+    rounded_off = beyond = 0
     for rows in row_blocks(*values.shape):
         block = values[rows].astype(np.float64)
         valid[rows] &= np.isfinite(block) & (block > 0)
-        if rounds:
-            lost = valid[rows] & (whole_stored(block, unit) < 1)
-            valid[rows] &= ~lost
-            rounded_off += int(lost.sum())
-    return DepthResult(values, valid, unit, rounded_off)
+        if np.isfinite(largest):
+            stored = whole_stored(block, unit)
+            rounded_off += int((valid[rows] & (stored < 1)).sum())
+            beyond += int((valid[rows] & (stored > largest)).sum())
+            valid[rows] &= (stored >= 1) & (stored <= largest)
+    return DepthResult(values, valid, unit, rounded_off, beyond)
 
 
 def write_depth(path: Path, outcome: Outcome) -> DepthResult:
     """Write the depth file and return what it holds.
 
     Raises:
-        InputError: if the format cannot hold it, perhaps as the largest number was meant for no depth.
+        InputError: if no estimate can be held by the format.
     """
     result = depth_result(path, outcome)
-    try:
-        write_values(path, result.values, result.valid, result.unit)
-    except InputError as error:
-        if count := outcome.inputs.largest_samples:
-            text = f"{count} of the samples hold {LARGEST}: if that means no depth, store 0 instead"
-            raise error.advised(text) from error
-        raise
+    write_values(path, result.values, result.valid, result.unit)
     return result

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -9,15 +10,19 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError, Worded
 from primaldepth.core.frame import Frame, Sampling, check_sizes
-from primaldepth.data.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS, UNITLESS_SENSORS, noise_map
-from primaldepth.data.spikes import spikes as find_spikes
-from primaldepth.geometry.cameras import Cameras, Intrinsics, read_cameras
+from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.geometry.guide_view import fitted, to_guide_view
+from primaldepth.geometry.scattered import scattered, view_note
 from primaldepth.io import Kind, Unit, read_depth
+from primaldepth.io.cameras import read_cameras
+from primaldepth.io.clouds import is_cloud, read_points
+from primaldepth.io.depth import is_number
 from primaldepth.io.units import from_stored, per_metre
+from primaldepth.measurement.spikes import spikes as find_spikes
 from primaldepth.pipeline.arrays import confidence_tensor, depth_tensor, guide_tensor, tensor_like
 from primaldepth.pipeline.request import File, Item, Request
+from primaldepth.sensors.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS, UNITLESS_SENSORS, noise_map
 
 GIVE_CAMERAS = Worded("give --cameras (Python: cameras=)", "give 'cameras'")
 LARGEST = 65535  # what a 16-bit file can hold
@@ -36,6 +41,7 @@ class Inputs:
         spikes: how many samples count as holes because they stand out from all around them.
         metres: length of the frame's unit of depth; None for arrays whose unit nobody gave.
         noise_source: auto, a number or a sensor's name as asked for, or "map".
+        number: numbers that a user gives with the depth, times this, are in the frame's unit.
     """
 
     frame: Frame
@@ -46,6 +52,7 @@ class Inputs:
     spikes: int = 0
     metres: float | None = 1.0
     noise_source: str = "auto"
+    number: float = 1.0
 
     @property
     def median_depth(self) -> float:
@@ -69,11 +76,14 @@ def load(item: Item, request: Request) -> Inputs:
         InputError: if an input cannot be used, or does not fit the others or the request.
     """
     item = item if item.shot is None else item.opened(item.shot, request.unit)
-    given = _samples(item, request)
     image = guide_tensor(item.guide)
     size = int(image.shape[2]), int(image.shape[3])
-    cameras = _cameras(item.cameras, size)
+    item, cloud_note = _projected(item, request, size)
+    given = _samples(item, request)
+    cameras = known_cameras(item.cameras, size, given.size)
     registered = cameras is not None and cameras.depth is not None
+    if cameras is not None and cameras.depth is None and cameras.moved:
+        raise InputError("cameras", "'depth_to_guide' without 'depth' is for point clouds", "give both")
     if not registered:
         check_sizes(given.depth, image)  # before any work on a map that cannot be used
     if cameras is not None:
@@ -82,11 +92,37 @@ def load(item: Item, request: Request) -> Inputs:
         _check_metres(given, registered)
     kept = given.without_spikes() if request.spikes == "drop" else given
     seen, note = kept.in_guide_view(cameras, size)
-    sampling = request.sampling or ("point" if registered else given.sampling)
+    sampling = request.sampling or ("point" if registered or cloud_note else given.sampling)
     frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), sampling, registered)
     spikes = int((given.valid & ~kept.valid).sum())
     source = str(request.noise) if item.noise is None else "map"
-    return Inputs(frame, given.unit, seen.kind, cameras, note, spikes, given.unit_length, source)
+    return Inputs(
+        frame,
+        given.unit,
+        seen.kind,
+        cameras,
+        note or cloud_note,
+        spikes,
+        given.unit_length,
+        source,
+        given.number,
+    )
+
+
+def _projected(item: Item, request: Request, size: tuple[int, int]) -> tuple[Item, str | None]:
+    """The item with a sparse map in place of a point cloud, and what was done; other items as they are."""
+    if not isinstance(item.depth, File) or not is_cloud(Path(item.depth)):
+        return item, None
+    cameras = known_cameras(item.cameras, size, size)
+    if cameras is None:
+        raise InputError(item.depth, "a point cloud needs the guide's camera", GIVE_CAMERAS)
+    if request.kind not in (None, "z"):
+        raise InputError("kind", f"'{request.kind}' is none of a point cloud", "leave it out")
+    points = read_points(Path(item.depth))
+    metres = 1.0 if request.unit is None else float(from_stored(np.ones(()), request.unit))
+    found = scattered(torch.from_numpy(points * metres), cameras, size)
+    note = view_note(found, cameras.guide.scaled_to(size[1], size[0]), len(points))
+    return replace(item, depth=found.depth / metres, cameras=Cameras(cameras.guide), unit="m"), note
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,6 +134,7 @@ class _Samples:
         noise: a sensor's name, a number, or a map.
         unit: as the file or the user says.
         unit_length: metres of the depth's unit, or None if it is not known.
+        number: numbers given in the file's unit, times this, are in that of the depth; 1 for arrays.
     """
 
     depth: Tensor
@@ -107,6 +144,12 @@ class _Samples:
     kind: Kind
     unit: Unit | None
     unit_length: float | None
+    number: float = 1.0
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(h, w)."""
+        return int(self.depth.shape[2]), int(self.depth.shape[3])
 
     @property
     def metres(self) -> float:
@@ -123,6 +166,15 @@ class _Samples:
         if isinstance(self.noise, str) and self.noise in METRIC_SENSORS:
             return noise_map(self.noise, self.depth * self.metres, valid) / self.metres
         return noise_map(self.noise, self.depth, valid)
+
+    def nearer(self, most: float) -> "_Samples":
+        """The same with holes where samples are farther than so many metres."""
+        if self.kind == "disparity":
+            raise InputError("max_depth", "the depth holds disparities, which are no metres", "leave it out")
+        near = self.valid & (self.depth * self.metres <= most)
+        if not bool(near.flatten(1).any(dim=1).all()):
+            raise InputError("max_depth", f"no sample is nearer than {most:g} m", "is the unit right?")
+        return replace(self, valid=near)
 
     def without_spikes(self) -> "_Samples":
         """The same with holes where samples stand out from others that are trusted."""
@@ -151,23 +203,29 @@ def _samples(item: Item, request: Request) -> _Samples:
     """Read depth and confidence; numbers of noise that go with a file are in its unit, depth in metres."""
     unit, kind, length = request.unit or item.unit, request.kind, 1.0
     if isinstance(item.depth, File):
-        image = read_depth(item.depth, unit=unit, kind=kind)
+        image = read_depth(item.depth, unit=unit, kind=kind, invalid=request.invalid)
         unit, kind, length = image.unit, image.kind, float(from_stored(np.ones(()), image.unit))
         valid = torch.from_numpy(image.valid & (image.values < NO_DATA))[None, None]
         values = torch.from_numpy(image.values)[None, None]
     else:
         values = depth_tensor(item.depth)
         valid = torch.isfinite(values) & (values > 0) & (values < NO_DATA)
+        if request.invalid is not None:
+            valid &= ~is_number(values, request.invalid)
     depth = torch.where(valid, values, 0.0).float()
     trust = None if item.confidence is None else confidence_tensor(item.confidence, depth)
     if trust is not None and bool(((trust == 0) | ~valid).flatten(1).all(dim=1).any()):
-        raise InputError("confidence: 0 at every sample, so that nothing is known; leave it out to trust all")
+        raise InputError(
+            "confidence", "0 at every sample, so that nothing is known", "leave it out to trust all"
+        )
     kind = kind or ("disparity" if unit == "disparity" else "z")
     if isinstance(item.depth, File) or request.meaning:
         _check_sensor(request.noise, kind)
     noise = _noise(item, request, depth, length)
     known = None if unit is None else float(from_stored(np.ones(()), unit))
-    return _Samples(depth, valid, trust, noise, kind, unit, 1.0 if isinstance(item.depth, File) else known)
+    known = 1.0 if isinstance(item.depth, File) else known
+    found = _Samples(depth, valid, trust, noise, kind, unit, known, length)
+    return found if request.max_depth is None else found.nearer(request.max_depth)
 
 
 def _noise(item: Item, request: Request, depth: Tensor, length: float) -> str | float | Tensor:
@@ -183,11 +241,11 @@ def _check_sensor(noise: str | float, kind: str) -> None:
     """Raise where a sensor of disparities is named for metric depth, or the other way round."""
     if noise in SENSORS and kind != "disparity":
         raise InputError(
-            f"noise: '{noise}' describes disparities, but the depth is metric; use auto or a number"
+            "noise", f"'{noise}' describes disparities, but the depth is metric", "use auto or a number"
         )
     if noise in METRIC_SENSORS and kind == "disparity":
         raise InputError(
-            f"noise: '{noise}' describes metres, but the depth holds disparities; use auto or a number"
+            "noise", f"'{noise}' describes metres, but the depth holds disparities", "use auto or a number"
         )
 
 
@@ -208,17 +266,27 @@ def _check_metres(given: _Samples, registered: bool) -> None:
         )
 
 
-def _cameras(cameras: object, size: tuple[int, int]) -> Cameras | None:
-    """From a file, as they are, or with one that is the guide's, of (height, width) pixels."""
+def known_cameras(cameras: object, size: tuple[int, int], depth_size: tuple[int, int]) -> Cameras | None:
+    """Return cameras read from a file, as they are, or with one that is the guide's.
+
+    Args:
+        cameras: as the user gave them.
+        size: (height, width) of the guide, which a bare matrix in a file needs.
+        depth_size: (height, width) of the depth map.
+
+    Raises:
+        InputError: if they are something else, or the file holds no cameras.
+    """
     if isinstance(cameras, File):
-        return read_cameras(cameras, size[::-1])
+        return read_cameras(cameras, size[::-1], depth_size[::-1])
     if isinstance(cameras, Intrinsics):
         return Cameras(cameras)
     if cameras is None or isinstance(cameras, Cameras):
         return cameras
     raise InputError(
-        f"cameras: found a {type(cameras).__name__}, expected Cameras, the guide's Intrinsics "
-        "(Intrinsics.from_matrix for a 3x3 matrix) or a file"
+        "cameras",
+        f"found a {type(cameras).__name__}, expected Cameras, the guide's Intrinsics "
+        "(Intrinsics.from_matrix for a 3x3 matrix) or a file",
     )
 
 

@@ -13,13 +13,13 @@ from functools import lru_cache, partial
 
 import torch
 
-from primaldepth.core.cluster import RayCluster
+from primaldepth.compute.ray_cluster import RayCluster
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs
 from primaldepth.pipeline.request import Item, Request
-from primaldepth.pipeline.run import Outcome, predict
+from primaldepth.pipeline.run import Outcome, outcome_of, predict
 from primaldepth.version import __version__
 
 LEAST_SHARE = 1e-4  # of a GPU that Ray can hand out
@@ -46,22 +46,22 @@ class RayTask:
 def check_engine(engine: str, gpus: float, temporal: bool) -> bool:
     """Whether a cluster is asked for; options that do not go together are refused."""
     if engine not in ("local", "ray"):
-        raise InputError(f"--engine {engine}: choose local or ray")
+        raise InputError(f"--engine {engine}", "choose local or ray")
     if not (gpus == 0 or LEAST_SHARE <= gpus <= 1 or (math.isfinite(gpus) and gpus > 1 and gpus % 1 == 0)):
-        raise InputError(f"--gpus-per-task {gpus}: expected 0, a share such as 0.25, or a whole number")
+        raise InputError(f"--gpus-per-task {gpus}", "expected 0, a share such as 0.25, or a whole number")
     if engine == "local" and gpus:
-        raise InputError(f"--gpus-per-task {gpus}: only goes with --engine ray")
+        raise InputError(f"--gpus-per-task {gpus}", "only goes with --engine ray")
     if engine == "ray" and temporal:
-        raise InputError("--temporal: each frame needs the one before, so it does not go with --engine ray")
+        raise InputError("--temporal", "each frame needs the one before, so it does not go with --engine ray")
     return engine == "ray"
 
 
 def worker_device(device: str, gpus: float) -> str:
     """Where workers compute: on GPUs if they get a share of one."""
     if device not in ("auto", "cpu", "cuda"):
-        raise InputError(f"--device {device}: choose auto, cpu or cuda")
+        raise InputError(f"--device {device}", "choose auto, cpu or cuda")
     if device != "auto" and (device == "cuda") != (gpus > 0):
-        raise InputError(f"--device {device} with --gpus-per-task {gpus}: leave --device out")
+        raise InputError(f"--device {device} with --gpus-per-task {gpus}", "leave --device out")
     return "cuda" if gpus else "cpu"
 
 
@@ -91,7 +91,9 @@ def _places(cluster: RayCluster, gpus: float) -> int:
     if gpus:
         total = cluster.resource("GPU")
         if total < gpus:
-            raise InputError(f"--gpus-per-task {gpus}: the Ray cluster has {total:g} GPUs; use 0 for CPUs")
+            raise InputError(
+                f"--gpus-per-task {gpus}", f"the Ray cluster has {total:g} GPUs", "use 0 for CPUs"
+            )
         places = min(places, total / gpus)
     return max(1, int(places))
 
@@ -102,7 +104,7 @@ def _outcome(request: Request, inputs: Inputs | None, value: tuple[Prediction, f
     if isinstance(value, Exception) or inputs is None:
         text = " ".join(str(value).split())
         raise PrimalDepthError(f"the cluster failed ({type(value).__name__}: {text})")
-    return Outcome(request, inputs, *value)
+    return outcome_of(request, inputs, *value)
 
 
 def _predict(task: RayTask, frame: Frame) -> tuple[Prediction, float] | PrimalDepthError:

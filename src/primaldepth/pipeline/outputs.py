@@ -22,6 +22,7 @@ from primaldepth.io.mesh import write_mesh
 from primaldepth.io.pointcloud import write_cloud
 from primaldepth.pipeline.depth_file import DepthResult, check_fits, result_unit, write_depth
 from primaldepth.pipeline.load import GIVE_CAMERAS, Inputs
+from primaldepth.pipeline.request import Request
 from primaldepth.pipeline.run import Outcome, first, first_mask
 from primaldepth.pipeline.views import cloud_of, guide_camera, mesh_of, preview_of
 
@@ -57,7 +58,7 @@ class Output:
 
 
 def _write_preview(path: Path, outcome: Outcome) -> None:
-    from primaldepth.io.preview import write_preview  # imports Pillow, which most calls do not need
+    from primaldepth.io.picture_files import write_preview
 
     write_preview(path, preview_of(outcome))
 
@@ -148,6 +149,14 @@ def check_method(names: Mapping[str, object], method: object, called: str) -> No
         if "sigma" in OUTPUTS[name].needs and not getattr(method, "gives_sigma", False):
             option = Worded(f"--{name}", "output")
             raise InputError(option, f"method '{called}' does not say how far it may be off", "use pdn-any")
+
+
+def check_request(request: Request, method: object) -> None:
+    """Raise if a limit is set on what the method does not give."""
+    if request.max_sigma is not None and not getattr(method, "gives_sigma", False):
+        option = Worded("--max-sigma", "max_sigma")
+        found = f"method '{request.method}' does not say how far it may be off"
+        raise InputError(option, found, "use pdn-any")
 
 
 def checked_outputs(

@@ -29,7 +29,7 @@ from primaldepth.pipeline.request import Item
 _READABLE = frozenset(extension for codec in CODECS for extension in codec.extensions)
 _Files = dict[Number, Path]
 Note = Callable[[str], None]
-_TOGETHER = 0.1  # seconds between the files of a pair: three frames of most cameras
+TOGETHER = 0.1  # seconds between the files of a pair: three frames of most cameras
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Named:
 
     Args:
         outputs: a file for each name of `OUTPUTS` that is wanted; a folder for a batch.
+        time_apart: seconds that a depth map and its image may be apart; None for what is usual.
         note: is told what was assumed.
     """
 
@@ -46,7 +47,13 @@ class Named:
     outputs: Mapping[str, Path]
     confidence: Path | None = None
     cameras: Cameras | Path | None = None
+    time_apart: float | None = None
     note: Note = field(default=print, compare=False)
+
+    @property
+    def most_apart(self) -> float:
+        """Seconds between the files of a pair whose names are times."""
+        return TOGETHER if self.time_apart is None else self.time_apart
 
 
 def list_items(named: Named) -> tuple[list[Item], bool]:
@@ -71,22 +78,36 @@ def list_items(named: Named) -> tuple[list[Item], bool]:
 def pairs(depths: str, guides: str, note: Note) -> list[tuple[Path, Path]]:
     """Return depth map and image of each frame: one pair, or those of two folders or globs."""
     found = _matches(depths) if _is_many(depths) else [Path(depths)]
-    return list(zip(found, _partners(guides, "images", found, note), strict=True))
+    return list(zip(found, _partners(guides, "images", found, note, TOGETHER), strict=True))
 
 
 def _recording(named: Named) -> Recording | None:
-    """What DEPTH is without GUIDE, or depth files with a video; None for plain files."""
-    if named.guide is None:
-        if not is_recording(Path(named.depth)):
-            raise InputError(f"Missing argument 'GUIDE': {not_a_recording(Path(named.depth))}")
+    """What DEPTH is without GUIDE or in one folder with it, or depth files with a video; else None."""
+    if named.guide is None and not is_recording(Path(named.depth)):
+        raise InputError("Missing argument 'GUIDE'", f"{not_a_recording(Path(named.depth))}")
+    if named.guide is None or _same_folder(named):
         if named.confidence is not None:
-            raise InputError(f"--confidence: a recording brings its own; leave it out for {named.depth}")
-        return read_recording(Path(named.depth))
+            raise InputError("--confidence", "a recording brings its own", f"leave it out for {named.depth}")
+        return read_recording(Path(named.depth), named.time_apart)
     film = Path(named.guide)
     if film.suffix.lower() not in VIDEOS or not film.is_file():
         return None
     depths = _matches(named.depth) if _is_many(named.depth) else [Path(named.depth)]
     return with_depths(depths, film, _confidences(named, depths))
+
+
+def _same_folder(named: Named) -> bool:
+    """Whether depth maps and images lie in one folder; each file would be paired with itself."""
+    depth, guide = Path(named.depth), Path(str(named.guide))
+    if not (depth.is_dir() and guide.is_dir() and depth.samefile(guide)):
+        return False
+    if not is_recording(depth):
+        raise InputError(
+            f"{depth}",
+            "holds depth maps and images, but no pair that is named alike",
+            "name them as in a.depth.png and a.color.png, or give globs such as 'x/*_d.png' 'x/*_c.png'",
+        )
+    return True
 
 
 def _shots(named: Named, recording: Recording) -> list[Item]:
@@ -110,7 +131,7 @@ def _pair(named: Named) -> Item:
 
 def _batch(named: Named) -> list[Item]:
     depths = _matches(named.depth)
-    guides = _partners(str(named.guide), "guides", depths, named.note)
+    guides = _partners(str(named.guide), "guides", depths, named.note, named.most_apart)
     confidences = _confidences(named, depths)
     _check_folders(named, len(depths))
     return [
@@ -129,14 +150,14 @@ def _outputs(named: Named, name: str, depth: Path) -> dict[str, Path]:
 def _confidences(named: Named, depths: Sequence[Path]) -> Sequence[Path | None]:
     if named.confidence is None:
         return [None] * len(depths)
-    return _partners(str(named.confidence), "confidence maps", depths, named.note)
+    return _partners(str(named.confidence), "confidence maps", depths, named.note, named.most_apart)
 
 
 def _check_folders(named: Named, count: int) -> None:
     for name, folder in named.outputs.items():
         named_like_file = not folder.is_dir() and folder.suffix.lower() in OUTPUTS[name].suffixes
         if folder.is_file() or named_like_file:
-            raise InputError(f"--{name} {folder}: {count} depth files need a folder here, not a file")
+            raise InputError(f"--{name} {folder}", f"{count} depth files need a folder here, not a file")
 
 
 def _is_many(name: str) -> bool:
@@ -148,21 +169,21 @@ def _matches(name: str) -> list[Path]:
     if Path(name).is_dir():
         found = [path for path in numbered(Path(name), *_READABLE) if path.is_file()]
         if not found:
-            raise InputError(f"{name}: no depth or image file in this folder")
+            raise InputError(name, "no depth or image file in this folder")
         return found
     found = [Path(path) for path in glob.glob(name, recursive=True) if Path(path).is_file()]
     if not found:
-        raise InputError(f"{name}: no file matches this pattern")
+        raise InputError(name, "no file matches this pattern")
     return sorted(found, key=natural_order)
 
 
-def _partners(name: str, what: str, depths: Sequence[Path], note: Note) -> Sequence[Path]:
+def _partners(name: str, what: str, depths: Sequence[Path], note: Note, within: float) -> Sequence[Path]:
     """A file for each depth: of the same number, nearest in time, or in order; one file serves them all."""
     if not _is_many(name):
         return [Path(name)] * len(depths)
     found = _matches(name)
     ours, theirs = ({number(path): path for path in paths} for paths in (depths, found))
-    if ours.keys() != theirs.keys() and (nearest := _in_time(depths, found, what, note)):
+    if ours.keys() != theirs.keys() and (nearest := _in_time(depths, found, what, note, within)):
         return nearest
     by_last = 2 * len(ours.keys() & theirs.keys()) < len(depths) and _last_numbers(depths, found)
     ours, theirs = by_last or (ours, theirs)
@@ -199,7 +220,9 @@ def _without_partner(ours: _Files, theirs: _Files, count: int) -> str:
     return f"no partner of the same name or number: {_listing(sorted(lost, key=natural_order))}"
 
 
-def _in_time(depths: Sequence[Path], found: Sequence[Path], what: str, note: Note) -> list[Path]:
+def _in_time(
+    depths: Sequence[Path], found: Sequence[Path], what: str, note: Note, within: float
+) -> list[Path]:
     """The file nearest in time to each depth; none where not all names are times, or of clocks far apart."""
     ours = [time for path in depths if (time := time_stamp(path)) is not None]
     theirs = sorted((time, path) for path in found if (time := time_stamp(path)) is not None)
@@ -208,12 +231,13 @@ def _in_time(depths: Sequence[Path], found: Sequence[Path], what: str, note: Not
     indices = nearest_in_time(ours, [time for time, _ in theirs], math.inf)
     times, nearest = zip(*(theirs[index] for index in indices if index is not None), strict=True)
     gaps = [abs(time - other) for time, other in zip(ours, times, strict=True)]
-    alone = [depth for depth, gap in zip(depths, gaps, strict=True) if gap > _TOGETHER]
+    alone = [depth for depth, gap in zip(depths, gaps, strict=True) if gap > within]
     if 2 * len(alone) > len(depths):
         return []
     if alone:
         raise InputError(
-            f"none of the {what} is within {_TOGETHER} s of {_listing(alone)}; move them to another folder"
+            f"none of the {what} is within {within:g} s of {_listing(alone)}; move them to "
+            "another folder, or give --time-apart"
         )
     if list(nearest) != list(found):
         note(f"{what} are paired by time stamp, at most {max(gaps):.3f} s apart")
@@ -234,7 +258,9 @@ def _refuse_collisions(items: list[Item]) -> None:
         for name, path in item.outputs.items():
             place = os.path.realpath(path)
             if place in inputs:
-                raise InputError(f"--{name} {path}: would overwrite an input; choose another place")
+                raise InputError(f"--{name} {path}", "would overwrite an input", "choose another place")
             if place in taken:
-                raise InputError(f"--{name} {path}: two results would be written there; choose other places")
+                raise InputError(
+                    f"--{name} {path}", "two results would be written there", "choose other places"
+                )
             taken.add(place)

@@ -8,13 +8,13 @@ from typing import Any
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.data.noise import AUTO_FLOOR, least_sigma
-from primaldepth.data.residual import sensor_errors
 from primaldepth.io import Unit
+from primaldepth.measurement.residual import sensor_errors
 from primaldepth.pipeline.depth_file import DepthResult
 from primaldepth.pipeline.load import Inputs
 from primaldepth.pipeline.run import Outcome
 from primaldepth.pipeline.warnings import Advice, DepthWarning, warnings_of
+from primaldepth.sensors.noise import AUTO_FLOOR, least_sigma
 
 FEW = 16  # samples: the noise of fewer is a guess
 
@@ -47,7 +47,11 @@ class Report:
         noise_is_least: whether the noise is the least that is assumed anyway.
         samples: how many are valid.
         rounded_off: estimates that are holes because the file's format would round them to 0.
+        beyond: estimates that are holes because they are larger than the file's format can hold.
         spikes: samples that count as holes.
+        overruled: confirmed samples that the method had left by more than `Request.keep_samples` sigma.
+        put_back: whether the result was corrected at those.
+        uncertain: estimates that are holes because of `Request.max_sigma`.
         largest_samples: samples that hold the largest number of a 16-bit file.
         info: what the method reports of its run.
     """
@@ -67,7 +71,11 @@ class Report:
     measured_fraction: float
     empty_fraction: float
     rounded_off: int
+    beyond: int
     spikes: int
+    overruled: int
+    put_back: bool
+    uncertain: int
     largest_samples: int
     info: Mapping[str, Any]
     residual_rms: float | None
@@ -125,7 +133,11 @@ def report_of(
         measured_fraction=float(prediction.measured.float().mean()),
         empty_fraction=1.0 - float(valid.mean()),
         rounded_off=0 if result is None else result.rounded_off,
+        beyond=0 if result is None else result.beyond,
         spikes=inputs.spikes,
+        overruled=outcome.overruled,
+        put_back=outcome.request.keep_samples > 0,
+        uncertain=outcome.uncertain,
         largest_samples=inputs.largest_samples,
         info=prediction.info,
         residual_rms=_metres(departure.rms, inputs),

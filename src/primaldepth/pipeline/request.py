@@ -3,6 +3,7 @@
 The command line, the HTTP form and the page make their options, fields and controls from these declarations.
 """
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,15 +14,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from primaldepth.core.errors import InputError
+from primaldepth.core.errors import InputError, Worded
 from primaldepth.core.frame import SAMPLINGS, Sampling, check_sampling
-from primaldepth.data.noise import METRIC_SENSORS, SENSORS, noise_map
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.meshing import MAX_JUMP, check_jump
-from primaldepth.geometry.ros import intrinsics_of
 from primaldepth.io import DepthMap, Kind, Unit
+from primaldepth.io.cameras.ros import recorded_cameras
 from primaldepth.io.sequences import Shot
 from primaldepth.io.units import COMMON_UNITS, KINDS
+from primaldepth.sensors.noise import METRIC_SENSORS, SENSORS, noise_map
 
 PathLike = str | os.PathLike[str]
 File = (str, os.PathLike)  # as `isinstance` takes them
@@ -29,6 +30,7 @@ ArrayLike = NDArray[Any] | Tensor
 Spikes = Literal["drop", "keep"]
 Holes = Literal["fill", "keep"]
 DEFAULT_METHOD = "pdn-any"
+KEEP_SAMPLES = 5.0  # sigma; chosen by real-holdout, aligned-holes and middlebury-2006, see docs/own-files.md
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,14 @@ class Item:
     depth: Annotated[
         PathLike | ArrayLike,
         Declaration(
-            "Depth map: PNG (16 bit), EXR, PFM, npy, npz, TIFF, mat.", "Depth: PNG, EXR, PFM, npy, TIFF"
+            "Depth map: PNG (16 bit), EXR, PFM, PGM, npy, npz, TIFF, mat.", "Depth: PNG, EXR, PFM, npy, TIFF"
         ),
     ]
     guide: Annotated[
         PathLike | ArrayLike,
-        Declaration("Image of the same view: PNG, JPEG, TIFF, EXR, npy.", "Image: PNG, JPEG, TIFF, EXR, npy"),
+        Declaration(
+            "Image of the same view: PNG, JPEG, PPM, TIFF, EXR, npy.", "Image: PNG, JPEG, TIFF, EXR, npy"
+        ),
     ]
     confidence: Annotated[
         PathLike | ArrayLike | None,
@@ -85,8 +89,8 @@ class Item:
     cameras: Annotated[
         Cameras | Intrinsics | PathLike | None,
         Declaration(
-            "JSON of the guide's camera, a camera_info of ROS (YAML or JSON), or its 3x3 matrix as text; "
-            "with a depth camera in the JSON, the depth is registered into the guide's view.",
+            "JSON of the guide's camera, a camera_info of ROS (YAML or JSON), its 3x3 matrix as text, or an "
+            "export of a RealSense or Azure Kinect; with a depth camera, depth is registered into its view.",
             "Cameras: JSON, camera_info (YAML) or 3x3 text",
         ),
     ] = None
@@ -107,9 +111,9 @@ class Item:
         """Return the content of its shot: the recording's unit and camera stand where none is given."""
         content, cameras = shot.read(), self.cameras
         if unit is not None and not isinstance(content.depth, Path):
-            raise InputError(f"--unit {unit}: {self.guide} says its own unit; leave the option out")
+            raise InputError(f"--unit {unit}", f"{self.guide} says its own unit", "leave the option out")
         if cameras is None and content.camera is not None:
-            cameras = Cameras(guide=intrinsics_of(content.camera))
+            cameras = recorded_cameras(content)
         own = self.unit if isinstance(content.depth, Path) else "m"
         return Item(content.depth, content.guide, content.confidence, cameras, unit=own)
 
@@ -146,6 +150,14 @@ class Request:
             open_ended=True,
         ),
     ] = "auto"
+    invalid: Annotated[
+        float | None,
+        Declaration("Stored number that means no depth besides 0, such as 65535.", "No depth", "NUMBER"),
+    ] = None
+    max_depth: Annotated[
+        float | None,
+        Declaration("Samples farther than so many metres are holes.", "Farthest depth", "METRES"),
+    ] = None
     spikes: Annotated[
         Spikes,
         Declaration("drop: samples far off all around them are holes.", "Spikes", "", get_args(Spikes)),
@@ -162,6 +174,21 @@ class Request:
     holes: Annotated[
         Holes, Declaration("keep: what was not measured stays a hole.", "Holes", "", get_args(Holes))
     ] = "fill"
+    keep_samples: Annotated[
+        float,
+        Declaration(
+            "Correct the result where it departs from a sample that its neighbours confirm by more than K "
+            "sigma; 0: leave it.",
+            "Keep samples within so many sigma",
+            "K",
+        ),
+    ] = KEEP_SAMPLES
+    max_sigma: Annotated[
+        float | None,
+        Declaration(
+            "Make what may be farther off than SIGMA, in the depth's unit, a hole.", "Largest sigma", "SIGMA"
+        ),
+    ] = None
     mesh_jump: Annotated[
         float, Declaration("Cut the mesh where neighbours differ by more than R z.", "Jump", "R", local=True)
     ] = MAX_JUMP
@@ -179,11 +206,22 @@ class Request:
         noise_map(self.noise, one, one > 0)
         check_sampling(self.sampling)
         check_jump(self.mesh_jump)
+        self._check_number("keep_samples", self.keep_samples, self.keep_samples >= 0)
+        if self.max_sigma is not None:
+            self._check_number("max_sigma", self.max_sigma, self.max_sigma > 0)
+        if self.max_depth is not None:
+            self._check_number("max_depth", self.max_depth, self.max_depth > 0)
 
     def _check_choice(self, name: str) -> None:
         known = declarations(Request)[name].choices
         if (found := getattr(self, name)) not in known:
-            raise InputError(f"{name}: '{found}' is not {' or '.join(known)}")
+            raise InputError(name, f"'{found}' is not {' or '.join(known)}")
+
+    def _check_number(self, name: str, found: float, fits: bool) -> None:
+        if not (fits and math.isfinite(found)):
+            option = Worded(f"--{name.replace('_', '-')}", name)
+            expected = "0 or a positive number of sigma" if name == "keep_samples" else "a positive number"
+            raise InputError(option, f"{found:g} is no limit", f"give {expected}")
 
     @property
     def meaning(self) -> str | None:

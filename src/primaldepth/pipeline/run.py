@@ -11,8 +11,9 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError, PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
+from primaldepth.methods.kept_samples import overruled, samples_kept
 from primaldepth.pipeline.load import Inputs, load
-from primaldepth.pipeline.request import Item, Request
+from primaldepth.pipeline.request import KEEP_SAMPLES, Item, Request
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,12 +22,17 @@ class Outcome:
 
     Args:
         seconds: of computing, for one frame.
+        overruled: samples that the method had left, see `Request.keep_samples`; they are corrected unless
+            that is 0.
+        uncertain: pixels that are holes because of `Request.max_sigma`.
     """
 
     request: Request
     inputs: Inputs
     prediction: Prediction
     seconds: float
+    overruled: int = 0
+    uncertain: int = 0
 
     @property
     def kept(self) -> Prediction:
@@ -63,7 +69,23 @@ def compute(
     """Compute the result of inputs that are loaded."""
     place, start = pick_device(device or request.device), time.perf_counter()
     prediction = predict(request.method, method, inputs.frame, place)
-    return Outcome(request, inputs, prediction, time.perf_counter() - start)
+    return outcome_of(request, inputs, prediction, time.perf_counter() - start)
+
+
+def outcome_of(request: Request, inputs: Inputs, prediction: Prediction, seconds: float) -> Outcome:
+    """Return the outcome of a method's prediction: samples kept and uncertain pixels masked, as requested."""
+    frame = inputs.frame.to(prediction.depth.device)
+    if request.keep_samples:
+        prediction, counts = samples_kept(prediction, frame, request.keep_samples)
+        count = int(counts.sum())
+    else:
+        count = overruled(prediction, frame, KEEP_SAMPLES)
+    if request.max_sigma is None or prediction.sigma is None:
+        return Outcome(request, inputs, prediction, seconds, count)
+    sure = prediction.sigma <= request.max_sigma * inputs.number
+    uncertain = int((prediction.valid & ~sure).sum())
+    prediction = replace(prediction, valid=prediction.valid & sure)
+    return Outcome(request, inputs, prediction, seconds, count, uncertain)
 
 
 def predict(
@@ -96,9 +118,9 @@ def pick_device(device: str | torch.device) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device not in ("cpu", "cuda"):
-        raise InputError(f"device: '{device}' is not one of auto, cpu, cuda")
+        raise InputError("device", f"'{device}' is not one of auto, cpu, cuda")
     if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("device: cuda was asked for, but torch sees no CUDA device; use cpu or auto")
+        raise InputError("device", "cuda was asked for, but torch sees no CUDA device", "use cpu or auto")
     return torch.device(device)
 
 
@@ -107,7 +129,7 @@ def _current(device: torch.device) -> torch.device:
     found = pick_device(device.type)
     if found.type == "cuda" and device.index not in (None, torch.cuda.current_device()):
         raise InputError(
-            f"device: {device} is not the current one; call torch.cuda.set_device({device.index}) before"
+            "device", f"{device} is not the current one", f"call torch.cuda.set_device({device.index}) before"
         )
     return device
 

@@ -102,7 +102,7 @@ class SequenceLedger(Ledger):
             inputs = self._read(item)
         except (PrimalDepthError, OSError) as error:
             raise PrimalDepthError(
-                f"{item.depth}: an earlier frame is needed but cannot be read: {error}"
+                item.depth, f"an earlier frame is needed but cannot be read: {error}"
             ) from error
         temporal(inputs.frame.to(self._device), inputs.kind)
 

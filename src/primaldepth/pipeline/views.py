@@ -5,14 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.data.lone_samples import lone_samples
 from primaldepth.geometry.backproject import point_cloud
 from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.geometry.clouds import Mesh, PointCloud
 from primaldepth.geometry.meshing import depth_mesh
 from primaldepth.io import DepthMap
-from primaldepth.io.mesh import Mesh
-from primaldepth.io.pointcloud import PointCloud
 from primaldepth.io.units import per_metre
+from primaldepth.measurement.lone_samples import lone_samples
 from primaldepth.pipeline.load import Inputs
 from primaldepth.pipeline.run import Outcome, first, first_mask
 
@@ -73,7 +72,7 @@ def sample_reach(inputs: Inputs) -> int:
 
 def preview_of(outcome: Outcome, truth: DepthMap | None = None) -> NDArray[np.uint8]:
     """Guide, input and result side by side, with truth and error where known."""
-    from primaldepth.io.preview import overview  # imports Pillow, which most calls do not need
+    from primaldepth.pictures.preview import overview
 
     inputs, prediction, scale = outcome.inputs, outcome.prediction, Scale.of(outcome.inputs)
     return overview(

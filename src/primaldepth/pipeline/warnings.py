@@ -56,6 +56,10 @@ class RoundingWarning(DepthWarning):
     """Estimates became holes because the format would round them to 0."""
 
 
+class RangeWarning(DepthWarning):
+    """Estimates became holes because they are larger than the format can hold."""
+
+
 class ShapeWarning(DepthWarning):
     """Depth and image have different shapes."""
 
@@ -75,7 +79,8 @@ class Advice:
     Args:
         robust: how to choose the method `nlh-l1`, which bears samples that are far off.
         keep_spikes: what to do where spikes are things.
-        keep_small: what to do to get estimates that the format rounds to 0.
+        keep_small: what to do to get estimates that the format cannot hold.
+        invalid: how to name the number that means no depth.
     """
 
     unit: str
@@ -84,6 +89,7 @@ class Advice:
     robust: str
     keep_spikes: str
     keep_small: str
+    invalid: str
 
 
 def warnings_of(report: "Report", meaning: str | None, advice: Advice) -> tuple[DepthWarning, ...]:
@@ -110,6 +116,11 @@ def _found(report: "Report", meaning: str | None, advice: Advice) -> Iterator[De
         yield RoundingWarning(
             "estimates that would round to 0, which means no depth, are holes: "
             f"{report.rounded_off} pixels; {advice.keep_small}"
+        )
+    if report.beyond:
+        yield RangeWarning(
+            f"estimates that are larger than the format can hold are holes: {report.beyond} pixels; "
+            f"{advice.keep_small}"
         )
     if text := _shape(report, advice):
         yield ShapeWarning(text)
@@ -169,7 +180,7 @@ def _samples(report: "Report", advice: Advice) -> Iterator[str]:
     if report.largest_samples:
         yield (
             f"samples that hold {LARGEST}, the largest number of a 16-bit file: {report.largest_samples}; "
-            "if that means no depth, store 0 instead"
+            f"if that means no depth, give {advice.invalid}"
         )
 
 

@@ -58,7 +58,7 @@ class Material(Settings):
     metallic: float = Field(0.0, ge=0.0, le=1.0)
 
 
-class Item(Settings):
+class SceneObject(Settings):
     """One object: a shape that fills a box of `size`, turned by `rotation`, its middle put at `position`.
 
     Args:
@@ -159,7 +159,7 @@ class Scene(Settings):
     version: Literal[1] = 1
     preset: str
     seed: Annotated[int, Field(ge=0)]
-    items: tuple[Item, ...]
+    items: tuple[SceneObject, ...]
     textures: tuple[Texture, ...]
     ambient: tuple[Colour, Colour]
     lamps: tuple[Lamp, ...] = Field(min_length=1)
@@ -180,7 +180,7 @@ class Scene(Settings):
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
-            raise InputError(f"scene description: '{where}': {first['msg']}") from error
+            raise InputError("scene description", f"'{where}': {first['msg']}") from error
 
     def cameras(self, size: int = 512) -> dict[str, Intrinsics]:
         """The pinholes by name, "guide" and, where there is one, "tof"; `size` for square images."""
@@ -192,7 +192,7 @@ class Scene(Settings):
     def guide_from_tof(self) -> Matrix:
         """(4, 4): X_guide = R X_tof + t, both in camera axes; an error where there is no second camera."""
         if self.tof is None:
-            raise InputError(f"scene {self.preset}/{self.seed}: has no time-of-flight camera")
+            raise InputError(f"scene {self.preset}/{self.seed}", "has no time-of-flight camera")
         return np.linalg.inv(pose(self.guide)) @ pose(self.tof)
 
 

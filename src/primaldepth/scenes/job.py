@@ -10,8 +10,8 @@ from typing import Literal, Protocol
 from primaldepth.core.errors import InputError
 from primaldepth.data.manifest import SCENES_PER_SHARD, Manifest
 from primaldepth.data.shard_writer import ShardWriter
-from primaldepth.scenes.source import SceneSource, package_versions
-from primaldepth.scenes.workers import Outcome, WorkerError, WorkerPool
+from primaldepth.scenes.local_engine import SceneOutcome, WorkerError, WorkerPool
+from primaldepth.scenes.scene_source import SceneSource, package_versions
 
 Engine = Literal["local", "ray"]
 FAILURES_IN_A_ROW = 16
@@ -20,13 +20,13 @@ FAILURES_IN_A_ROW = 16
 class Runner(Protocol):
     """An engine at work."""
 
-    def run(self, scenes: list[int]) -> Iterator[Outcome]:
+    def run(self, scenes: list[int]) -> Iterator[SceneOutcome]:
         """One outcome per scene; the part of a scene that is done is on disk."""
         ...
 
 
 @dataclass(slots=True)
-class Progress:
+class RenderProgress:
     """Where a job stands: `count` scenes in the folder in the end, `to_do` of them in this run."""
 
     count: int
@@ -57,8 +57,8 @@ def render_job(
     engine: Engine = "local",
     verify: bool = False,
     scenes_per_shard: int = SCENES_PER_SHARD,
-    on_progress: Callable[[Progress], None] = lambda _: None,
-) -> Progress:
+    on_progress: Callable[[RenderProgress], None] = lambda _: None,
+) -> RenderProgress:
     """Render scenes 0 .. count - 1 into shards; those that are there are kept.
 
     The shards and the manifest depend on `source`, `count` and `scenes_per_shard` alone: not on the engine,
@@ -75,7 +75,7 @@ def render_job(
         on_progress: called at the start and after every scene.
     """
     if count < 1 or workers < 1:
-        raise InputError(f"render: count {count}, workers {workers}; both must be at least 1")
+        raise InputError("render", f"count {count}, workers {workers}", "both must be at least 1")
     start = time.perf_counter()
     wanted = Manifest(
         made_with=dict(source.made_with()),
@@ -85,7 +85,7 @@ def render_job(
     )
     with ShardWriter(folder, wanted, verify=verify) as shards:
         missing = shards.missing()
-        progress = Progress(shards.count, len(missing), damaged=shards.damaged)
+        progress = RenderProgress(shards.count, len(missing), damaged=shards.damaged)
         on_progress(progress)
         if missing:
             with _engine(engine, source, wanted, folder, workers) as runner:
@@ -102,13 +102,13 @@ def _engine(
     name: Engine, source: SceneSource, wanted: Manifest, folder: Path, workers: int
 ) -> AbstractContextManager[Runner]:
     if name == "ray":
-        from primaldepth.scenes.cluster import RayEngine
+        from primaldepth.scenes.ray_engine import RayEngine
 
         return RayEngine(source, wanted.versions, folder, workers)
     return WorkerPool(source, wanted.versions, folder, workers)
 
 
-def _account(progress: Progress, outcome: Outcome, shards: ShardWriter) -> None:
+def _account(progress: RenderProgress, outcome: SceneOutcome, shards: ShardWriter) -> None:
     progress.compiles += outcome.compiles
     if outcome.error is not None:
         progress.failures[outcome.scene] = outcome.error
@@ -117,7 +117,7 @@ def _account(progress: Progress, outcome: Outcome, shards: ShardWriter) -> None:
     shards.add(outcome.scene)
 
 
-def _few_failures(outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
+def _few_failures(outcomes: Iterator[SceneOutcome]) -> Iterator[SceneOutcome]:
     """Pass outcomes on until too many in a row have failed: then it is not the scenes."""
     failures = 0
     for outcome in outcomes:

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.scenes import objects
-from primaldepth.scenes.builder import Builder, any_turn, rotation_of, turn, upright_to, vector
 from primaldepth.scenes.description import Camera, Lamp
+from primaldepth.scenes.scene_builder import SceneBuilder, any_turn, rotation_of, turn, upright_to, vector
 
 Place = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class RoomView:
     """How the camera looks into a room; the floor is y = 0 and the camera stands at z = 0.
 
     Args:
@@ -28,7 +28,7 @@ class View:
     pitch: float
     slope: float
 
-    def camera(self, b: Builder) -> Camera:
+    def camera(self, b: SceneBuilder) -> Camera:
         """The camera, held a little crooked."""
         level = turn(2, b.between(-0.06, 0.06)) @ turn(1, b.between(-0.15, 0.15))
         # camera axes: y down, z forward
@@ -37,7 +37,7 @@ class View:
         return Camera(fov_degrees=fov, rotation=rotation_of(axes), position=(0.0, self.height, 0.0))
 
 
-def still_life(b: Builder) -> Camera:
+def still_life(b: SceneBuilder) -> Camera:
     """A table or floor before a wall, crowded with things; what is near is cut off by the frame."""
     view = _view(b, wall=b.about(2.0, 0.45))
     _floor_and_walls(b, view)
@@ -48,7 +48,7 @@ def still_life(b: Builder) -> Camera:
     return view.camera(b)
 
 
-def room(b: Builder) -> Camera:
+def room(b: SceneBuilder) -> Camera:
     """A corner of a room: walls on both sides, furniture, things on it."""
     view = _view(b, wall=b.about(4.5, 0.3))
     _floor_and_walls(b, view, sides=True)
@@ -66,7 +66,7 @@ def room(b: Builder) -> Camera:
     return view.camera(b)
 
 
-def shelf(b: Builder) -> Camera:
+def shelf(b: SceneBuilder) -> Camera:
     """Straight at a shelf: compartments with books and things, some in front of it."""
     view = _view(b, wall=b.about(1.8, 0.3), pitch=b.between(-0.1, 0.1))
     _floor_and_walls(b, view)
@@ -95,7 +95,7 @@ def shelf(b: Builder) -> Camera:
     return view.camera(b)
 
 
-def clutter(b: Builder) -> Camera:
+def clutter(b: SceneBuilder) -> Camera:
     """Objects in any pose floating before a slanted background: no up, no floor."""
     view = _view(b, wall=b.about(2.0, 0.5), pitch=b.between(-0.3, 0.3))
     _slanted_background(b, view)
@@ -111,7 +111,7 @@ def clutter(b: Builder) -> Camera:
     return view.camera(b)
 
 
-def paper(b: Builder) -> Camera:
+def paper(b: SceneBuilder) -> Camera:
     """Cubes, spheres and planes of any pose and size before a background."""
     view = _view(b, wall=b.about(3.0, 0.3), pitch=0.0)
     _slanted_background(b, view)
@@ -128,7 +128,7 @@ def paper(b: Builder) -> Camera:
     return view.camera(b)
 
 
-def lamps(b: Builder, camera: Camera, distance: float) -> tuple[Lamp, ...]:
+def lamps(b: SceneBuilder, camera: Camera, distance: float) -> tuple[Lamp, ...]:
     """One to four lights around the viewer and above: bulbs, windows, a sun."""
     found = []
     for _ in range(int(b.rng.choice([1, 2, 3, 4], p=[0.35, 0.35, 0.2, 0.1]))):
@@ -142,15 +142,15 @@ def lamps(b: Builder, camera: Camera, distance: float) -> tuple[Lamp, ...]:
     return tuple(found)
 
 
-def _view(b: Builder, wall: float, pitch: float | None = None) -> View:
+def _view(b: SceneBuilder, wall: float, pitch: float | None = None) -> RoomView:
     """Mostly from above, the foot of the wall a little above or below the middle of the picture."""
     slope = float(np.tan(np.radians(b.between(32, 62)) / 2))
     down = b.between(0.03, 0.5) if pitch is None else pitch
     height = max(wall * (np.tan(down) + b.between(-0.25, 0.35) * slope), 0.2 * wall)
-    return View(wall, float(height), down, slope)
+    return RoomView(wall, float(height), down, slope)
 
 
-def _floor_and_walls(b: Builder, view: View, sides: bool = False) -> None:
+def _floor_and_walls(b: SceneBuilder, view: RoomView, sides: bool = False) -> None:
     """Floor, back wall and, sometimes or when asked, side walls: large planes with repeated textures."""
     wide, flat = 6 * view.wall, turn(0, np.pi / 2)
     tiles = int(6 / b.between(0.25, 0.8))
@@ -169,7 +169,7 @@ def _floor_and_walls(b: Builder, view: View, sides: bool = False) -> None:
             )
 
 
-def _on_the_wall(b: Builder, view: View) -> None:
+def _on_the_wall(b: SceneBuilder, view: RoomView) -> None:
     """Posters, boards, hanging cloth: small steps in depth, or none."""
     half = view.slope * view.wall
     for _ in range(int(b.rng.integers(0, 6))):
@@ -193,7 +193,7 @@ def _on_the_wall(b: Builder, view: View) -> None:
         b.add("lattice" if kind == "lattice" else "box", (w, h, thick), place, tilt)
 
 
-def _crowd(b: Builder, view: View, count: int, far: float = 0.97) -> None:
+def _crowd(b: SceneBuilder, view: RoomView, count: int, far: float = 0.97) -> None:
     """Things on the floor, beside and before each other; some carry others."""
     taken: list[tuple[float, float, float]] = []
     for _ in range(count):
@@ -212,7 +212,7 @@ def _crowd(b: Builder, view: View, count: int, far: float = 0.97) -> None:
             top = objects.any_thing(b)(b, place, size)
 
 
-def _leaning(b: Builder, view: View, count: int) -> None:
+def _leaning(b: SceneBuilder, view: RoomView, count: int) -> None:
     """Boards and sticks that lean on the wall or on nothing one sees."""
     for _ in range(count):
         length, yaw = view.wall * b.between(0.3, 0.9), turn(1, b.between(-0.6, 0.6))
@@ -234,7 +234,7 @@ def _leaning(b: Builder, view: View, count: int) -> None:
             b.add("box", size, middle, yaw @ turn(0, tilt))
 
 
-def _across(b: Builder, view: View, count: int) -> None:
+def _across(b: SceneBuilder, view: RoomView, count: int) -> None:
     """Thin things through the picture: bars, wires, sticks, a grate near the camera."""
     for _ in range(count):
         z = view.wall * b.between(0.3, 0.9)
@@ -263,7 +263,7 @@ def _across(b: Builder, view: View, count: int) -> None:
             b.add(kind, (thin, length, thin), place, upright_to(direction))
 
 
-def _slanted_background(b: Builder, view: View) -> None:
+def _slanted_background(b: SceneBuilder, view: RoomView) -> None:
     """One or two planes that fill the frame, tilted by up to 35 degrees."""
     tiles = int(b.rng.integers(2, 9))
     middle = view.height - view.wall * np.tan(view.pitch)
@@ -278,7 +278,7 @@ def _slanted_background(b: Builder, view: View) -> None:
         )
 
 
-def _tumble(b: Builder, first: int, pivot: Place) -> None:
+def _tumble(b: SceneBuilder, first: int, pivot: Place) -> None:
     """Turn the items added since `first` about the pivot, as one."""
     tilt = any_turn(b.rng)
     for index in range(first, len(b.items)):
@@ -288,7 +288,7 @@ def _tumble(b: Builder, first: int, pivot: Place) -> None:
         b.items[index] = item.model_copy(update={"position": vector(moved), "rotation": turned})
 
 
-def _spot(b: Builder, view: View, far: float) -> Place:
+def _spot(b: SceneBuilder, view: RoomView, far: float) -> Place:
     """A place on the floor that is in view."""
     steepest = view.pitch + np.arctan(view.slope)
     seen = view.height / np.tan(steepest) if steepest > 0.05 else 0.0
@@ -297,6 +297,6 @@ def _spot(b: Builder, view: View, far: float) -> Place:
     return np.array([z * view.slope * b.between(-1.1, 1.1), 0.0, z])
 
 
-def _in_view(b: Builder, view: View, z: float) -> Place:
+def _in_view(b: SceneBuilder, view: RoomView, z: float) -> Place:
     x, y = z * view.slope * b.rng.uniform(-1.0, 1.0, 2)
     return np.array([x, view.height - z * np.tan(view.pitch) + y, z])

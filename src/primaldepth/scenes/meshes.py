@@ -12,7 +12,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Mesh:
+class ShapeMesh:
     """Triangles with texture coordinates.
 
     Args:
@@ -28,7 +28,7 @@ class Mesh:
     weld: Ints
 
 
-def grid(points: ArrayLike, *, wrap: tuple[bool, bool] = (False, False)) -> Mesh:
+def grid(points: ArrayLike, *, wrap: tuple[bool, bool] = (False, False)) -> ShapeMesh:
     """A surface through (n, m, 3) points; uv runs from 0 to 1 along m and n.
 
     Args:
@@ -46,7 +46,7 @@ def grid(points: ArrayLike, *, wrap: tuple[bool, bool] = (False, False)) -> Mesh
     for row in (0, -1):  # a row that is one point is a pole
         if np.ptp(p[row], axis=0).max() < 1e-9:
             weld[row] = weld[row, 0]
-    return Mesh(p.reshape(-1, 3), faces, uv, weld.ravel())
+    return ShapeMesh(p.reshape(-1, 3), faces, uv, weld.ravel())
 
 
 @cache
@@ -61,7 +61,7 @@ def _sheet(n: int, m: int) -> tuple[Ints, Floats]:
     return faces, uv
 
 
-def facets(points: ArrayLike) -> Mesh:
+def facets(points: ArrayLike) -> ShapeMesh:
     """Flat polygons of equal corner count, each with the whole texture on it.
 
     Args:
@@ -73,13 +73,15 @@ def facets(points: ArrayLike) -> Mesh:
     fan = np.array([[0, i, i + 1] for i in range(1, k - 1)])
     corners = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])[:k]
     index = np.arange(n * k)
-    return Mesh(p.reshape(-1, 3), (first[:, :, None] + fan).reshape(-1, 3), np.tile(corners, (n, 1)), index)
+    return ShapeMesh(
+        p.reshape(-1, 3), (first[:, :, None] + fan).reshape(-1, 3), np.tile(corners, (n, 1)), index
+    )
 
 
-def merge(parts: Sequence[Mesh]) -> Mesh:
+def merge(parts: Sequence[ShapeMesh]) -> ShapeMesh:
     """The parts as one mesh."""
     offsets = np.cumsum([0, *(len(part.vertices) for part in parts)])
-    return Mesh(
+    return ShapeMesh(
         np.concatenate([part.vertices for part in parts]),
         np.concatenate([part.faces + start for part, start in zip(parts, offsets, strict=False)]),
         np.concatenate([part.uv for part in parts]),
@@ -87,7 +89,7 @@ def merge(parts: Sequence[Mesh]) -> Mesh:
     )
 
 
-def block(low: ArrayLike, high: ArrayLike) -> Mesh:
+def block(low: ArrayLike, high: ArrayLike) -> ShapeMesh:
     """The box between two corners."""
     corners = np.stack([np.asarray(low, float), np.asarray(high, float)])
     return facets(corners[_CUBE, np.arange(3)])
@@ -108,7 +110,7 @@ def _cube() -> Ints:
 _CUBE = _cube()
 
 
-def tube(path: ArrayLike, radius: ArrayLike, *, sides: int = 10, closed: bool = False) -> Mesh:
+def tube(path: ArrayLike, radius: ArrayLike, *, sides: int = 10, closed: bool = False) -> ShapeMesh:
     """A round tube along a path, open at its ends; `closed` when its last point is its first.
 
     Args:
@@ -133,7 +135,7 @@ def tube(path: ArrayLike, radius: ArrayLike, *, sides: int = 10, closed: bool = 
     return grid(p[:, None] + r[:, None, None] * ring, wrap=(closed, True))
 
 
-def lathe(pieces: Sequence[ArrayLike], *, segments: int = 32) -> Mesh:
+def lathe(pieces: Sequence[ArrayLike], *, segments: int = 32) -> ShapeMesh:
     """Turn profiles around the y axis; between pieces the surface has a crease.
 
     Args:
@@ -153,15 +155,15 @@ def lathe(pieces: Sequence[ArrayLike], *, segments: int = 32) -> Mesh:
     return merge(turned)
 
 
-def fitted(mesh: Mesh, size: ArrayLike) -> Mesh:
+def fitted(mesh: ShapeMesh, size: ArrayLike) -> ShapeMesh:
     """The mesh stretched and moved to fill the box of `size` around the origin."""
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     extent = np.maximum(high - low, 1e-9)
     vertices = (mesh.vertices - (low + high) / 2) / extent * np.asarray(size, float)
-    return Mesh(vertices, mesh.faces, mesh.uv, mesh.weld)
+    return ShapeMesh(vertices, mesh.faces, mesh.uv, mesh.weld)
 
 
-def normals(mesh: Mesh) -> Floats:
+def normals(mesh: ShapeMesh) -> Floats:
     """(V, 3) unit normals: the sum of the welded faces' normals, each as long as its face is large."""
     corners = mesh.vertices[mesh.faces]
     face = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

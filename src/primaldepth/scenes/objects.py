@@ -9,11 +9,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.scenes.builder import Builder, turn, upright_to
 from primaldepth.scenes.description import Material
+from primaldepth.scenes.scene_builder import SceneBuilder, turn, upright_to
 
 Place = NDArray[np.float64]
-Thing = Callable[[Builder, Place, float], float | None]
+Thing = Callable[[SceneBuilder, Place, float], float | None]
 
 
 def over(place: Place, height: float) -> Place:
@@ -21,20 +21,20 @@ def over(place: Place, height: float) -> Place:
     return np.add(place, [0.0, height, 0.0])
 
 
-def crate(b: Builder, place: Place, size: float) -> float:
+def crate(b: SceneBuilder, place: Place, size: float) -> float:
     """A box of any proportions."""
     w, h, d = size * b.rng.uniform(0.25, 1.0, 3)
     b.add("box", (w, h, d), over(place, h / 2), turn(1, b.between(0, np.pi)))
     return float(place[1] + h)
 
 
-def ball(b: Builder, place: Place, size: float) -> None:
+def ball(b: SceneBuilder, place: Place, size: float) -> None:
     """An exact sphere."""
     size *= 0.7
     b.add("sphere", (size, size, size), over(place, size / 2), upright_to(b.rng.standard_normal(3)))
 
 
-def drum(b: Builder, place: Place, size: float) -> float:
+def drum(b: SceneBuilder, place: Place, size: float) -> float:
     """A cylinder or frustum, sometimes lying."""
     w, h = size * b.between(0.25, 0.8), size * b.between(0.2, 1.0)
     top = float(b.rng.choice([1.0, 1.0, b.between(0.5, 1.0), b.between(1.0, 1.4)]))
@@ -46,13 +46,13 @@ def drum(b: Builder, place: Place, size: float) -> float:
     return float(place[1] + h)
 
 
-def cone(b: Builder, place: Place, size: float) -> None:
+def cone(b: SceneBuilder, place: Place, size: float) -> None:
     """A cone, rounded off or not."""
     w = size * b.between(0.3, 0.7)
     b.add("cylinder", (w, size, w), over(place, size / 2), options={"top": b.between(0.0, 0.25)})
 
 
-def round_body(b: Builder, place: Place, size: float) -> None:
+def round_body(b: SceneBuilder, place: Place, size: float) -> None:
     """A turned body, a vase, a superquadric or a bumpy ball."""
     w, h, d = size * b.between(0.4, 0.8), size * b.between(0.5, 1.0), size * b.between(0.4, 0.8)
     shape = str(b.rng.choice(["turned", "vase", "superquadric", "blob"]))
@@ -65,7 +65,7 @@ def round_body(b: Builder, place: Place, size: float) -> None:
     b.add(shape, (w, h, d), over(place, h / 2), turn(1, b.between(0, 6)), options=options)
 
 
-def mug(b: Builder, place: Place, size: float) -> None:
+def mug(b: SceneBuilder, place: Place, size: float) -> None:
     """A cup with a handle, and often sticks, brushes or a plant in it."""
     h, w = size * b.between(0.4, 0.7), size * b.between(0.3, 0.5)
     material, yaw = b.material(), turn(1, b.between(0, 6))
@@ -92,7 +92,7 @@ def mug(b: Builder, place: Place, size: float) -> None:
         )
 
 
-def book(b: Builder, place: Place, size: float, yaw: float | None = None) -> float:
+def book(b: SceneBuilder, place: Place, size: float, yaw: float | None = None) -> float:
     """A book lying: a cover around a block of pages."""
     w, h, d = size * b.between(0.5, 0.8), size * b.between(0.04, 0.25), size
     turned = turn(1, b.between(0, 6.28) if yaw is None else yaw)
@@ -101,7 +101,7 @@ def book(b: Builder, place: Place, size: float, yaw: float | None = None) -> flo
     return float(place[1] + h)
 
 
-def books(b: Builder, place: Place, size: float) -> float:
+def books(b: SceneBuilder, place: Place, size: float) -> float:
     """A pile of books, each turned a little."""
     top, yaw = float(place[1]), b.between(0, 6.28)
     for _ in range(int(b.rng.integers(2, 7))):
@@ -110,7 +110,7 @@ def books(b: Builder, place: Place, size: float) -> float:
     return top
 
 
-def standing_books(b: Builder, place: Place, size: float) -> None:
+def standing_books(b: SceneBuilder, place: Place, size: float) -> None:
     """A row of upright books, some leaning on their neighbours."""
     yaw = turn(1, b.between(-0.7, 0.7) + (np.pi if b.chance(0.3) else 0))
     x, lean = 0.0, 0.0
@@ -125,7 +125,7 @@ def standing_books(b: Builder, place: Place, size: float) -> None:
         x += w / max(np.cos(lean), 0.5) + 0.003 * size
 
 
-def open_book(b: Builder, place: Place, size: float) -> None:
+def open_book(b: SceneBuilder, place: Place, size: float) -> None:
     """An open book on its back, or standing half open like a tent."""
     page = b.material(b.texture("text", "text", "image", "scribble"))
     if b.chance(0.5):
@@ -152,7 +152,7 @@ def open_book(b: Builder, place: Place, size: float) -> None:
         )
 
 
-def solid(b: Builder, place: Place, size: float) -> None:
+def solid(b: SceneBuilder, place: Place, size: float) -> None:
     """A polyhedron, plain or with spikes."""
     size *= b.between(0.4, 0.9)
     spike = b.between(0.3, 1.6) if b.chance(0.5) else 0.0
@@ -165,7 +165,7 @@ def solid(b: Builder, place: Place, size: float) -> None:
     )
 
 
-def sign(b: Builder, place: Place, size: float) -> None:
+def sign(b: SceneBuilder, place: Place, size: float) -> None:
     """A board that stands: cut-out letters, a lattice, an outline, a fence."""
     w, h, d = size * b.between(0.5, 1.0), size * b.between(0.4, 1.0), size * b.between(0.01, 0.12)
     shape = str(b.rng.choice(["glyphs", "lattice", "outline", "rack"]))
@@ -183,7 +183,7 @@ def sign(b: Builder, place: Place, size: float) -> None:
     b.add(shape, (w, h, d), over(place, h / 2), tilt, options={"seed": b.seed(), **numbers[shape]})
 
 
-def ring_on_rod(b: Builder, place: Place, size: float) -> None:
+def ring_on_rod(b: SceneBuilder, place: Place, size: float) -> None:
     """A flat ring with a wide hole on top of a thin rod."""
     material, across = b.material(), size * b.between(0.3, 0.7)
     rod = size * b.between(0.3, 1.2)
@@ -199,7 +199,7 @@ def ring_on_rod(b: Builder, place: Place, size: float) -> None:
     )
 
 
-def ring(b: Builder, place: Place, size: float) -> None:
+def ring(b: SceneBuilder, place: Place, size: float) -> None:
     """A torus, a spring or a Moebius band lying or standing."""
     w = size * b.between(0.4, 0.9)
     shape = str(b.rng.choice(["torus", "spring", "ribbon"]))
@@ -216,7 +216,7 @@ def ring(b: Builder, place: Place, size: float) -> None:
     b.add(shape, size3, over(place, height / 2), tilt, options=options)
 
 
-def draped(b: Builder, place: Place, size: float) -> None:
+def draped(b: SceneBuilder, place: Place, size: float) -> None:
     """A box under a cloth."""
     w, h = size * b.between(0.6, 1.1), size * b.between(0.4, 0.9)
     cloth = b.material(b.texture("checks", "stripes", "image", "plain", "noise"))
@@ -230,7 +230,7 @@ def draped(b: Builder, place: Place, size: float) -> None:
     )
 
 
-def paper(b: Builder, place: Place, size: float) -> None:
+def paper(b: SceneBuilder, place: Place, size: float) -> None:
     """A curled sheet standing on its edge, or a wavy board."""
     w, h, d = size * b.between(0.5, 1.0), size * b.between(0.4, 1.0), size * b.between(0.1, 0.5)
     yaw = turn(1, b.between(-1.5, 1.5))
@@ -246,7 +246,7 @@ def paper(b: Builder, place: Place, size: float) -> None:
         )
 
 
-def furniture(b: Builder, place: Place, size: float) -> float:
+def furniture(b: SceneBuilder, place: Place, size: float) -> float:
     """A small table, or stairs; things stand on them."""
     w, h, d = size * b.between(0.8, 1.6), size * b.between(0.4, 0.9), size * b.between(0.6, 1.2)
     yaw = turn(1, b.between(-0.5, 0.5))
@@ -257,7 +257,7 @@ def furniture(b: Builder, place: Place, size: float) -> float:
     return float(place[1] + h)
 
 
-def pebbles(b: Builder, place: Place, size: float) -> None:
+def pebbles(b: SceneBuilder, place: Place, size: float) -> None:
     """Many small things: dice, stones, beads."""
     for _ in range(int(b.rng.integers(4, 12))):
         small = size * b.between(0.06, 0.16)
@@ -272,7 +272,7 @@ def pebbles(b: Builder, place: Place, size: float) -> None:
         )
 
 
-def outline_options(b: Builder) -> dict[str, float]:
+def outline_options(b: SceneBuilder) -> dict[str, float]:
     """Numbers of a cut outline."""
     return {
         "seed": b.seed(),
@@ -291,13 +291,15 @@ THINGS: tuple[tuple[Thing, float], ...] = (
 """What can be put down, and how often each is."""
 
 
-def any_thing(b: Builder) -> Thing:
+def any_thing(b: SceneBuilder) -> Thing:
     """One of THINGS, by its weight."""
     weights = np.array([weight for _, weight in THINGS])
     return THINGS[int(b.rng.choice(len(THINGS), p=weights / weights.sum()))][0]
 
 
-def _bound(b: Builder, middle: Place, turned: NDArray[np.float64], size: tuple[float, float, float]) -> None:
+def _bound(
+    b: SceneBuilder, middle: Place, turned: NDArray[np.float64], size: tuple[float, float, float]
+) -> None:
     """A cover and its pages; x is from spine to edge, y the thickness, z the height."""
     w, h, d = size
     b.add("cover", size, middle, turned, options={"thin": b.between(0.06, 0.2)})
@@ -305,7 +307,7 @@ def _bound(b: Builder, middle: Place, turned: NDArray[np.float64], size: tuple[f
     b.add("box", (0.95 * w, 0.9 * h, 0.96 * d), middle, turned, material=pages)
 
 
-def _bundle(b: Builder, foot: Place, radius: float, length: float) -> None:
+def _bundle(b: SceneBuilder, foot: Place, radius: float, length: float) -> None:
     """Sticks that stand in a cup and lean on its rim."""
     for _ in range(int(b.rng.integers(2, 7))):
         tall, thin = length * b.between(0.7, 1.2), length * b.between(0.008, 0.03)

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from primaldepth.core.errors import InputError, MissingDependencyError, PrimalDepthError
 from primaldepth.geometry.cameras import Intrinsics
-from primaldepth.scenes import shading, variants
+from primaldepth.scenes import mitsuba_variants, shading
 from primaldepth.scenes.description import Scene
-from primaldepth.scenes.film import develop, linear_table
-from primaldepth.scenes.packing import FACES, PARKED, VERTICES, Packed, pack
+from primaldepth.scenes.image_formation import develop, linear_table
 from primaldepth.scenes.rays import Arrays, Matrix, maps, pixel_rays
-from primaldepth.scenes.scalar import ScalarStage
+from primaldepth.scenes.scalar_renderer import ScalarStage
+from primaldepth.scenes.scene_arrays import FACES, PARKED, VERTICES, SceneArrays, pack
 from primaldepth.scenes.textures import TextureSource
 
 LANES = 1 << 24  # most samples in flight; more are rendered in passes
@@ -47,9 +47,9 @@ class Renderer:
         textures: TextureSource | Path | None = None,
     ) -> None:
         if size < 1 or samples < 1:
-            raise InputError(f"renderer: size {size} and samples {samples} must be at least 1")
+            raise InputError("renderer", f"size {size} and samples {samples} must be at least 1")
         self.preset, self.size, self.samples = preset, size, samples
-        self.variant = variants.choose(variant)
+        self.variant = mitsuba_variants.choose(variant)
         self.source = textures if isinstance(textures, TextureSource) else TextureSource(textures)
         self.compiles = 0
         self._stage = stage(self.variant)
@@ -63,7 +63,7 @@ class Renderer:
         time-of-flight camera also tof_distance (radial, metres), tof_amplitude and tof_valid.
         """
         if scene.preset != self.preset:
-            raise InputError(f"renderer: made for preset '{self.preset}', got a scene of '{scene.preset}'")
+            raise InputError("renderer", f"made for preset '{self.preset}', got a scene of '{scene.preset}'")
         if self._compiled:
             return self._render(scene)
         with one_compiles():
@@ -90,7 +90,7 @@ class VectorStage:
 
     def __init__(self, variant: str) -> None:
         self.mi, self.dr = load_mitsuba(variant)
-        self.name = variants.VARIANTS[variant]
+        self.name = mitsuba_variants.VARIANTS[variant]
         self.dr.set_flag(self.dr.JitFlag.KernelHistory, True)
         self.table = self.mi.Float(linear_table())
         self.scene = self._empty_scene()
@@ -98,7 +98,7 @@ class VectorStage:
         self.data: Any = None  # shading.Data once a scene is loaded
         self._atlas: Any = None  # one texture for all scenes: a driver takes long to make one
 
-    def load(self, packed: Packed) -> None:
+    def load(self, packed: SceneArrays) -> None:
         """Overwrite all buffers with the packed scene."""
         mi, p = self.mi, self.parameters
         mi.set_variant(self.name)
@@ -207,7 +207,7 @@ def stage(variant: str) -> Any:
 
 def load_mitsuba(variant: str) -> tuple[Any, Any]:
     """Mitsuba and Dr.Jit with the variant set; an error that says what to install where they are missing."""
-    variants.prepare(variant)
+    mitsuba_variants.prepare(variant)
     try:
         import drjit
         import mitsuba
@@ -215,7 +215,7 @@ def load_mitsuba(variant: str) -> tuple[Any, Any]:
         raise MissingDependencyError(
             f"rendering needs Mitsuba ({error}); install it with: pip install 'primaldepth[render]'"
         ) from error
-    mitsuba.set_variant(variants.VARIANTS[variant])
+    mitsuba.set_variant(mitsuba_variants.VARIANTS[variant])
     return mitsuba, drjit
 
 
@@ -233,13 +233,13 @@ def aligned(values: NDArray[Any]) -> NDArray[Any]:
 
 def self_test(variant: str) -> None:
     """Render a ball of radius 1 at z = 3 with `variant`; an exception, or a crash, where it does not work."""
-    from primaldepth.scenes.description import Camera, Item, Lamp, Texture
+    from primaldepth.scenes.description import Camera, Lamp, SceneObject, Texture
 
     facing = ((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0))
     scene = Scene(
         preset="paper",
         seed=0,
-        items=(Item(shape="sphere", size=(2.0, 2.0, 2.0), position=(0.0, 0.0, 3.0)),),
+        items=(SceneObject(shape="sphere", size=(2.0, 2.0, 2.0), position=(0.0, 0.0, 3.0)),),
         textures=(Texture(),),
         ambient=((1.0, 1.0, 1.0), (1.0, 1.0, 1.0)),
         lamps=(Lamp(position=(0.0, 0.0, 0.0), radius=0.1, power=(1.0, 1.0, 1.0)),),
@@ -250,4 +250,4 @@ def self_test(variant: str) -> None:
     depth = works.cast(scene.cameras(9)["guide"], np.eye(4))["depth"]
     light = works.radiance(scene.cameras(9)["guide"], 4, 1)
     if abs(depth[4, 4] - 2) > 1e-4 or depth[0, 0] != 0 or not light[4, 4].min() > 0:
-        raise PrimalDepthError(f"variant {variant}: a ball at 2 m was seen at {depth[4, 4]} m")
+        raise PrimalDepthError(f"variant {variant}", f"a ball at 2 m was seen at {depth[4, 4]} m")

@@ -6,10 +6,10 @@ import numpy as np
 
 from primaldepth.core.errors import InputError
 from primaldepth.scenes import layouts
-from primaldepth.scenes.builder import Builder, rotation_of, turn, vector
 from primaldepth.scenes.description import Camera, Exposure, Scene
+from primaldepth.scenes.scene_builder import SceneBuilder, rotation_of, turn, vector
 
-Layout = Callable[[Builder], Camera]
+Layout = Callable[[SceneBuilder], Camera]
 
 RICH: tuple[tuple[Layout, float], ...] = (
     (layouts.still_life, 0.5),
@@ -32,10 +32,10 @@ def sample(preset: str, seed: int) -> Scene:
     if preset not in PRESETS:
         raise InputError(f"preset '{preset}' is unknown; known: {', '.join(PRESETS)}")
     if seed < 0:
-        raise InputError(f"scene seed {seed}: expected a number >= 0")
+        raise InputError(f"scene seed {seed}", "expected a number >= 0")
     rng = np.random.default_rng([seed, *preset.encode()])
     plain = preset == "paper"
-    builder = Builder(rng, glossy=0.0 if plain else 0.35)
+    builder = SceneBuilder(rng, glossy=0.0 if plain else 0.35)
     camera = _layout(rng, preset)(builder)
     away = max(item.position[2] for item in builder.items)
     scene = Scene(
@@ -56,14 +56,14 @@ def _layout(rng: np.random.Generator, preset: str) -> Layout:
     return choices[int(rng.choice(len(choices), p=[weight for _, weight in choices]))][0]
 
 
-def _ambient(b: Builder) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+def _ambient(b: SceneBuilder) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
     """Light from all around: from almost none to an overcast sky, cooler or warmer above than below."""
     strength = b.about(0.2, 0.6)
     above = strength * b.rng.uniform(0.85, 1.15, 3)
     return vector(above * b.between(0.3, 0.9)), vector(above)
 
 
-def _exposure(b: Builder, grey: bool) -> Exposure:
+def _exposure(b: SceneBuilder, grey: bool) -> Exposure:
     """Mostly a well exposed, nearly clean picture; one in eight is dark and noisy."""
     dark = b.chance(0.12)
     return Exposure(
@@ -74,7 +74,7 @@ def _exposure(b: Builder, grey: bool) -> Exposure:
     )
 
 
-def _with_tof(b: Builder, scene: Scene) -> Scene:
+def _with_tof(b: SceneBuilder, scene: Scene) -> Scene:
     """The guide's size, and a second camera beside it that looks almost the same way."""
     guide = scene.guide.model_copy(update={"width": GUIDE_SIZE[0], "height": GUIDE_SIZE[1]})
     axes = np.asarray(guide.rotation)

@@ -7,7 +7,7 @@ Surfaces reflect by Lambert's law plus a glossy lobe (GGX). Everything is writte
 from dataclasses import dataclass
 from typing import Any
 
-from primaldepth.scenes.packing import ATLAS_TILES, LAMPS, SPHERES
+from primaldepth.scenes.scene_arrays import ATLAS_TILES, LAMPS, SPHERES
 from primaldepth.scenes.textures import TILE
 
 DIMENSIONS = 7
@@ -18,7 +18,7 @@ FILL = 0.35
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """A packed scene on the device, flattened; see `packing.Packed`. `scene` holds the mesh alone."""
+    """A packed scene on the device, flattened; see `SceneArrays`. `scene` holds the mesh alone."""
 
     scene: Any
     vertices: Any

@@ -5,30 +5,31 @@ from collections.abc import Callable
 import numpy as np
 
 from primaldepth.core.errors import InputError
-from primaldepth.scenes import sheets, solids
-from primaldepth.scenes.description import Item
-from primaldepth.scenes.meshes import Mesh, fitted
+from primaldepth.scenes import solid_shapes as solid
+from primaldepth.scenes import thin_shapes as thin
+from primaldepth.scenes.description import SceneObject
+from primaldepth.scenes.meshes import ShapeMesh, fitted
 
 SPHERE = "sphere"
 """Not a mesh: the renderer's own, exact sphere."""
 
-SHAPES: dict[str, Callable[[solids.Options], Mesh]] = {
+SHAPES: dict[str, Callable[[solid.Options], ShapeMesh]] = {
     maker.__name__: maker
     for maker in (
-        solids.box, solids.cylinder, solids.cup, solids.vase, solids.turned, solids.superquadric, solids.blob,
-        solids.polyhedron, solids.torus, solids.handle, solids.spring, solids.wire, solids.stick, solids.rack,
-        solids.table, solids.shelf, solids.stairs, solids.cover,
-        sheets.plane, sheets.cloth, sheets.drape, sheets.curl, sheets.corrugated, sheets.open_book,
-        sheets.ribbon, sheets.plant, sheets.outline, sheets.glyphs, sheets.lattice,
+        solid.box, solid.cylinder, solid.cup, solid.vase, solid.turned, solid.superquadric, solid.blob,
+        solid.polyhedron, solid.torus, solid.handle, solid.spring, solid.wire, solid.stick, solid.rack,
+        solid.table, solid.shelf, solid.stairs, solid.cover,
+        thin.plane, thin.cloth, thin.drape, thin.curl, thin.corrugated, thin.open_book,
+        thin.ribbon, thin.plant, thin.outline, thin.glyphs, thin.lattice,
     )
 }  # fmt: skip
 
 
-def mesh_of(item: Item) -> Mesh:
+def mesh_of(item: SceneObject) -> ShapeMesh:
     """The item's triangles in the room: x = R fitted(shape) + position."""
     if item.shape not in SHAPES:
         known = ", ".join([SPHERE, *SHAPES])
-        raise InputError(f"scene: shape '{item.shape}' has no mesh; known: {known}")
+        raise InputError("scene", f"shape '{item.shape}' has no mesh", f"known: {known}")
     mesh = fitted(SHAPES[item.shape](item.options), item.size)
     vertices = mesh.vertices @ np.asarray(item.rotation).T + np.asarray(item.position)
-    return Mesh(vertices, mesh.faces, mesh.uv, mesh.weld)
+    return ShapeMesh(vertices, mesh.faces, mesh.uv, mesh.weld)

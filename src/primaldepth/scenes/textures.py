@@ -10,7 +10,7 @@ from PIL import Image
 
 from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.io.formats import read_file
-from primaldepth.io.pictures import PictureFormat, open_picture
+from primaldepth.io.picture_files import PictureFormat, open_picture
 from primaldepth.scenes.description import Colour, Texture
 from primaldepth.scenes.patterns import PATTERNS
 
@@ -74,7 +74,7 @@ class TextureSource:
             return names[texture.seed % len(names)], texture.seed // len(names) % VARIANTS
         if texture.pattern not in PATTERNS:
             known = ", ".join(["plain", "image", *PATTERNS])
-            raise InputError(f"scene: texture pattern '{texture.pattern}' is unknown; known: {known}")
+            raise InputError("scene", f"texture pattern '{texture.pattern}' is unknown", f"known: {known}")
         return texture.pattern, texture.seed % VARIANTS
 
 
@@ -132,13 +132,13 @@ def _decoded(file: Path) -> RGB:
 
 def _images_below(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise InputError(f"{folder}: is not a folder; --textures names a folder of images")
+        raise InputError(folder, "is not a folder", "--textures names a folder of images")
     found = sorted(
         (file for file in folder.rglob("*") if file.suffix.lower() in IMAGE_SUFFIXES),
         key=lambda file: file.relative_to(folder).as_posix(),
     )
     if not found:
-        raise InputError(f"{folder}: no image found below it ({', '.join(IMAGE_SUFFIXES)})")
+        raise InputError(folder, f"no image found below it ({', '.join(IMAGE_SUFFIXES)})")
     return found
 
 

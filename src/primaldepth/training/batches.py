@@ -10,15 +10,15 @@ from torch import Tensor
 
 from primaldepth.core.frame import Sampling
 from primaldepth.core.seeds import derive_seed
-from primaldepth.data.draws import uniform
-from primaldepth.data.false_samples import with_false_samples
-from primaldepth.data.holes import holes
 from primaldepth.data.patches import Patches, Scenes
-from primaldepth.data.sensors import sensor
-from primaldepth.data.sensors.base import Sensor
 from primaldepth.methods.network_inputs import UNKNOWN_SAMPLING, NetworkInputs, Window
 from primaldepth.networks.inputs import NetworkInput, turns
 from primaldepth.networks.normalisation import Scaling
+from primaldepth.sensors import sensor
+from primaldepth.sensors.base import Sensor
+from primaldepth.sensors.drawn_holes import holes
+from primaldepth.sensors.draws import uniform
+from primaldepth.sensors.false_samples import with_false_samples
 from primaldepth.training.recipe import DataRecipe, Mix, Recipe
 
 CENTIMETRE = 0.01  # errors of metric depth are counted in these, those of disparity in pixels
@@ -26,7 +26,7 @@ TOGETHER = 4  # steps whose batches are drawn in one go
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class TrainingBatch:
     """What a step needs, (B, 1, S, S) on the network's grid.
 
     Args:
@@ -41,10 +41,10 @@ class Batch:
     valid: Tensor
     unit: Tensor
 
-    def part(self, share: slice) -> "Batch":
+    def part(self, share: slice) -> "TrainingBatch":
         """Some images of the batch."""
         maps = self.maps.part(share)
-        return Batch(maps, self.truth[share], self.valid[share], self.unit[share])
+        return TrainingBatch(maps, self.truth[share], self.valid[share], self.unit[share])
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all tensors by name, to be saved."""
@@ -65,16 +65,16 @@ class StageBatches:
 
     def __init__(self, scenes: Scenes, recipe: Recipe, stage: int, share: tuple[int, int] = (0, 1)) -> None:
         self._scenes, self._recipe, self._stage, self._share = scenes, recipe, stage, share
-        self._drawn: tuple[int, list[Batch]] | None = None
+        self._drawn: tuple[int, list[TrainingBatch]] | None = None
 
-    def batches(self, step: int) -> Iterator[Batch]:
+    def batches(self, step: int) -> Iterator[TrainingBatch]:
         """Yield this process's share of each part of a step's batch."""
         rank, processes = self._share
         for batch in self.whole(step):
             own = len(batch.truth) // processes
             yield batch.part(slice(rank * own, (rank + 1) * own))
 
-    def whole(self, step: int) -> Iterator[Batch]:
+    def whole(self, step: int) -> Iterator[TrainingBatch]:
         """Yield each part of a step's batch, the shares of all processes together."""
         group, place = divmod(step, TOGETHER)
         if self._drawn is None or self._drawn[0] != group:
@@ -83,14 +83,16 @@ class StageBatches:
             own = len(batch.truth) // TOGETHER
             yield batch.part(slice(place * own, (place + 1) * own))
 
-    def _group(self, group: int) -> list[Batch]:
+    def _group(self, group: int) -> list[TrainingBatch]:
         recipe, stage = self._recipe, self._recipe.stages[self._stage]
         count = TOGETHER * (stage.batch // recipe.accumulate)
         places = [(self._stage, group, micro) for micro in range(recipe.accumulate)]
         return [draw_batch(self._scenes, recipe, count, stage.patch, place) for place in places]
 
 
-def draw_batch(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[int, ...]) -> Batch:
+def draw_batch(
+    scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[int, ...]
+) -> TrainingBatch:
     """The batch at `place` (stage, step, ...) of a run: the same whoever draws it."""
     blend = recipe.data.blend
     if blend == 1:
@@ -99,15 +101,15 @@ def draw_batch(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tu
     return _interleaved(parts)
 
 
-def _interleaved(parts: list[Batch]) -> Batch:
+def _interleaved(parts: list[TrainingBatch]) -> TrainingBatch:
     """Return one batch in which the parts take turns, so that a slice of it has some of each."""
     truth, valid, unit = (
         turns([getattr(part, name) for part in parts]) for name in ("truth", "valid", "unit")
     )
-    return Batch(NetworkInput.interleaved([part.maps for part in parts]), truth, valid, unit)
+    return TrainingBatch(NetworkInput.interleaved([part.maps for part in parts]), truth, valid, unit)
 
 
-def _drawn(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[int, ...]) -> Batch:
+def _drawn(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[int, ...]) -> TrainingBatch:
     """A batch of one sensor and one scale."""
     device = scenes.depth.device
     generator = torch.Generator(device).manual_seed(derive_seed("batch", recipe.seed, *place))
@@ -144,7 +146,7 @@ def observed(
     generator: torch.Generator,
     mix: Mix,
     sampling: Sampling | None = None,
-) -> Batch:
+) -> TrainingBatch:
     """Samples of the patches, normalised as their scenes are, up to `data.jitter`.
 
     Args:
@@ -172,7 +174,7 @@ def observed(
     maps = inputs.window(Window(0, size[0], 0, size[1]), patches.guide, int(patches.guide.shape[1]))
     unit = mix.weight * (spread if camera.kind == "disparity" else spread / CENTIMETRE)
     unit = unit * camera.scale**-data.balance
-    return Batch(maps, scaling.apply(patches.depth), patches.valid, unit)
+    return TrainingBatch(maps, scaling.apply(patches.depth), patches.valid, unit)
 
 
 def _amplitude(patches: Patches, generator: torch.Generator) -> Tensor:

@@ -86,7 +86,7 @@ def read_checkpoint(folder: Path) -> TrainState | None:
 def _read_piece(folder: Path, piece: _Piece) -> bytes:
     data = read_file(folder / piece.file, LARGEST)
     if hashlib.sha256(data).hexdigest() != piece.sha256:
-        raise FileFormatError(f"{folder / piece.file}: differs from its checksum")
+        raise FileFormatError(folder / piece.file, "differs from its checksum")
     return data
 
 
@@ -129,7 +129,7 @@ def decoded(data: bytes, path: Path) -> TrainState:
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         reason = ".".join(map(str, error.errors()[0]["loc"])) if isinstance(error, ValidationError) else error
         raise FileFormatError(
-            f"{path}: not a checkpoint ({shortened(str(reason))}); remove it to start the run again"
+            path, f"not a checkpoint ({shortened(str(reason))})", "remove it to start the run again"
         ) from error
     return TrainState(notes.recipe, notes.scenes, notes.position, **named)
 

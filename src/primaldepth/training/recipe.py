@@ -11,12 +11,12 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from primaldepth.core.settings import Count, NotNegative, Positive, Settings, Share
 from primaldepth.data.manifest import MOST_SCENES
 from primaldepth.data.patches import Variation
-from primaldepth.data.sensors import TimeOfFlight, sensor_class
 from primaldepth.evaluation.weighted_score import Criterion, Scale
 from primaldepth.io.layered_toml import read_layered
 from primaldepth.networks import NetworkSettings
 from primaldepth.networks.card import Asset
-from primaldepth.scenes.source import RenderSettings
+from primaldepth.scenes.scene_source import RenderSettings
+from primaldepth.sensors import TimeOfFlight, sensor_class
 
 
 def _ordered(ends: tuple[float, float]) -> tuple[float, float]:

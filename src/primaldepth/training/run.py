@@ -14,9 +14,9 @@ from typing import Any
 import torch
 
 from primaldepth.core.errors import InputError, MissingDependencyError, PrimalDepthError
-from primaldepth.data.sensors import sensor
 from primaldepth.io.atomic import remove_leftovers, write_bytes
 from primaldepth.io.locks import held
+from primaldepth.sensors import sensor
 from primaldepth.training.batches import StageBatches
 from primaldepth.training.callbacks import checkpoints, logging, total_step, validation
 from primaldepth.training.checkpoint import LIST, read_checkpoint, write_checkpoint
@@ -93,7 +93,7 @@ def train(
     files = weight_files(recipe, out) if main else {}
     for path in files.values():
         if not path.exists():
-            raise InputError(f"{path}: this run wrote it, and it is gone; train again in another folder")
+            raise InputError(path, "this run wrote it, and it is gone", "train again in another folder")
     return files
 
 
@@ -130,7 +130,7 @@ class _Run:
         log = self.out / LOG
         begun = (self.out / LIST).exists() or (log.exists() and log.stat().st_size > 0)
         if begun and not resume:
-            raise InputError(f"{self.out}: holds a run; go on with --resume, or choose another folder")
+            raise InputError(self.out, "holds a run", "go on with --resume, or choose another folder")
         state = read_checkpoint(self.out)
         if state is not None:
             state.check_same_run(self.out, self.text, self.sets.names)
@@ -163,8 +163,9 @@ class _Run:
         before, now = sorted(state.position.scores), self.validator.groups
         if before and before != now:
             raise InputError(
-                f"{self.out}: was validated on {', '.join(before)}, and now on {', '.join(now) or 'nothing'}"
-                "; say with --validation where the data is, or choose another folder"
+                self.out,
+                f"was validated on {', '.join(before)}, and now on {', '.join(now) or 'nothing'}",
+                "say with --validation where the data is, or choose another folder",
             )
         self.log = RunLog(self.out, total_step(self.recipe, state.position))
         with closing(self.log):
@@ -228,20 +229,18 @@ def check_recipe(recipe: Recipe, processes: int) -> None:
         sensor(mix.sensor, scale=recipe.scales[0])
         if other := set(mix.scale) - set(recipe.scales):
             raise InputError(
-                f"recipe '{recipe.name}': data.mix: scale {min(other)} is not one of the recipe's"
+                f"recipe '{recipe.name}'", f"data.mix: scale {min(other)} is not one of the recipe's"
             )
     for index, stage in enumerate(recipe.stages):
         where = f"recipe '{recipe.name}': stages.{index}"
         get_loss(stage.loss)
         if stage.part != "fcn" and not recipe.net.iterations:
-            raise InputError(
-                f"{where}: part '{stage.part}' needs a primal-dual part, but net.iterations is 0"
-            )
+            raise InputError(where, f"part '{stage.part}' needs a primal-dual part, but net.iterations is 0")
         odd = [scale for scale in recipe.scales if stage.patch % scale]
         if odd and (len(recipe.scales) == 1 or recipe.data.blend > 1):
-            raise InputError(f"{where}: patch {stage.patch} is not a multiple of the scale {odd[0]}")
+            raise InputError(where, f"patch {stage.patch} is not a multiple of the scale {odd[0]}")
         if stage.patch < max(recipe.scales):
-            raise InputError(f"{where}: patch {stage.patch} is smaller than the scale {max(recipe.scales)}")
+            raise InputError(where, f"patch {stage.patch} is smaller than the scale {max(recipe.scales)}")
         if stage.batch % (recipe.accumulate * processes * recipe.data.blend):
             parts = f"{processes} processes in {recipe.accumulate} parts of {recipe.data.blend} kinds"
-            raise InputError(f"{where}: batch {stage.batch} cannot be shared out evenly to {parts}")
+            raise InputError(where, f"batch {stage.batch} cannot be shared out evenly to {parts}")

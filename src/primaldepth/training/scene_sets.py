@@ -42,8 +42,10 @@ def _rendered(place: Path, wanted: SceneSet) -> int:
     for key in expected.keys() - {"variant", "textures"}:
         if manifest.made_with.get(key) != expected[key]:
             raise InputError(
-                f"{place}: holds other scenes: {key} is {manifest.made_with.get(key)} there and "
-                f"{expected[key]} in the recipe; choose another folder"
+                place,
+                f"holds other scenes: {key} is {manifest.made_with.get(key)} there and "
+                f"{expected[key]} in the recipe",
+                "choose another folder",
             )
     return sum(shard.count for shard in manifest.shards)
 
@@ -61,8 +63,9 @@ class SceneSets:
         for place, wanted in missing_sets(recipe, folder):
             found = _rendered(place, wanted)
             raise InputError(
-                f"{place}: {found} of {wanted.count} scenes are there; 'primaldepth train' in one process "
-                "renders the others"
+                place,
+                f"{found} of {wanted.count} scenes are there",
+                "'primaldepth train' in one process renders the others",
             )
         self._recipe, self._given = recipe, _is_given(recipe, folder)
         places = [folder] if self._given else [set_folder(folder, each) for each in recipe.scenes]
@@ -75,13 +78,14 @@ class SceneSets:
         for index, stage in enumerate(self._recipe.stages):
             shards = self._of(index)
             if not len(shards):
-                raise InputError(f"{shards.folder}: no finished scenes; render some first")
+                raise InputError(shards.folder, "no finished scenes", "render some first")
             shards.check("depth", "image")
             height, width = shards.specs["depth"].shape
             if stage.patch > min(height, width):
                 raise InputError(
-                    f"{shards.folder}: scenes of {width}x{height} are smaller than stages.{index}.patch, "
-                    f"{stage.patch}; lower it, or render larger scenes"
+                    shards.folder,
+                    f"scenes of {width}x{height} are smaller than stages.{index}.patch, {stage.patch}",
+                    "lower it, or render larger scenes",
                 )
 
     def _of(self, stage: int) -> Shards:

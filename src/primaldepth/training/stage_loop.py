@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from primaldepth.networks import DepthNet
-from primaldepth.training.batches import Batch, StageBatches
+from primaldepth.training.batches import StageBatches, TrainingBatch
 from primaldepth.training.optimisation import (
     averaged,
     clip_gradient,
@@ -121,7 +121,7 @@ class Learner:
         """The network that is validated and kept: the averaged one, if there is one."""
         return self.net if self._average is None else self._average.module
 
-    def step(self, batches: Iterable[Batch]) -> bool:
+    def step(self, batches: Iterable[TrainingBatch]) -> bool:
         """Make one step of the optimiser, unless it is left out; return whether it was taken."""
         self._optimiser.zero_grad(set_to_none=True)
         loss = self._differentiated(batches)
@@ -139,7 +139,7 @@ class Learner:
         self.position.step += 1
         return taken
 
-    def _differentiated(self, batches: Iterable[Batch]) -> Tensor:
+    def _differentiated(self, batches: Iterable[TrainingBatch]) -> Tensor:
         """Leave the gradient of the loss in the weights; return the loss."""
         parts = self.recipe.accumulate
         total = torch.zeros((), device=self.fabric.device)

@@ -79,8 +79,9 @@ class TrainState:
         for part in (self.weights, self.average, self.best):
             if part and {name: value.shape for name, value in part.items()} != wanted:
                 raise FileFormatError(
-                    f"{folder}: the checkpoint's weights are not those of its recipe; "
-                    "remove it to start the run again"
+                    folder,
+                    "the checkpoint's weights are not those of its recipe",
+                    "remove it to start the run again",
                 )
 
     def check_same_run(self, folder: Path, recipe: str, scenes: str) -> None:
@@ -92,8 +93,9 @@ class TrainState:
             changed.append(f"the scenes are '{self.scenes}' there and '{scenes}' now")
         if changed:
             raise InputError(
-                f"{folder}: holds a run of another recipe: {'; '.join(changed)}; "
-                "repeat that one to go on, or choose another folder"
+                folder,
+                f"holds a run of another recipe: {'; '.join(changed)}",
+                "repeat that one to go on, or choose another folder",
             )
 
 

@@ -10,14 +10,14 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.seeds import generator
-from primaldepth.data.noise import noise_map
 from primaldepth.data.patches import Scenes, Variation
-from primaldepth.data.sensors import sensor
 from primaldepth.evaluation.protocols import Case
 from primaldepth.evaluation.scoring import Scores
 from primaldepth.evaluation.weighted_score import Part, weighted_score
 from primaldepth.methods.network import Network
 from primaldepth.networks import DepthNet
+from primaldepth.sensors import sensor
+from primaldepth.sensors.noise import noise_map
 from primaldepth.training.recipe import Recipe
 from primaldepth.training.validation_plan import Group, number_name, planned
 

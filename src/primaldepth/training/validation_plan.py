@@ -52,7 +52,7 @@ class Plan:
             label = number_name(name, criterion.metric)
             if label in self.parts or group.scenes != new.scenes or group.data != new.data:
                 raise InputError(
-                    f"validation.protocols: {label} is named twice; give its scenes and weight once"
+                    "validation.protocols", f"{label} is named twice", "give its scenes and weight once"
                 )
             if criterion.metric != "rmse":
                 group.metrics.add(criterion.metric)
@@ -84,7 +84,7 @@ def planned(recipe: Recipe, data: Path | None) -> Plan:
             protocol.root(place)
         except PrimalDepthError as error:
             if not isinstance(entry, str):
-                raise InputError(f"validation.protocols: {error}") from error
+                raise InputError("validation.protocols", f"{error}") from error
             plan.missing.append(str(error))
             continue
         if not criterion.scenes:
@@ -98,8 +98,9 @@ def _allowed(name: str, scales: tuple[int, ...]) -> Protocol:
     """The protocol of that name; not the benchmark, on which weights must not be chosen."""
     if name == BENCHMARK:
         raise InputError(
-            f"validation.protocols: {name} is the benchmark, weights must not be chosen by it; "
-            "use middlebury-2006 or rendered"
+            "validation.protocols",
+            f"{name} is the benchmark, weights must not be chosen by it",
+            "use middlebury-2006 or rendered",
         )
     protocol = get_protocol(name)
     for scale in scales:
@@ -114,8 +115,8 @@ def _groups(
     for name in names:
         if (protocol.name, name.partition("/")[0]) in KEPT_FOR_JUDGING:
             raise InputError(
-                f"validation.protocols: {name} of {protocol.name} is kept for judging, weights must not be "
-                "chosen by it"
+                "validation.protocols",
+                f"{name} of {protocol.name} is kept for judging, weights must not be chosen by it",
             )
     parts = protocol.parts(data)
     for part, scenes in zip(parts, chosen_scenes(parts, names), strict=True):

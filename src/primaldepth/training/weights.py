@@ -33,7 +33,7 @@ def start_network(recipe: Recipe, *, from_seed: bool = False) -> DepthNet:
         try:
             net = DepthNet(recipe.net)
         except ValueError as error:
-            raise InputError(f"recipe '{recipe.name}': net: {error}") from error
+            raise InputError(f"recipe '{recipe.name}'", f"net: {error}") from error
     if recipe.start is None or from_seed:
         return net
     start = _start(recipe)
@@ -44,8 +44,8 @@ def start_network(recipe: Recipe, *, from_seed: bool = False) -> DepthNet:
             net.pdn.load_state_dict(start.pdn.state_dict())
     except (RuntimeError, ValueError) as error:
         raise InputError(
-            f"start {recipe.start}: weights of a network with {start.settings}, which do not fit "
-            f"the recipe's {recipe.net}"
+            f"start {recipe.start}",
+            f"weights of a network with {start.settings}, which do not fit the recipe's {recipe.net}",
         ) from error
     return net
 

@@ -5,7 +5,7 @@ from primaldepth.variational.energies import Energy, OnDepth, Term, Unconstraine
 from primaldepth.variational.models import MODELS, DataTerm, ModelParameters, build_energy
 from primaldepth.variational.penalties import Absolute, GroupNorm, Huber, Penalty, Quadratic
 from primaldepth.variational.primal_dual import State, primal_dual_step
-from primaldepth.variational.solver import Progress, Solution, solve
+from primaldepth.variational.solver import Solution, SolverProgress, solve
 from primaldepth.variational.step_sizes import StepSizes, check_step_sizes, preconditioned
 
 __all__ = [
@@ -18,9 +18,9 @@ __all__ = [
     "ModelParameters",
     "OnDepth",
     "Penalty",
-    "Progress",
     "Quadratic",
     "Solution",
+    "SolverProgress",
     "State",
     "StepSizes",
     "Term",

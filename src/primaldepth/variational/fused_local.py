@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.base import Composition, LinearOperator
-from primaldepth.operators.channels import SelectChannels
+from primaldepth.operators.channel_selection import SelectChannels
 from primaldepth.operators.differences import ForwardDifference, GradientMinusField, SymmetrizedGradient
 from primaldepth.operators.pairwise import pick_backend
 from primaldepth.operators.pointwise import EdgeTensor

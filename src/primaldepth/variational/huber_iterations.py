@@ -9,7 +9,7 @@ from torch.autograd.function import once_differentiable
 
 from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.pairwise import Offset, PairwiseDifference, half_window, not_possible, pick_backend
-from primaldepth.operators.sampling import Samples
+from primaldepth.operators.sampling import SampleTerm
 from primaldepth.variational.affinities import support_weights
 from primaldepth.variational.energies import Energy, OnDepth, Term
 from primaldepth.variational.penalties import Huber, Quadratic
@@ -24,7 +24,7 @@ def huber_iterations(
     c: Tensor,
     coefficients: Tensor,
     offsets: Sequence[Offset],
-    samples: Samples | None = None,
+    samples: SampleTerm | None = None,
     *,
     storage: torch.dtype | None = None,
 ) -> State:
@@ -73,7 +73,7 @@ def huber_from_affinities(
     scales: Tensor,
     coefficients: Tensor,
     offsets: Sequence[Offset],
-    samples: Samples | None = None,
+    samples: SampleTerm | None = None,
     *,
     storage: torch.dtype | None = None,
 ) -> Tensor:
@@ -107,7 +107,7 @@ def reference_iterations(
     c: Tensor,
     coefficients: Tensor,
     offsets: Sequence[Offset],
-    samples: Samples | None = None,
+    samples: SampleTerm | None = None,
 ) -> State:
     """The definition: one `primal_dual_step` per row of coefficients."""
     K = PairwiseDifference((int(w.shape[2]), int(w.shape[3])), offsets)
@@ -154,9 +154,9 @@ class _CpuIterations(torch.autograd.Function):
         return (*images, *measured, None, None)
 
 
-def _measured(A: LinearOperator | None, tensors: Sequence[Tensor]) -> tuple[Tensor | None, Samples | None]:
+def _measured(A: LinearOperator | None, tensors: Sequence[Tensor]) -> tuple[Tensor | None, SampleTerm | None]:
     """The dual variable of the sample term and its samples, from the tensors behind the others."""
     if A is None:
         return None, None
     q, d, lam = tensors
-    return q, Samples(A, d, lam)
+    return q, SampleTerm(A, d, lam)

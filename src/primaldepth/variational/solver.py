@@ -13,7 +13,7 @@ from primaldepth.variational.step_sizes import StepSizes, check_step_sizes
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SolverProgress:
     """What is known after `iteration` steps; worst image of the batch."""
 
     iteration: int
@@ -27,7 +27,7 @@ class Solution:
     """The last state, the path to it, and why it ended there."""
 
     state: State
-    history: tuple[Progress, ...]
+    history: tuple[SolverProgress, ...]
     stopped: Literal["gap", "change", "iterations"]
 
     @property
@@ -41,18 +41,18 @@ class Solution:
         return self.history[-1].iteration
 
 
-def _measure(energy: Energy, before: Tensor, after: State, iteration: int) -> Progress:
+def _measure(energy: Energy, before: Tensor, after: State, iteration: int) -> SolverProgress:
     value = energy.value(after.u)
     gap = energy.gap(after.u, after.p)
     scale = after.u[:, :1].flatten(1).std(dim=1, correction=0).clamp_min(1e-12)
     change = (after.u - before)[:, :1].flatten(1).pow(2).mean(dim=1).sqrt() / scale
-    return Progress(
+    return SolverProgress(
         iteration, float(value.max()), None if gap is None else float(gap.max()), float(change.max())
     )
 
 
 def _reason(
-    progress: Progress, gap_tolerance: float, change_tolerance: float
+    progress: SolverProgress, gap_tolerance: float, change_tolerance: float
 ) -> Literal["gap", "change"] | None:
     if progress.gap is not None and progress.gap <= gap_tolerance * abs(progress.energy):
         return "gap"
@@ -68,7 +68,7 @@ def solve(
     gap_tolerance: float = 0.0,
     change_tolerance: float = 0.0,
     check_every: int = 20,
-    callback: Callable[[Progress], None] | None = None,
+    callback: Callable[[SolverProgress], None] | None = None,
 ) -> Solution:
     """Run up to `iterations` primal-dual steps from `start`.
 
@@ -85,7 +85,7 @@ def solve(
     state = start if isinstance(start, State) else State.start(energy, start)
     steps = steps if steps is not None else StepSizes.uniform(energy)
     check_step_sizes(energy, steps, state.u)
-    history: list[Progress] = []
+    history: list[SolverProgress] = []
     for iteration in range(1, iterations + 1):
         spare = state if iteration > 1 else None  # never the caller's, only a state made here
         before, state = state.u, primal_dual_step(energy, state, steps, reuse=spare)

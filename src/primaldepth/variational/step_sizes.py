@@ -115,8 +115,9 @@ def check_step_sizes(energy: Energy, steps: StepSizes, like: Tensor) -> None:
         product = _schur_bound(energy, steps.tau, duals, like)
     if product > 1.0 + TOLERANCE:
         raise StepSizeError(
-            f"tau * sigma * L^2 = {product:.4g} > 1: the iteration may diverge; "
-            f"divide tau or sigma by {product:.4g}"
+            f"tau * sigma * L^2 = {product:.4g} > 1",
+            "the iteration may diverge",
+            f"divide tau or sigma by {product:.4g}",
         )
 
 

@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.io.preview import DEPTH_COLORS, Colors, Limits, ticks
+from primaldepth.pictures.preview import DEPTH_COLORS, Colors, Limits, ticks
 
 _WIDTH, _HEIGHT, _FOOT = 600, 220, 24
 _BINS = 64

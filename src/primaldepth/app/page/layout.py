@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from primaldepth.app.engine import Engine
-from primaldepth.app.page.choices import (
+from primaldepth.app.page.readable_files import ReadableFiles
+from primaldepth.app.page.result_files import Drawn
+from primaldepth.app.page.trials import MOST_FRAMES, REDUCTIONS, comparer
+from primaldepth.app.page.visitor_folders import VisitorFolders
+from primaldepth.app.page.visitor_requests import (
     AS_FILE_SAYS,
     NO_METHOD,
     Choice,
@@ -14,17 +18,14 @@ from primaldepth.app.page.choices import (
     problem_text,
     results,
 )
-from primaldepth.app.page.drawing import Drawn
-from primaldepth.app.page.folders import Folders
-from primaldepth.app.page.sources import Sources
-from primaldepth.app.page.trials import MOST_FRAMES, REDUCTIONS, comparer
 from primaldepth.app.problems import INTERNAL, RefusedError, place_of
 from primaldepth.app.settings import ServiceSettings
 from primaldepth.core.errors import PrimalDepthError
-from primaldepth.data.noise import METRIC_SENSORS, SENSORS
 from primaldepth.io.units import COMMON_UNITS, KINDS
 from primaldepth.methods import list_methods
+from primaldepth.pipeline.request import KEEP_SAMPLES, Request, declarations
 from primaldepth.samples import Example, example_scenes
+from primaldepth.sensors.noise import METRIC_SENSORS, SENSORS
 
 log = logging.getLogger("primaldepth.app")
 _DEPTH_TYPES = [".png", ".exr", ".pfm", ".npy", ".npz", ".tif", ".tiff", ".mat"]
@@ -39,7 +40,7 @@ _NO_MESH = (
 )
 
 
-def build(engine: Engine, settings: ServiceSettings, folders: Folders, sources: Sources) -> Any:
+def build(engine: Engine, settings: ServiceSettings, folders: VisitorFolders, sources: ReadableFiles) -> Any:
     """Return the page as Gradio blocks; it reads files of `sources` alone."""
     import gradio as gr
 
@@ -63,7 +64,7 @@ def build(engine: Engine, settings: ServiceSettings, folders: Folders, sources: 
 
 def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
     """Everything one can choose, in the order of `Choice`, and the button that starts."""
-    infos = list_methods()
+    infos, shown = list_methods(), declarations(Request)
     names = [info.name for info in infos]
     depth = gr.File(label="Depth: PNG, EXR, PFM, npy, TIFF", file_types=_DEPTH_TYPES, height=150)
     guide = gr.File(label="Image: PNG, JPEG, TIFF, EXR, npy", file_types=_GUIDE_TYPES, height=150)
@@ -81,7 +82,7 @@ def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
         info="auto, a standard deviation in the unit of the file, or a sensor",
     )
     run = gr.Button("Run", variant="primary", size="lg")
-    with gr.Accordion("Unit, kind, spikes, confidence, cameras", open=False):
+    with gr.Accordion("Unit, kind, spikes, limits, confidence, cameras", open=False):
         unit = gr.Dropdown(
             [AS_FILE_SAYS, *COMMON_UNITS],
             value=AS_FILE_SAYS,
@@ -91,13 +92,24 @@ def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
         )
         kind = gr.Dropdown([AS_FILE_SAYS, *KINDS], value=AS_FILE_SAYS, label="Kind of depth")
         spikes = gr.Checkbox(label="Keep spikes: samples far off all around them")
+        with gr.Row():
+            keep = gr.Number(
+                KEEP_SAMPLES,
+                label=shown["keep_samples"].label,
+                info="0: leave the result",
+                minimum=0,
+                min_width=140,
+            )
+            certain = gr.Number(
+                None, label=shown["max_sigma"].label, info="more becomes a hole", minimum=0, min_width=140
+            )
         confidence = gr.File(label="Confidence map, of the depth's size", file_types=_DEPTH_TYPES, height=150)
         cameras = gr.File(
             label="Cameras: JSON, camera_info (YAML) or 3x3 text", file_types=_CAMERA_TYPES, height=150
         )
     for button, example in zip(buttons, examples, strict=True):
         button.click(_filler(example), None, [depth, guide, cameras], api_visibility="private")
-    return [depth, guide, method, other, noise, unit, kind, confidence, cameras, spikes], run
+    return [depth, guide, method, other, noise, unit, kind, confidence, cameras, spikes, keep, certain], run
 
 
 def _filler(example: Example) -> Callable[[], list[str]]:
@@ -107,7 +119,7 @@ def _filler(example: Example) -> Callable[[], list[str]]:
     return fill
 
 
-def _trials(gr: Any, engine: Engine, folders: Folders, sources: Sources) -> None:
+def _trials(gr: Any, engine: Engine, folders: VisitorFolders, sources: ReadableFiles) -> None:
     """Add the part that compares methods on frames of the visitor's own camera."""
     with gr.Accordion("Which method suits my camera?", open=False, elem_id="trials"):
         gr.HTML(
@@ -214,7 +226,7 @@ def _outputs(gr: Any) -> tuple[list[Any], _Views]:
     return outputs, _Views(tabs, meshes, before, after)
 
 
-def _runner(engine: Engine, folders: Folders, sources: Sources) -> Callable[..., list[Any]]:
+def _runner(engine: Engine, folders: VisitorFolders, sources: ReadableFiles) -> Callable[..., list[Any]]:
     def run(*values: Any) -> list[Any]:
         try:
             drawn, other = results(engine, Choice(*values), folders.new(), sources)

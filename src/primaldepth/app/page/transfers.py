@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from primaldepth.app.forms import read_form
-from primaldepth.app.page.folders import Folders
-from primaldepth.app.page.sources import Sources
+from primaldepth.app.page.readable_files import ReadableFiles
+from primaldepth.app.page.visitor_folders import VisitorFolders
 from primaldepth.app.problems import Problem, RefusedError
 
 _FIELD = "files"
@@ -29,9 +29,9 @@ class Transfers:
         types: suffixes of the files that are taken in.
     """
 
-    def __init__(self, folders: Folders, types: frozenset[str]) -> None:
+    def __init__(self, folders: VisitorFolders, types: frozenset[str]) -> None:
         self._folders, self._types = folders, types
-        self._sources = Sources([folders.gradio])
+        self._sources = ReadableFiles([folders.gradio])
 
     async def upload(self, request: Request) -> Response:
         """Keep the files of a form; the answer is the list of their paths, as Gradio's program expects."""

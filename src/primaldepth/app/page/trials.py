@@ -10,19 +10,19 @@ from statistics import fmean
 from typing import Any
 
 from primaldepth.app.engine import Engine
-from primaldepth.app.page.choices import AS_FILE_SAYS, problem_text
-from primaldepth.app.page.folders import Folders
-from primaldepth.app.page.sources import Sources
+from primaldepth.app.page.readable_files import ReadableFiles
+from primaldepth.app.page.visitor_folders import VisitorFolders
+from primaldepth.app.page.visitor_requests import AS_FILE_SAYS, problem_text
 from primaldepth.app.problems import INTERNAL, Problem, RefusedError, place_of
 from primaldepth.app.tasks import Task
 from primaldepth.app.trials import Trial, Tried
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.evaluation.own_frames import verdict
-from primaldepth.evaluation.report.cameras import NUMBERS
-from primaldepth.evaluation.report.own_frames import METHODS
 from primaldepth.evaluation.run import Row
 from primaldepth.io.sequences.base import natural_order, number
 from primaldepth.pipeline.request import Request
+from primaldepth.report.camera_section import NUMBERS
+from primaldepth.report.own_frames import METHODS
 
 log = logging.getLogger("primaldepth.app")
 REDUCTIONS = ("2", "4", "8")
@@ -79,7 +79,9 @@ def _refused(message: str, hint: str) -> RefusedError:
     return RefusedError(Problem(422, "missing", message, hint))
 
 
-def comparer(engine: Engine, folders: Folders, sources: Sources) -> Callable[..., Iterator[Shown]]:
+def comparer(
+    engine: Engine, folders: VisitorFolders, sources: ReadableFiles
+) -> Callable[..., Iterator[Shown]]:
     """Return what happens on a click: it yields what is shown, step by step."""
 
     def evaluate(depths: Any, images: Any, reduce: str, unit: str) -> Iterator[Shown]:
@@ -97,7 +99,7 @@ def comparer(engine: Engine, folders: Folders, sources: Sources) -> Callable[...
 
 
 def _steps(
-    engine: Engine, pairs: Sequence[Pair], reduce: int, unit: str | None, place: Path, sources: Sources
+    engine: Engine, pairs: Sequence[Pair], reduce: int, unit: str | None, place: Path, sources: ReadableFiles
 ) -> Iterator[Shown]:
     """Try every method on every frame, one after the other so that other visitors get their turns."""
     rows: list[Row] = []
@@ -119,7 +121,7 @@ def _steps(
     yield [_said(found.sentence, found.worst_frame), table, str(picture)]
 
 
-def _stored(pair: Pair, folder: Path, sources: Sources) -> Path:
+def _stored(pair: Pair, folder: Path, sources: ReadableFiles) -> Path:
     """Copy a pair of uploads to where a worker looks for them."""
     folder.mkdir()
     try:

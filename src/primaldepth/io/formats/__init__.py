@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError, InputError
-from primaldepth.io.formats import exr, jpeg, mat, numpy_files, pfm, png, tiff
+from primaldepth.io.formats import exr, jpeg, mat, numpy_files, pfm, png, pnm, tiff
 from primaldepth.io.formats.base import Codec, Raster, Role, Source
 from primaldepth.io.formats.budget import MAX_FILE_BYTES
 
@@ -11,6 +11,7 @@ CODECS: tuple[Codec, ...] = (
     png.CODEC,
     exr.CODEC,
     pfm.CODEC,
+    pnm.CODEC,
     numpy_files.NPY,
     numpy_files.NPZ,
     tiff.CODEC,
@@ -40,7 +41,7 @@ def writer_for(path: Path) -> Codec:
         if path.suffix.lower() in codec.extensions:
             return codec
     names = ", ".join(extension for codec in known for extension in codec.extensions)
-    raise InputError(f"{path}: cannot write depth as '{path.suffix}'; use one of {names}")
+    raise InputError(path, f"cannot write depth as '{path.suffix}'", f"use one of {names}")
 
 
 def read_file(path: Path) -> bytes:
@@ -51,20 +52,20 @@ def read_file(path: Path) -> bytes:
     """
     try:
         if path.is_dir():
-            raise InputError(f"{path}: is a directory; give the name of a file")
+            raise InputError(path, "is a directory", "give the name of a file")
         if not path.exists():
-            raise InputError(f"{path}: no such file; check the name")
+            raise InputError(path, "no such file", "check the name")
         if not path.is_file():
-            raise InputError(f"{path}: is not a regular file; copy its content to one first")
+            raise InputError(path, "is not a regular file", "copy its content to one first")
         size = path.stat().st_size
         if size == 0:
-            raise FileFormatError(f"{path}: is empty (0 bytes); copy or export it again")
+            raise FileFormatError(path, "is empty (0 bytes)", "copy or export it again")
         if size > MAX_FILE_BYTES:
             raise FileFormatError(
-                f"{path}: has {size} bytes, more than the limit of {MAX_FILE_BYTES}; split it"
+                path, f"has {size} bytes, more than the limit of {MAX_FILE_BYTES}", "split it"
             )
         return path.read_bytes()
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be read ({error.strerror or error}); check the name and its rights"
+            path, f"cannot be read ({error.strerror or error})", "check the name and its rights"
         ) from error

@@ -56,14 +56,17 @@ class Source:
         if height * width > budget.pixels or max(height, width) > budget.side:
             side = f", or of {budget.side} in a row or column" if budget.side < budget.pixels else ""
             raise TooLargeError(
-                f"{self.path}: claims {width}x{height} pixels, more than the limit of {budget.pixels}{side}; "
-                "split the image, or export the file again if it is damaged"
+                self.path,
+                f"claims {width}x{height} pixels, more than the limit of {budget.pixels}{side}",
+                "split the image, or export the file again if it is damaged",
             )
         most = budget.most_decoded(len(self.data))
         if stored_bytes > most:
             raise TooLargeError(
-                f"{self.path}: claims {stored_bytes} bytes of pixels in {len(self.data)} of the file, more "
-                f"than the limit of {most}; export it with fewer channels"
+                self.path,
+                f"claims {stored_bytes} bytes of pixels in {len(self.data)} of the file, more "
+                f"than the limit of {most}",
+                "export it with fewer channels",
             )
         if stored_bytes > ratio * len(self.data):
             raise self.error(

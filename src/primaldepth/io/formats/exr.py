@@ -1,7 +1,8 @@
 """OpenEXR: 32-bit floats, halves or integers; 0 marks an invalid pixel, as renderers leave a miss.
 
-Scan lines with the compressions NONE, ZIPS and ZIP are read here. The others (RLE, PIZ, DWA, tiles, ...) go
-to the OpenEXR package in a process of its own: on damaged files its decoders can take any amount of memory.
+The header and the table of chunks are checked here, on purpose: a claimed size is refused before anything of
+that size is allocated, and OpenEXR accepts chunks that overlap. The OpenEXR package decodes the pixels in a
+process of its own, since damaged files can crash it or take any amount of memory.
 Depth is the channel Z, else one called depth (or in a layer of that name), else Y, else the only one.
 """
 
@@ -19,18 +20,16 @@ from primaldepth.io.formats.base import (
     Pixels,
     Raster,
     Source,
-    inflated,
     library_errors,
     listing,
-    native,
 )
-from primaldepth.io.formats.exr_header import LINES, MAGIC, Channel, Header, damaged, parse_header
+from primaldepth.io.formats.exr_header import LINES, MAGIC, Channel, ExrHeader, damaged, parse_header
 
 _RATIO = {"NONE": 1, "ZIPS": DEFLATE_RATIO, "ZIP": DEFLATE_RATIO}
 _LOOSE_RATIO = 2**16  # the other compressions have no bound as firm as deflate's
 
 
-def _pick(source: Source, header: Header) -> list[Channel]:
+def _pick(source: Source, header: ExrHeader) -> list[Channel]:
     """The channels wanted: red, green and blue for a guide, else one."""
     named = {channel.name: channel for channel in header.channels}
     if source.role == "guide" and {"R", "G", "B"} <= named.keys():
@@ -58,16 +57,17 @@ def _read(source: Source) -> Raster:
     header = parse_header(source)
     wanted = _pick(source, header)
     _check_one_part(source, header, wanted)
-    here = header.simple and header.compression in _RATIO
     ratio = _RATIO.get(header.compression, _LOOSE_RATIO)
     source.check_size(header.height, header.width, stored_bytes=header.nbytes, ratio=ratio)
     source.check_parts(-(-header.height // LINES[header.compression]), "chunks of rows")
     with library_errors(source, "EXR"):
-        planes = (_read_lines if here else _read_apart)(source, header, wanted)
+        if header.simple and header.compression in _RATIO:
+            _check_chunks(source, header)
+        planes = _decode(source, header, wanted)
     return Raster(planes[0] if len(planes) == 1 else np.stack(planes, axis=-1))
 
 
-def _check_one_part(source: Source, header: Header, wanted: list[Channel]) -> None:
+def _check_one_part(source: Source, header: ExrHeader, wanted: list[Channel]) -> None:
     """Refuse a file with the wanted channel in several parts: nothing says which of them is meant."""
     for channel in wanted:
         count = 1 + sum(channel.name in names for names in header.other_parts)
@@ -77,7 +77,7 @@ def _check_one_part(source: Source, header: Header, wanted: list[Channel]) -> No
             )
 
 
-def _read_apart(source: Source, header: Header, wanted: list[Channel]) -> list[Pixels]:
+def _decode(source: Source, header: ExrHeader, wanted: list[Channel]) -> list[Pixels]:
     from primaldepth.io.formats.isolated import read_array
 
     planes = read_array(source, "exr", header.nbytes, *(channel.name for channel in wanted))
@@ -89,20 +89,8 @@ def _read_apart(source: Source, header: Header, wanted: list[Channel]) -> list[P
     ]
 
 
-def _read_lines(source: Source, header: Header, wanted: list[Channel]) -> list[Pixels]:
-    """Decode every chunk of rows and cut the wanted channels out of it."""
-    columns = _columns(header)
-    planes = [np.empty((header.height, header.width), channel.dtype) for channel in wanted]
-    for first, start, end in _chunks(source, header):
-        rows = _rows(source, header, first, source.data[start:end])
-        for plane, channel in zip(planes, wanted, strict=True):
-            part = np.ascontiguousarray(rows[:, columns[channel.name]]).view(channel.dtype)
-            plane[first : first + len(rows)] = part
-    return [native(plane) for plane in planes]
-
-
-def _chunks(source: Source, header: Header) -> list[tuple[int, int, int]]:
-    """First row, start and end of every chunk: each row is there once, and no two chunks share bytes."""
+def _check_chunks(source: Source, header: ExrHeader) -> None:
+    """Refuse a table of chunks unless each row is there once and no two chunks share bytes."""
     lines = LINES[header.compression]
     count = -(-header.height // lines)
     if header.end + 8 * count > len(source.data):
@@ -119,42 +107,10 @@ def _chunks(source: Source, header: Header) -> list[tuple[int, int, int]]:
     if len({first for first, _, _ in found}) < count:
         damaged(source, "has the same rows twice")
     source.check_apart(((start, end) for _, start, end in found), "chunks of rows")
-    return found
-
-
-def _columns(header: Header) -> dict[str, slice]:
-    """Where each channel's samples lie in a row."""
-    found, at = {}, 0
-    for channel in header.channels:
-        size = header.width * channel.dtype.itemsize
-        found[channel.name] = slice(at, at + size)
-        at += size
-    return found
-
-
-def _rows(source: Source, header: Header, first: int, packed: bytes) -> NDArray[np.uint8]:
-    """The decoded rows of the chunk that begins with row `first`, (n, row_bytes)."""
-    count = min(LINES[header.compression], header.height - first)
-    expected = count * header.row_bytes
-    stored = header.compression == "NONE" or len(packed) == expected  # rows that do not shrink
-    raw = packed if stored else _unpack(packed, expected)
-    if len(raw) != expected:
-        damaged(source, f"has {len(raw)} bytes in a chunk of {expected}")
-    return np.frombuffer(raw, np.uint8).reshape(count, header.row_bytes)
-
-
-def _unpack(packed: bytes, expected: int) -> bytes:
-    """Inflate, undo the differences, and interleave the two halves."""
-    steps = np.frombuffer(inflated(packed, expected), np.uint8).copy()
-    steps[1:] -= 128
-    halves = np.cumsum(steps, dtype=np.uint8)
-    rows = np.empty_like(halves)
-    rows[0::2], rows[1::2] = halves[: (len(halves) + 1) // 2], halves[(len(halves) + 1) // 2 :]
-    return rows.tobytes()
 
 
 def _pack(rows: bytes) -> bytes:
-    """The inverse of `_unpack` for ZIP; rows that do not shrink stay as they are."""
+    """Take halves, then differences, and deflate them; rows that do not shrink stay as they are."""
     flat = np.frombuffer(rows, np.uint8)
     halves = np.concatenate([flat[0::2], flat[1::2]])
     steps = halves.copy()

@@ -44,7 +44,7 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class ExrHeader:
     """What is needed to read the pixels.
 
     Args:
@@ -66,12 +66,7 @@ class Header:
     @property
     def nbytes(self) -> int:
         """Bytes of the whole image, all channels."""
-        return self.height * self.row_bytes
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of one row, all channels."""
-        return self.width * sum(channel.dtype.itemsize for channel in self.channels)
+        return self.height * self.width * sum(channel.dtype.itemsize for channel in self.channels)
 
 
 class _Attributes(NamedTuple):
@@ -86,7 +81,7 @@ def damaged(source: Source, what: str, *quoted: str) -> NoReturn:
     raise source.error(f"EXR {what}; the file is truncated or damaged, copy or export it again", *quoted)
 
 
-def parse_header(source: Source) -> Header:
+def parse_header(source: Source) -> ExrHeader:
     """Read the header of the first part; sizes are checked against the limit and against the file."""
     flags = _flags(source)
     attributes, *others = _headers(source, bool(flags & _MULTIPART))
@@ -101,7 +96,7 @@ def parse_header(source: Source) -> Header:
     height, width = y1 - y0 + 1, x1 - x0 + 1
     source.check_size(height, width)
     _check_tiles(source, attributes.values.get("tiles"), height, width)
-    return Header(
+    return ExrHeader(
         height=height,
         width=width,
         top=y0,

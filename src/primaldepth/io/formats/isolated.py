@@ -74,7 +74,9 @@ def _run(source: Source, decoder: str, decoded: int, *arguments: str) -> bytes:
         raise source.error(f"not decoded within {_SECONDS} seconds; copy or export it again") from error
     if done.returncode == _MISSING:
         package = _PACKAGES[decoder]
-        raise MissingDependencyError(f"{source.path}: reading it needs {package}; run: pip install {package}")
+        raise MissingDependencyError(
+            source.path, f"reading it needs {package}", f"run: pip install {package}"
+        )
     if done.returncode != 0:
         detail = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["the decoder crashed"]
         hint = "copy it again, or export it without compression"

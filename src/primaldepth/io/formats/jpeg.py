@@ -39,7 +39,7 @@ _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Screened:
+class ScreenedJpeg:
     """A JPEG whose every claim was checked.
 
     Args:
@@ -63,7 +63,7 @@ def read_size(source: Source) -> tuple[int, int]:
     raise source.error("JPEG has no frame header; the file is truncated or damaged, copy it again")
 
 
-def screen(source: Source) -> Screened:
+def screen(source: Source) -> ScreenedJpeg:
     """Check the size and the number of scans, and keep the segments that the pixels need."""
     height, width = read_size(source)
     kept = [b"\xff\xd8"]
@@ -81,10 +81,10 @@ def screen(source: Source) -> Screened:
         raise source.error("JPEG has two frame headers; the file is damaged, export it again")
     _check_scans(source, height * width, scans)
     orientation = exif_orientation(blocks.get(_EXIF, b"")) or xmp_orientation(blocks.get(_XMP, b""))
-    return Screened(height, width, b"".join(kept), orientation or UPRIGHT)
+    return ScreenedJpeg(height, width, b"".join(kept), orientation or UPRIGHT)
 
 
-def load(source: Source, screened: Screened, at_least: tuple[int, int] | None = None) -> "Image.Image":
+def load(source: Source, screened: ScreenedJpeg, at_least: tuple[int, int] | None = None) -> "Image.Image":
     """Decode with Pillow, as far as `at_least` (width, height) needs if that is given.
 
     A scan that lacks data needs what follows it. So the image is decoded once with random bytes after each
@@ -98,7 +98,7 @@ def load(source: Source, screened: Screened, at_least: tuple[int, int] | None = 
 
 
 def _decoded(
-    source: Source, screened: Screened, data: bytes, at_least: tuple[int, int] | None
+    source: Source, screened: ScreenedJpeg, data: bytes, at_least: tuple[int, int] | None
 ) -> "Image.Image":
     from PIL import JpegImagePlugin
 

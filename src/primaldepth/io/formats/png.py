@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from primaldepth.io.formats.base import LEVEL, Codec, Pixels, Raster, Source, library_errors
 from primaldepth.io.formats.orientation import exif_orientation, upright
-from primaldepth.io.formats.png_chunks import COLOURS, MAGIC, Header, Screened, join, read_header, screen
+from primaldepth.io.formats.png_chunks import (
+    COLOURS,
+    MAGIC,
+    PngHeader,
+    ScreenedPng,
+    join,
+    read_header,
+    screen,
+)
 from primaldepth.io.row_blocks import row_blocks
 
 if TYPE_CHECKING:
@@ -30,7 +38,7 @@ def _read(source: Source) -> Raster:
         return Raster(upright(_decode(source, screened), exif_orientation(screened.exif)))
 
 
-def _check_grey(source: Source, header: Header) -> None:
+def _check_grey(source: Source, header: PngHeader) -> None:
     if header.colour != 0:
         found = COLOURS[header.colour]
         wanted = source.picture_hint(f"a {source.role} map has one grey channel, export it as such")
@@ -39,7 +47,7 @@ def _check_grey(source: Source, header: Header) -> None:
         raise source.error(f"PNG of {header.bits} bit; a {source.role} map has 8 or 16, export it as such")
 
 
-def _decode(source: Source, screened: Screened) -> Pixels:
+def _decode(source: Source, screened: ScreenedPng) -> Pixels:
     """(H, W) or (H, W, 3); alpha is dropped, a palette expanded."""
     if screened.header.bits == 16 and screened.header.colour != 0:
         return _decode_wide(source, screened)
@@ -51,7 +59,7 @@ def _decode(source: Source, screened: Screened) -> Pixels:
     return np.asarray(image)
 
 
-def _decode_wide(source: Source, screened: Screened) -> Pixels:
+def _decode_wide(source: Source, screened: ScreenedPng) -> Pixels:
     """16 bits in colour: Pillow keeps one byte of a sample, so high and low bytes are read in turn.
 
     Grey with alpha has four bytes a pixel, just as 8-bit RGBA, and is unpacked as that.
@@ -67,7 +75,7 @@ def _decode_wide(source: Source, screened: Screened) -> Pixels:
     return pixels[..., :3]
 
 
-def load(source: Source, screened: Screened, packing: str | None = None) -> "Image.Image":
+def load(source: Source, screened: ScreenedPng, packing: str | None = None) -> "Image.Image":
     """Decode with Pillow, unpacking the samples in another way if asked.
 
     The size and mode that Pillow finds must be those of the header that was checked.

@@ -20,7 +20,7 @@ Buffer = bytes | memoryview
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class PngHeader:
     """What IHDR says."""
 
     width: int
@@ -56,7 +56,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Screened:
+class ScreenedPng:
     """A PNG whose every claim was checked.
 
     Args:
@@ -65,12 +65,12 @@ class Screened:
         exif: body of the chunk eXIf, empty if there is none.
     """
 
-    header: Header
+    header: PngHeader
     data: bytes
     exif: bytes
 
 
-def read_header(source: Source) -> Header:
+def read_header(source: Source) -> PngHeader:
     """Read the first chunk, which must be IHDR, and check the size it claims."""
     name, body = next(_chunks(source))
     if name != b"IHDR":
@@ -80,14 +80,14 @@ def read_header(source: Source) -> Header:
     width, height, bits, colour, method, filtering, interlace = struct.unpack(">IIBBBBB", body)
     if colour not in _SAMPLES or bits not in (1, 2, 4, 8, 16) or method or filtering or interlace > 1:
         raise source.error("PNG header holds values no PNG has; export it again")
-    header = Header(width, height, bits, colour, interlace == 1)
+    header = PngHeader(width, height, bits, colour, interlace == 1)
     source.check_size(height, width)
     times = header.times_decoded()
     source.check_size(height, width, stored_bytes=times * header.sample_bytes(), ratio=times * DEFLATE_RATIO)
     return header
 
 
-def screen(source: Source) -> Screened:
+def screen(source: Source) -> ScreenedPng:
     """Check all chunks and the deflate stream, and keep what carries pixels.
 
     Pillow takes the last of two headers, fills missing pixels with zeros and inflates texts and profiles, so
@@ -107,7 +107,7 @@ def screen(source: Source) -> Screened:
     kept: list[tuple[bytes, Sequence[Buffer]]] = [(b"IHDR", [once[b"IHDR"]])]
     kept += [(b"PLTE", [once[b"PLTE"]])] if b"PLTE" in once else []
     kept += [(b"IDAT", pixels), (b"IEND", [])]
-    return Screened(header, join(kept), once.get(b"eXIf", b""))
+    return ScreenedPng(header, join(kept), once.get(b"eXIf", b""))
 
 
 def join(chunks: Iterable[tuple[bytes, Sequence[Buffer]]]) -> bytes:

@@ -25,7 +25,7 @@ from primaldepth.io.formats.tiff_segments import (
     JPEG,
     LZW,
     UNPACKED_HERE,
-    Layout,
+    TiffLayout,
     read_layout,
     read_pixels,
 )
@@ -75,7 +75,7 @@ def _is_extra(page: Directory) -> bool:
     return bool(page.number(Tag.PURPOSE, 0) & (_REDUCED | _MASK)) or page.number(Tag.OLD_PURPOSE, 0) == 2
 
 
-def _check_colours(source: Source, layout: Layout, photometric: int) -> None:
+def _check_colours(source: Source, layout: TiffLayout, photometric: int) -> None:
     if source.role == "guide":
         if photometric not in (*_PLAIN, *_BY_PILLOW):
             raise source.error(f"TIFF of colour space {photometric}; export it as RGB")
@@ -100,7 +100,7 @@ def _as_seen(source: Source, page: Directory, pixels: Pixels) -> Pixels:
     return pixels
 
 
-def _read_apart(source: Source, page: Directory, layout: Layout) -> Pixels:
+def _read_apart(source: Source, page: Directory, layout: TiffLayout) -> Pixels:
     from primaldepth.io.formats.isolated import read_array
 
     if layout.dtype.itemsize > 1 and layout.samples > 1:

@@ -51,7 +51,7 @@ class Tag(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class TiffEncoding:
     """Byte order, and the codes of struct for the numbers that classic TIFF and BigTIFF store differently."""
 
     order: str
@@ -71,10 +71,10 @@ class Entry:
 
 
 FORMS = {
-    b"II*\0": Form("<", "H", "HHI4s", "I"),
-    b"MM\0*": Form(">", "H", "HHI4s", "I"),
-    b"II+\0": Form("<", "Q", "HHQ8s", "Q"),
-    b"MM\0+": Form(">", "Q", "HHQ8s", "Q"),
+    b"II*\0": TiffEncoding("<", "H", "HHI4s", "I"),
+    b"MM\0*": TiffEncoding(">", "H", "HHI4s", "I"),
+    b"II+\0": TiffEncoding("<", "Q", "HHQ8s", "Q"),
+    b"MM\0+": TiffEncoding(">", "Q", "HHQ8s", "Q"),
 }
 
 
@@ -91,7 +91,7 @@ class Directory:
     """
 
     data: bytes
-    form: Form
+    form: TiffEncoding
     at: int
     entries: dict[int, Entry]
     end: int
@@ -152,16 +152,16 @@ def screened(directory: Directory, tags: Collection[int]) -> bytes:
     return bytes(data)
 
 
-def _head_size(form: Form) -> int:
+def _head_size(form: TiffEncoding) -> int:
     """Where the offset of the first directory lies."""
     return struct.calcsize("=" + form.offset)
 
 
-def _offset(form: Form, data: bytes, at: int = 0) -> int:
+def _offset(form: TiffEncoding, data: bytes, at: int = 0) -> int:
     return int(struct.unpack_from(form.order + form.offset, data, at)[0])
 
 
-def _directory(data: bytes, form: Form, at: int) -> Directory:
+def _directory(data: bytes, form: TiffEncoding, at: int) -> Directory:
     (count,) = struct.unpack_from(form.order + form.count, data, at)
     if count > _MAX_TAGS:
         raise ValueError(f"a directory of {count} tags")

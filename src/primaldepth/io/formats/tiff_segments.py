@@ -22,7 +22,7 @@ _REVERSED_BITS = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TiffLayout:
     """How the pixels of one directory are stored.
 
     Args:
@@ -71,7 +71,7 @@ class Layout:
         return planes, -(-self.height // self.rows), -(-self.width // self.columns)
 
 
-def read_layout(source: Source, directory: Directory) -> Layout:
+def read_layout(source: Source, directory: Directory) -> TiffLayout:
     """Read the tags that say how pixels are stored, and refuse sizes that the file cannot hold."""
     height, width = directory.number(Tag.HEIGHT, 0), directory.number(Tag.WIDTH, 0)
     source.check_size(height, width)
@@ -81,7 +81,7 @@ def read_layout(source: Source, directory: Directory) -> Layout:
         if tiled
         else min(directory.number(Tag.STRIP_ROWS, height), height)
     )
-    layout = Layout(
+    layout = TiffLayout(
         height=height,
         width=width,
         samples=directory.number(Tag.SAMPLES, 1),
@@ -99,7 +99,7 @@ def read_layout(source: Source, directory: Directory) -> Layout:
     return layout
 
 
-def read_pixels(source: Source, layout: Layout) -> Pixels:
+def read_pixels(source: Source, layout: TiffLayout) -> Pixels:
     """Unpack every strip or tile; (H, W) or (H, W, samples), in the byte order of the machine."""
     planes = layout.samples if layout.separate else 1
     native = layout.dtype.newbyteorder("=")
@@ -138,7 +138,7 @@ def _spans(directory: Directory, tiled: bool) -> tuple[tuple[int, int], ...]:
     return tuple((start, start + count) for start, count in zip(starts, counts, strict=True))
 
 
-def _check(source: Source, layout: Layout) -> None:
+def _check(source: Source, layout: TiffLayout) -> None:
     """Refuse sizes and places the file cannot hold, before anything is allocated."""
     if layout.rows < 1 or layout.columns < 1 or layout.predictor not in (1, 2, 3):
         raise source.error("TIFF holds values no TIFF has; the file is damaged, export it again")
@@ -161,7 +161,7 @@ def _check(source: Source, layout: Layout) -> None:
     source.check_apart(layout.spans, "strips or tiles")
 
 
-def _corners(layout: Layout) -> Iterator[tuple[int, int, int]]:
+def _corners(layout: TiffLayout) -> Iterator[tuple[int, int, int]]:
     """(plane, top row, left column) of each strip or tile, in the order they are listed."""
     planes, down, across = layout.grid
     for plane in range(planes):
@@ -170,7 +170,7 @@ def _corners(layout: Layout) -> Iterator[tuple[int, int, int]]:
                 yield plane, row * layout.rows, column * layout.columns
 
 
-def _unpacked(source: Source, layout: Layout, span: tuple[int, int], rows: int) -> bytes:
+def _unpacked(source: Source, layout: TiffLayout, span: tuple[int, int], rows: int) -> bytes:
     """The bytes of `rows` rows; none may be missing, and no stream may hold more than a whole segment."""
     packed = source.data[slice(*span)]
     if layout.reversed_bits:
@@ -194,7 +194,7 @@ def _unpack_bits(packed: bytes, needed: int) -> bytes:
     return Image.frombytes("L", (needed, 1), packed, "packbits", "L").tobytes()
 
 
-def _unpredicted(raw: bytes, layout: Layout, rows: int) -> Pixels:
+def _unpredicted(raw: bytes, layout: TiffLayout, rows: int) -> Pixels:
     """(rows, columns, inner) samples; differences along each row are summed up, modulo their width."""
     shape, itemsize = (rows, layout.columns, layout.inner), layout.dtype.itemsize
     if layout.predictor == 3:

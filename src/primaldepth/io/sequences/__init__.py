@@ -6,17 +6,19 @@ from functools import partial
 from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError
-from primaldepth.io.sequences import record3d, rosbag, stray_scanner, tum
+from primaldepth.io.sequences import one_folder, phone_scans, record3d, rosbag, stray_scanner, tum
 from primaldepth.io.sequences.base import Content, Recording, Shot, check_inside
 
 __all__ = ["Content", "Recording", "Shot", "is_recording", "not_a_recording", "read_recording"]
 
-_LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Recording]], ...] = tuple(
-    (each.recognise, each.read) for each in (tum, stray_scanner, record3d, rosbag)
+_LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path, float | None], Recording]], ...] = tuple(
+    (each.recognise, each.read) for each in (tum, stray_scanner, record3d, phone_scans, rosbag, one_folder)
 )
 _EXPECTED = (
     "depth.txt and rgb.txt (TUM RGB-D); depth/ and camera_matrix.csv (StrayScanner); "
-    "depth/*.exr, rgb/ and metadata.json (Record3D); .bag, .db3 or .mcap (ROS)"
+    "depth/*.exr, rgb/ and metadata.json (Record3D); keyframes/ (Polycam); depth_00000.png and "
+    "frame_00000.json (3D Scanner App); .bag, .db3 or .mcap (ROS, RealSense); "
+    "pairs such as a.depth.png and a.color.png in one folder"
 )
 
 
@@ -25,11 +27,17 @@ def is_recording(path: Path) -> bool:
     return any(recognise(path) for recognise, _ in _LAYOUTS)
 
 
-def read_recording(path: Path) -> Recording:
-    """The shots of a recording; nothing but lists and headers is read yet."""
+def read_recording(path: Path, time_apart: float | None = None) -> Recording:
+    """The shots of a recording; nothing but lists and headers is read yet.
+
+    Args:
+        path: of a folder or file.
+        time_apart: seconds that a depth map and its image may be apart, where they are paired by time; None
+            for what is usual in such recordings.
+    """
     for recognise, read in _LAYOUTS:
         if recognise(path):
-            return _confined(read(path))
+            return _confined(read(path, time_apart))
     raise FileFormatError(not_a_recording(path))
 
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.core.errors import SHOWN, FileFormatError, MissingDependencyError, shortened
+from primaldepth.geometry.pinhole import Beside, Pinhole
 from primaldepth.io.files import read_file
 from primaldepth.io.formats.budget import MAX_FILE_BYTES
-from primaldepth.io.pictures import picture_size
-from primaldepth.io.pinhole import Pinhole
+from primaldepth.io.picture_files import picture_size
 from primaldepth.io.units import Unit
 
 Picture = Path | NDArray[np.uint8]
@@ -37,12 +37,14 @@ class Content:
         guide: file, or (H, W, 3) or (H, W).
         confidence: file of the depth's size, or None.
         camera: of the guide, or None if the recording does not say.
+        beside: the depth map's own camera, or None if it shares the guide's.
     """
 
     depth: Map
     guide: Picture
     confidence: Path | None = None
     camera: Pinhole | None = None
+    beside: Beside | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ def inside(root: Path, name: str, where: Path) -> Path:
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or "\0" in name:
         raise FileFormatError(
-            f"{where}: names {shortened(name)}, which is no file in {root}; copy it there and name it so"
+            where, f"names {shortened(name)}, which is no file in {root}", "copy it there and name it so"
         )
     return root / path
 
@@ -169,7 +171,7 @@ def check_inside(root: Path, *paths: Path) -> None:
     home = os.path.realpath(root)
     for path in paths:
         if not Path(os.path.realpath(path)).is_relative_to(home):
-            raise FileFormatError(f"{path}: a link that leads out of {root}; copy the file itself there")
+            raise FileFormatError(path, f"a link that leads out of {root}", "copy the file itself there")
 
 
 def finite_numbers(words: Sequence[object], where: object, expected: str) -> list[float]:
@@ -183,9 +185,9 @@ def finite_numbers(words: Sequence[object], where: object, expected: str) -> lis
     try:
         found = [float(str(word)) for word in words]
     except ValueError as error:
-        raise FileFormatError(f"{where}: {str(error)[:SHOWN]}; expected {expected}") from error
+        raise FileFormatError(where, f"{str(error)[:SHOWN]}", f"expected {expected}") from error
     if not all(map(math.isfinite, found)):
-        raise FileFormatError(f"{where}: NaN or an infinite number; expected {expected}")
+        raise FileFormatError(where, "NaN or an infinite number", f"expected {expected}")
     return found
 
 
@@ -196,7 +198,7 @@ def optional(package: str, extra: str, path: Path) -> Any:
     except ImportError as error:
         name = package.split(".")[0]
         raise MissingDependencyError(
-            f"{path}: reading it needs the package '{name}'; run: pip install 'primaldepth[{extra}]'"
+            path, f"reading it needs the package '{name}'", f"run: pip install 'primaldepth[{extra}]'"
         ) from error
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from primaldepth.core.documents import RECORDED
 from primaldepth.core.errors import FileFormatError, shortened
+from primaldepth.geometry.pinhole import Pinhole
 from primaldepth.io.files import read_json
-from primaldepth.io.pinhole import Pinhole
 from primaldepth.io.sequences.base import (
     Content,
     Recording,
@@ -25,7 +25,7 @@ def recognise(root: Path) -> bool:
     return _home(root) is not None
 
 
-def read(root: Path) -> Recording:
+def read(root: Path, time_apart: float | None = None) -> Recording:
     """Depth map N.exr with image N."""
     home = _home(root) or root
     path, values = _metadata(home)
@@ -34,7 +34,7 @@ def read(root: Path) -> Recording:
     pairs = [(depth, images[depth.stem]) for depth in depths if depth.stem in images]
     if not pairs:
         raise FileFormatError(
-            f"{home}: {len(depths)} depth maps and {len(images)} images, but no two of the same number"
+            home, f"{len(depths)} depth maps and {len(images)} images, but no two of the same number"
         )
     lost = len(depths) - len(pairs)
     notes = [f"{lost} of {len(depths)} depth maps have no image of the same number"] if lost else []
@@ -57,7 +57,7 @@ def _metadata(home: Path) -> tuple[Path, dict[str, Any]]:
     check_inside(path.parent, path)
     values = read_json(path, what="readable JSON file of metadata", limits=RECORDED)
     if not isinstance(values, dict):
-        raise FileFormatError(f"{path}: found a {type(values).__name__}, expected an object with 'K'")
+        raise FileFormatError(path, f"found a {type(values).__name__}, expected an object with 'K'")
     return path, values
 
 
@@ -82,7 +82,7 @@ def _camera(path: Path, values: dict[str, Any], number: str, size: tuple[int, in
         return None
     width, height = _numbers(path, "w and h", [values.get("w", size[0]), values.get("h", size[1])], 2)
     if min(width, height) < 1:
-        raise FileFormatError(f"{path}: 'w' and 'h' are {width:g} and {height:g}, expected at least 1")
+        raise FileFormatError(path, f"'w' and 'h' are {width:g} and {height:g}, expected at least 1")
     sx, sy = size[0] / width, size[1] / height
     return Pinhole(fx * sx, fy * sy, (cx + 0.5) * sx, (cy + 0.5) * sy, *size)
 
@@ -90,11 +90,11 @@ def _camera(path: Path, values: dict[str, Any], number: str, size: tuple[int, in
 def _rows(path: Path, values: dict[str, Any], name: str) -> list[Any]:
     found = values.get(name) or []
     if not isinstance(found, list):
-        raise FileFormatError(f"{path}: '{name}' is {shortened(found)}, expected a list")
+        raise FileFormatError(path, f"'{name}' is {shortened(found)}, expected a list")
     return found
 
 
 def _numbers(path: Path, name: str, found: Any, count: int) -> list[float]:
     if not isinstance(found, list) or len(found) != count:
-        raise FileFormatError(f"{path}: '{name}' is {shortened(found)}, expected {count} numbers")
+        raise FileFormatError(path, f"'{name}' is {shortened(found)}, expected {count} numbers")
     return finite_numbers(found, f"{path}: '{name}'", f"{count} numbers")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError, shortened
 from primaldepth.io.formats.base import Source, library_errors
-from primaldepth.io.pictures import open_picture
+from primaldepth.io.picture_files import open_picture
 
 _DEPTHS: dict[str, tuple[str, float]] = {
     "16UC1": ("u2", 0.001),
@@ -45,11 +45,19 @@ def depth_metres(message: Any, path: Path) -> NDArray[np.float32]:
         return _compressed_depth(message, path)
     if message.encoding not in _DEPTHS:
         raise FileFormatError(
-            f"{path}: a depth image of encoding {shortened(message.encoding)}; "
-            f"convert it to one of {', '.join(_DEPTHS)}"
+            path,
+            f"a depth image of encoding {shortened(message.encoding)}",
+            f"convert it to one of {', '.join(_DEPTHS)}",
         )
     kind, scale = _DEPTHS[message.encoding]
     return _rows(message, np.dtype(kind), 1, path)[..., 0].astype(np.float32) * np.float32(scale)
+
+
+def depth_steps(message: Any, path: Path) -> NDArray[np.float32]:
+    """(h, w) of a raw image of whole numbers, whose unit something else says."""
+    if message.encoding not in ("16UC1", "mono16"):
+        raise FileFormatError(path, f"a depth image of encoding {shortened(message.encoding)}, not mono16")
+    return _rows(message, np.dtype("u2"), 1, path)[..., 0].astype(np.float32)
 
 
 def color_pixels(message: Any, path: Path) -> NDArray[np.uint8]:
@@ -58,8 +66,9 @@ def color_pixels(message: Any, path: Path) -> NDArray[np.uint8]:
         return _decoded(bytes(message.data), path)
     if message.encoding not in _CHANNELS:
         raise FileFormatError(
-            f"{path}: images of encoding {shortened(message.encoding)}; "
-            f"convert them to one of {', '.join(_CHANNELS)}"
+            path,
+            f"images of encoding {shortened(message.encoding)}",
+            f"convert them to one of {', '.join(_CHANNELS)}",
         )
     count, order = _CHANNELS[message.encoding]
     return np.ascontiguousarray(_rows(message, np.dtype("u1"), count, path)[..., order])
@@ -73,7 +82,7 @@ def _rows(message: Any, kind: np.dtype[Any], channels: int, path: Path) -> NDArr
     empty = min(message.width, message.height) < 1
     if empty or message.step < used or data.size < message.height * message.step:
         raise FileFormatError(
-            f"{path}: an image message of {data.size} bytes is too short; the bag is damaged"
+            path, f"an image message of {data.size} bytes is too short", "the bag is damaged"
         )
     rows = data[: message.height * message.step].reshape(message.height, message.step)[:, :used]
     return np.ascontiguousarray(rows).view(kind).reshape(message.height, message.width, channels)
@@ -82,12 +91,12 @@ def _rows(message: Any, kind: np.dtype[Any], channels: int, path: Path) -> NDArr
 def _compressed_depth(message: Any, path: Path) -> NDArray[np.float32]:
     data = bytes(message.data)
     if message.format.startswith("32FC1"):
-        raise FileFormatError(f"{path}: compressed depth of 32FC1 is not read; record 16UC1 or raw images")
+        raise FileFormatError(path, "compressed depth of 32FC1 is not read", "record 16UC1 or raw images")
     skip = 0 if data[:4] == b"\x89PNG" else _COMPRESSED_DEPTH_HEADER
     pixels = np.asarray(open_picture(data[skip:], path, formats=("PNG",)))
     if pixels.ndim != 2 or pixels.dtype.kind not in "iu":
         raise FileFormatError(
-            f"{path}: compressed depth of shape {pixels.shape} and type {pixels.dtype}; record 16UC1"
+            path, f"compressed depth of shape {pixels.shape} and type {pixels.dtype}", "record 16UC1"
         )
     return pixels.astype(np.float32) * np.float32(0.001)
 

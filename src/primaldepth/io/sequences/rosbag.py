@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from primaldepth.core.errors import SHOWN, FileFormatError, shortened
+from primaldepth.geometry.pinhole import Pinhole, Region
 from primaldepth.io.files import open_file
-from primaldepth.io.pinhole import Pinhole, Region
+from primaldepth.io.sequences import realsense_sdk
 from primaldepth.io.sequences.bags import FILES, METADATA, Bag, open_bag
 from primaldepth.io.sequences.base import MOST_SHOTS, Content, Recording, Shot, nearest_in_time
 from primaldepth.io.sequences.ros_images import color_pixels, depth_metres, is_depth, is_grey
@@ -34,24 +35,28 @@ def recognise(root: Path) -> bool:
         return b"rosbag2_bagfile_information" in file.read(_HEAD)
 
 
-def read(root: Path) -> Recording:
+def read(root: Path, time_apart: float | None = None) -> Recording:
     """Each depth image with the colour image nearest in time."""
     bag = open_bag(root)
-    topics = bag.topics()
+    topics, within = bag.topics(), MAX_DIFFERENCE if time_apart is None else time_apart
+    if streams := realsense_sdk.streams_of(topics):
+        return realsense_sdk.read(bag, streams, within)
     depth, color = _choose(bag, topics)
     times, others = bag.times(depth), bag.times(color)
     if max(len(times), len(others)) > MOST_SHOTS:
-        raise FileFormatError(f"{root}: more than {MOST_SHOTS} images on a topic; split the bag")
-    partners = nearest_in_time([t * 1e-9 for t in times], [t * 1e-9 for t in others], MAX_DIFFERENCE)
+        raise FileFormatError(root, f"more than {MOST_SHOTS} images on a topic", "split the bag")
+    partners = nearest_in_time([t * 1e-9 for t in times], [t * 1e-9 for t in others], within)
     pairs = [(t, others[i]) for t, i in zip(times, partners, strict=True) if i is not None]
     if not pairs:
         raise FileFormatError(
-            f"{root}: {len(times)} messages on {depth} and {len(others)} on {color}, none within "
-            f"{MAX_DIFFERENCE} s of each other; check the clocks of the two drivers"
+            root,
+            f"{len(times)} messages on {depth} and {len(others)} on {color}, none within "
+            f"{within:g} s of each other",
+            "check the clocks of the two drivers, or give --time-apart",
         )
     notes = [f"depth from {depth}, images from {color}"]
     if lost := len(times) - len(pairs):
-        notes.append(f"{lost} of {len(times)} depth images have no colour image within {MAX_DIFFERENCE} s")
+        notes.append(f"{lost} of {len(times)} depth images have no colour image within {within:g} s")
     cameras, doubts = _cameras(bag, topics, color)
     notes.extend(doubts)
     shots = [_shot(bag, depth, color, pair, cameras) for pair in pairs]
@@ -62,7 +67,7 @@ def _choose(bag: Bag, topics: dict[str, str]) -> tuple[str, str]:
     """(depth, colour): registered depth if there is some, and the colour topic most like its name."""
     named = [topic for topic, kind in sorted(topics.items()) if kind in _IMAGE_TYPES]
     if len(named) > _MOST_IMAGES:
-        raise FileFormatError(f"{bag.root}: {len(named)} topics of images, more than {_MOST_IMAGES}")
+        raise FileFormatError(bag.root, f"{len(named)} topics of images, more than {_MOST_IMAGES}")
     images = {topic: bag.first(topic) for topic in named}
     deep = [topic for topic, message in images.items() if is_depth(message)]
     depths = [topic for topic in deep if _says_depth(topic) or not is_grey(images[topic])]
@@ -72,7 +77,7 @@ def _choose(bag: Bag, topics: dict[str, str]) -> tuple[str, str]:
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
         found = ", ".join(names[:8]) + more or "no topic"
         raise FileFormatError(
-            f"{bag.root}: needs a topic of depth images (16UC1 or 32FC1) and one of colour; found {found}"
+            bag.root, "needs a topic of depth images (16UC1 or 32FC1) and one of colour", f"found {found}"
         )
     depth = min(depths, key=lambda name: (not _registered(name), not _says_depth(name), len(name), name))
     color = min(colors, key=lambda name: ("color" not in name and "rgb" not in name, len(name), name))

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError
+from primaldepth.geometry.pinhole import Pinhole, check_central
 from primaldepth.io.files import MAX_TEXT, read_file
-from primaldepth.io.pinhole import Pinhole, check_central
 from primaldepth.io.sequences.base import (
     Content,
     Picture,
@@ -30,11 +30,11 @@ def recognise(root: Path) -> bool:
     return (root / "depth").is_dir() and (root / "camera_matrix.csv").is_file()
 
 
-def read(root: Path) -> Recording:
+def read(root: Path, time_apart: float | None = None) -> Recording:
     """Depth maps and images are paired by number, in order where numbers do not help; confidence by name."""
     depths = numbered(root / "depth", ".png", ".npy")
     if not depths:
-        raise FileFormatError(f"{root / 'depth'}: no .png or .npy depth map; export the recording again")
+        raise FileFormatError(root / "depth", "no .png or .npy depth map", "export the recording again")
     depths, guides, files, notes = _paired(root, depths)
     check_inside(root, root / "camera_matrix.csv")
     numbers = _matrix(root / "camera_matrix.csv")
@@ -57,7 +57,7 @@ def _paired(
     films = [path for path in sorted(root.glob("rgb.*")) if path.is_file()]
     if not films:
         found = ", ".join(sorted(path.name for path in root.iterdir())[:12])
-        raise FileFormatError(f"{root}: neither rgb.mp4 nor images in rgb/; found {found}")
+        raise FileFormatError(root, "neither rgb.mp4 nor images in rgb/", f"found {found}")
     check_inside(root, films[0])
     film = Video(films[0])
     indices, notes = _frames(depths, film)
@@ -123,5 +123,5 @@ def _matrix(path: Path) -> list[float]:
     """Nine numbers, row by row; the first pixel's centre is (0, 0)."""
     words = read_file(path, MAX_TEXT).decode(errors="replace").replace(",", " ").split()
     if len(words) != 9:
-        raise FileFormatError(f"{path}: {len(words)} numbers, expected the nine of a camera matrix")
+        raise FileFormatError(path, f"{len(words)} numbers, expected the nine of a camera matrix")
     return finite_numbers(words, path, "the nine numbers of a camera matrix")

@@ -24,11 +24,12 @@ def recognise(root: Path) -> bool:
     return (root / "depth.txt").is_file() and (root / "rgb.txt").is_file()
 
 
-def read(root: Path) -> Recording:
-    """Each depth map with the image nearest in time; those farther than 0.02 s are left out."""
+def read(root: Path, time_apart: float | None = None) -> Recording:
+    """Each depth map with the image nearest in time; those farther than 0.02 s or as asked are left out."""
+    within = MAX_DIFFERENCE if time_apart is None else time_apart
     check_inside(root, root / "depth.txt", root / "rgb.txt")
     depths, images = _listed(root / "depth.txt"), _listed(root / "rgb.txt")
-    partners = nearest_in_time([t for t, _ in depths], [t for t, _ in images], MAX_DIFFERENCE)
+    partners = nearest_in_time([t for t, _ in depths], [t for t, _ in images], within)
     pairs = [
         (depth, images[index][1])
         for (_, depth), index in zip(depths, partners, strict=True)
@@ -37,10 +38,11 @@ def read(root: Path) -> Recording:
     lost = len(depths) - len(pairs)
     if not pairs:
         raise FileFormatError(
-            f"{root}: {len(depths)} depth maps and {len(images)} images, but none within {MAX_DIFFERENCE} s "
-            "of each other; check the time stamps in depth.txt and rgb.txt"
+            root,
+            f"{len(depths)} depth maps and {len(images)} images, but none within {within:g} s of each other",
+            "check the time stamps in depth.txt and rgb.txt, or give --time-apart",
         )
-    notes = [f"{lost} of {len(depths)} depth maps have no image within {MAX_DIFFERENCE} s"] if lost else []
+    notes = [f"{lost} of {len(depths)} depth maps have no image within {within:g} s"] if lost else []
     shots = [
         _shot(inside(root, depth, root / "depth.txt"), inside(root, image, root / "rgb.txt"))
         for depth, image in pairs
@@ -61,11 +63,11 @@ def _listed(path: Path) -> list[tuple[float, str]]:
         if not words:
             continue
         if len(words) < 2:
-            raise FileFormatError(f"{path}: line {number} is not 'timestamp file': {shortened(line)}")
+            raise FileFormatError(path, f"line {number} is not 'timestamp file': {shortened(line)}")
         (time,) = finite_numbers(words[:1], f"{path}: line {number} is not 'timestamp file'", "seconds")
         rows.append((time, words[1]))
         if len(rows) > MOST_SHOTS:
-            raise FileFormatError(f"{path}: lists more than {MOST_SHOTS} files; split the recording")
+            raise FileFormatError(path, f"lists more than {MOST_SHOTS} files", "split the recording")
     if not rows:
-        raise FileFormatError(f"{path}: lists no file; record or export the sequence again")
+        raise FileFormatError(path, "lists no file", "record or export the sequence again")
     return sorted(rows)

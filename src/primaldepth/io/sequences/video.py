@@ -55,8 +55,9 @@ class Video:
             self._frames, self._damaged = None, (min(index, self._next), error)
             raise
         raise FileFormatError(
-            f"{self.path}: ends after {self._next} frames, but frame {index + 1} is needed; "
-            "there must be one for each depth map"
+            self.path,
+            f"ends after {self._next} frames, but frame {index + 1} is needed",
+            "there must be one for each depth map",
         )
 
     def count(self) -> int:
@@ -68,8 +69,10 @@ class Video:
     def unpaired(self, frames: int, depths: int) -> FileFormatError:
         """That nothing says which of the frames belong to the depth maps."""
         return FileFormatError(
-            f"{self.path}: {frames} frames, but there are {depths} depth maps; extract the frame of each "
-            "depth map into a folder, named by the same number or time, and give that folder"
+            self.path,
+            f"{frames} frames, but there are {depths} depth maps",
+            "extract the frame of each "
+            "depth map into a folder, named by the same number or time, and give that folder",
         )
 
     def _open(self) -> Iterator[Any]:
@@ -100,7 +103,7 @@ class Video:
         except Exception as error:  # it raises almost anything on damaged input
             detail = " ".join(str(error).split())[:120] or type(error).__name__
             raise FileFormatError(
-                f"{self.path}: not a readable video ({detail}); copy or convert it again"
+                self.path, f"not a readable video ({detail})", "copy or convert it again"
             ) from error
 
     def _check_size(self, picture: Any) -> None:

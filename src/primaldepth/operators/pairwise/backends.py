@@ -88,4 +88,4 @@ def pick_backend(like: Tensor) -> str:
 def not_possible(backend: str, why: str) -> None:
     """Raise if `backend` was asked for by name; chosen by device, it may give way to the definition."""
     if _forced.get() == backend:
-        raise InputError(f"pairwise backend '{backend}' cannot do this: {why}; use auto or torch")
+        raise InputError(f"pairwise backend '{backend}' cannot do this", f"{why}", "use auto or torch")

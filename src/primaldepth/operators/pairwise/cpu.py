@@ -13,7 +13,7 @@ from torch import Tensor
 
 from primaldepth.operators.pairwise.reference import Offset
 from primaldepth.operators.sampling.cpu import sample_step
-from primaldepth.operators.sampling.samples import Samples
+from primaldepth.operators.sampling.samples import SampleTerm
 from primaldepth.operators.threads import MAX_THREADS, Array, thread_count
 
 BLOCK_ROWS = 16  # of one pair at a time: a stretch of memory long enough to be fetched ahead
@@ -141,7 +141,7 @@ def run_from_affinities(
     scales: Tensor,
     coefficients: Tensor,
     offsets: Offsets,
-    samples: Samples | None = None,
+    samples: SampleTerm | None = None,
 ) -> Tensor:
     """Result of the iterations from u = f, p = q = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1])."""
     near = torch.tensor([(dy * dy + dx * dx) ** 0.5 for dy, dx in offsets], dtype=f.dtype) / scales[0]
@@ -159,7 +159,7 @@ def iterations(
     data: tuple[Tensor, Tensor],
     coefficients: Tensor,
     offsets: Offsets,
-    samples: Samples | None = None,
+    samples: SampleTerm | None = None,
     q: Tensor | None = None,
     out: Tensor | None = None,
 ) -> tuple[Tensor, ...]:

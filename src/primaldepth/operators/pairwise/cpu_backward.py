@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.pairwise.cpu import BLOCK_ROWS, Offsets, add_flow, add_halo, dual_step
-from primaldepth.operators.sampling.samples import Samples
+from primaldepth.operators.sampling.samples import SampleTerm
 from primaldepth.operators.threads import Array, thread_count
 
 
@@ -43,7 +43,7 @@ def iterations_kept(
     data: tuple[Tensor, Tensor],
     coefficients: Tensor,
     offsets: Offsets,
-    samples: Samples | None,
+    samples: SampleTerm | None,
 ) -> tuple[tuple[Tensor, ...], list[Kept]]:
     """Run the iterations from (u, u_bar, p[, q]); return the last state and what backward needs of each."""
     u, u_bar, p, *rest = (t.contiguous() for t in state)
@@ -213,7 +213,7 @@ def iterations_backward(
     data: tuple[Tensor, Tensor],
     coefficients: Tensor,
     offsets: Offsets,
-    samples: Samples | None,
+    samples: SampleTerm | None,
 ) -> Gradients:
     """Undo all iterations, given the gradients of the last u, u_bar, p and, with samples, q."""
     u, u_bar, p, *rest = (t.clone(memory_format=torch.contiguous_format) for t in grads)
@@ -235,7 +235,7 @@ def _undo(
     data: tuple[Tensor, Tensor],
     row: list[float],
     offsets: Offsets,
-    samples: Samples | None,
+    samples: SampleTerm | None,
 ) -> None:
     """Undo iteration n: the primal step, then both dual steps."""
     (f, c), (_, tau, _, lam, theta, *steps) = data, row
@@ -253,7 +253,7 @@ def _undo(
     found.coefficients[n] = torch.tensor(numbers).to(found.coefficients)
 
 
-def _undo_samples(found: Gradients, kept: Kept, samples: Samples, grad_div: Tensor, step: float) -> float:
+def _undo_samples(found: Gradients, kept: Kept, samples: SampleTerm, grad_div: Tensor, step: float) -> float:
     """Undo q+ = lam a / (lam + step), a = q + step (A u_bar - d); return the gradient of the step."""
     if found.q is None or found.d is None or found.lam is None or kept.q is None or kept.arrived is None:
         raise ValueError("the iterations were run without samples")

@@ -16,8 +16,8 @@ from torch.autograd.function import once_differentiable
 
 from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.pairwise import triton_kernels as kernels
-from primaldepth.operators.sampling import Samples
-from primaldepth.operators.sampling.triton_term import SampleGradients, SampleTerm
+from primaldepth.operators.sampling import SampleTerm
+from primaldepth.operators.sampling.triton_term import SampleDual, SampleGradients
 
 TILE_Y, TILE_X, WARPS = 1, 128, 1
 BACK_Y, BACK_X, BACK_WARPS = 4, 64, 4
@@ -31,7 +31,7 @@ def _up(value: int, step: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PaddedLayout:
     """Images (B, rows, 1, pitch) and pairwise maps (B, rows, N, pitch) with a margin.
 
     Whatever a tile reads lies in memory, so no kernel needs a mask, and what it reads of the N maps
@@ -46,7 +46,7 @@ class Layout:
     width: int
 
     @classmethod
-    def of(cls, pairwise: Tensor) -> "Layout":
+    def of(cls, pairwise: Tensor) -> "PaddedLayout":
         """For maps (B, N, H, W)."""
         images, pairs, height, width = pairwise.shape
         return cls(images, pairs, height, width)
@@ -112,7 +112,7 @@ class Layout:
 
 
 def forward(
-    layout: Layout,
+    layout: PaddedLayout,
     state: tuple[Tensor, Tensor, Tensor],
     fixed: tuple[Tensor, Tensor, Tensor],
     row: Tensor,
@@ -152,11 +152,11 @@ class Iterations(torch.autograd.Function):
         *measured: Tensor,
     ) -> tuple[Tensor, ...]:
         """Run and keep the states."""
-        ctx.A, ctx.layout = A, Layout.of(p)
+        ctx.A, ctx.layout = A, PaddedLayout.of(p)
         layout = ctx.layout
         state = (layout.enter(u), layout.enter(u_bar), layout.enter(p))
         fixed = (layout.enter(w), layout.enter(f), layout.enter(c))
-        sensor = None if A is None else SampleTerm(layout.leave, A, *measured)
+        sensor = None if A is None else SampleDual(layout.leave, A, *measured)
         kept, sampled = [*state], [] if sensor is None else [sensor.q]
         for row in coefficients:
             pull = None if sensor is None else sensor.step(state[1], row)
@@ -174,13 +174,13 @@ class Iterations(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """The iterations in reverse."""
-        layout: Layout = ctx.layout
+        layout: PaddedLayout = ctx.layout
         w, f, c, coefficients, *rest = ctx.saved_tensors
         undo = None
         if ctx.A is not None:
             d, lam, *rest = rest
             undo = SampleGradients(
-                layout.leave, Samples(ctx.A, d, lam), grads[3].contiguous(), rest[ctx.count :]
+                layout.leave, SampleTerm(ctx.A, d, lam), grads[3].contiguous(), rest[ctx.count :]
             )
         kept = rest[: ctx.count]
         grad_u, grad_bar, grad_p = (layout.enter(grad) for grad in grads[:3])
@@ -221,7 +221,7 @@ def _primal_backward(
 
 
 def _dual_backward(
-    layout: Layout,
+    layout: PaddedLayout,
     grads: tuple[Tensor, Tensor],
     u_bar: Tensor,
     p_next: Tensor,
@@ -266,10 +266,10 @@ def run(
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         result: tuple[Tensor, ...] = Iterations.apply(A, *tensors)  # type: ignore[no-untyped-call]
         return result
-    layout = Layout.of(p)
+    layout = PaddedLayout.of(p)
     state = (layout.enter(u), layout.enter(u_bar), layout.enter(p, storage))
     fixed = (layout.enter(w, storage), layout.enter(f), layout.enter(c))
-    sensor = None if A is None else SampleTerm(layout.leave, A, *measured)
+    sensor = None if A is None else SampleDual(layout.leave, A, *measured)
     found = tuple(layout.leave(t) for t in iterate(layout, state, fixed, coefficients, sensor))
     return found if sensor is None else (*found, sensor.q)
 
@@ -281,27 +281,27 @@ def run_from_affinities(
     scales: Tensor,
     coefficients: Tensor,
     *,
-    samples: Samples | None = None,
+    samples: SampleTerm | None = None,
     storage: torch.dtype | None = None,
 ) -> Tensor:
     """N iterations from u = f, p = q = 0 with the support weights of `affinities`, without gradient: u."""
-    layout = Layout.of(affinities)
+    layout = PaddedLayout.of(affinities)
     w = layout.support(affinities, scales, storage)
     start = layout.enter(f)
     state = (start, start, layout.zeros(w, layout.pairs))
     sensor = None
     if samples is not None:
-        sensor = SampleTerm(layout.leave, samples.A, torch.zeros_like(samples.d), samples.d, samples.lam)
+        sensor = SampleDual(layout.leave, samples.A, torch.zeros_like(samples.d), samples.d, samples.lam)
     fixed = (w, start, layout.enter(c))
     return layout.leave(iterate(layout, state, fixed, coefficients, sensor)[0])
 
 
 def iterate(
-    layout: Layout,
+    layout: PaddedLayout,
     state: tuple[Tensor, Tensor, Tensor],
     fixed: tuple[Tensor, Tensor, Tensor],
     coefficients: Tensor,
-    sensor: SampleTerm | None = None,
+    sensor: SampleDual | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Back and forth between two sets of buffers; the arguments, except `sensor`, are not modified."""
     buffers = []

@@ -10,14 +10,14 @@ from primaldepth.operators.sampling.grids import (
 )
 from primaldepth.operators.sampling.mixed import MixedResample
 from primaldepth.operators.sampling.points import PointSamples
-from primaldepth.operators.sampling.samples import Samples
+from primaldepth.operators.sampling.samples import SampleTerm
 
 __all__ = [
     "Kernel",
     "MixedResample",
     "PointSamples",
     "Resample",
-    "Samples",
+    "SampleTerm",
     "nearest_index",
     "resample",
     "resampling_matrix",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from primaldepth.operators.sampling.grids import Resample
-from primaldepth.operators.sampling.samples import Samples
+from primaldepth.operators.sampling.samples import SampleTerm
 from primaldepth.operators.threads import Array, array_of, thread_count
 
 
@@ -78,7 +78,7 @@ def spread(A: Resample, p: Tensor, channels: int = 1, channel: int = 0) -> Tenso
     return out
 
 
-def sample_step(samples: Samples, u_bar: Tensor, q: Tensor, step: float) -> tuple[Tensor, Tensor]:
+def sample_step(samples: SampleTerm, u_bar: Tensor, q: Tensor, step: float) -> tuple[Tensor, Tensor]:
     """q+ = lam (q + step (A u_bar - d)) / (lam + step), and A' q+: (B, 1, H, W)."""
     A, lam = samples.A, samples.lam
     seen = reduce(A, u_bar) if isinstance(A, Resample) else A(u_bar)

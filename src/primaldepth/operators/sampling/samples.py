@@ -8,7 +8,7 @@ from primaldepth.operators.base import LinearOperator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Samples:
+class SampleTerm:
     """The sample term 1/2 sum_i lam_i ((A u)_i - d_i)^2 with lam_i = omega_i / sigma_i^2.
 
     With a dual variable q on the sensor's grid and step s, one iteration updates

@@ -12,13 +12,13 @@ from torch import Tensor
 from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.sampling import triton_kernels as kernels
 from primaldepth.operators.sampling.grids import Resample
-from primaldepth.operators.sampling.samples import Samples
+from primaldepth.operators.sampling.samples import SampleTerm
 
 BLOCK_X = 128
 BLOCK = 1024
 
 
-def dual_step(samples: Samples, u_bar: Tensor, q: Tensor, step: Tensor) -> tuple[Tensor, Tensor]:
+def dual_step(samples: SampleTerm, u_bar: Tensor, q: Tensor, step: Tensor) -> tuple[Tensor, Tensor]:
     """Return arrived = q + s (A u_bar - d) and q+ = lam arrived / (lam + s), both (B, 1, h, w).
 
     Args:
@@ -46,7 +46,7 @@ def dual_backward(
     grad_pull: Tensor,
     q: Tensor,
     arrived: Tensor,
-    samples: Samples,
+    samples: SampleTerm,
     step: Tensor,
     totals: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, Tensor, Tensor]:

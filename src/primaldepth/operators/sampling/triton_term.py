@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.base import LinearOperator
-from primaldepth.operators.sampling import Samples
+from primaldepth.operators.sampling import SampleTerm
 from primaldepth.operators.sampling import triton as sampling
 
 Leave = Callable[[Tensor], Tensor]
 
 
-class SampleTerm:
+class SampleDual:
     """The dual variable of the sample term while the iterations run.
 
     Args:
@@ -28,7 +28,7 @@ class SampleTerm:
     """
 
     def __init__(self, leave: Leave, A: LinearOperator, q: Tensor, d: Tensor, lam: Tensor) -> None:
-        self._leave, self._samples = leave, Samples(A, d.contiguous(), lam.contiguous())
+        self._leave, self._samples = leave, SampleTerm(A, d.contiguous(), lam.contiguous())
         self.q = self.arrived = q.contiguous()
         self._pull: Tensor | None = None
 
@@ -51,7 +51,7 @@ class SampleGradients:
         kept: q of the start, then `arrived` and q of each iteration.
     """
 
-    def __init__(self, leave: Leave, samples: Samples, grad_q: Tensor, kept: Sequence[Tensor]) -> None:
+    def __init__(self, leave: Leave, samples: SampleTerm, grad_q: Tensor, kept: Sequence[Tensor]) -> None:
         self._leave, self._samples, self._kept = leave, samples, kept
         self.grad_q = grad_q
         self.grad_d, self.grad_lam = torch.zeros_like(samples.d), torch.zeros_like(samples.lam)

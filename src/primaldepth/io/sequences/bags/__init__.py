@@ -24,7 +24,7 @@ from primaldepth.io.sequences.bags.ros1 import Ros1File
 from primaldepth.io.sequences.bags.sqlite import SqliteFile
 from primaldepth.io.sequences.base import check_inside, natural_order, optional
 
-__all__ = ["Bag", "open_bag"]
+__all__ = ["Bag", "open_bag", "told"]
 
 _KINDS: dict[str, Callable[[Path], BagFile]] = {".bag": Ros1File, ".db3": SqliteFile, ".mcap": McapFile}
 FILES = tuple(_KINDS)
@@ -60,18 +60,28 @@ class Bag:
         """The first message of a topic, or the first at or after `start`."""
         rows = self._table(topic)
         place = 0 if start is None else int(np.searchsorted(rows[:, 0], start))
+        data, file, connection = self._bytes(topic, place)
+        with told(self.root):
+            return _read_message(data, file.ros, file.connections[connection].kind, self.root)
+
+    def bytes_of(self, topic: str, place: int) -> bytes:
+        """The bytes of a message of a topic, by its number in the order of time."""
+        return self._bytes(topic, place)[0]
+
+    def _bytes(self, topic: str, place: int) -> tuple[bytes, BagFile, int]:
+        """(bytes of a message, the file it lies in, its connection)."""
+        rows = self._table(topic)
         if place >= len(rows):
-            raise FileFormatError(f"{self.root}: no message on {topic}; the bag may be cut off")
+            raise FileFormatError(self.root, f"no message on {topic}", "the bag may be cut off")
         _, number, connection, first, second = rows[place].tolist()
         file = self.files[number]
-        with _told(self.root):
-            data = unpack_message(file.message(connection, first, second))
-            return _read_message(data, file.ros, file.connections[connection].kind, self.root)
+        with told(self.root):
+            return unpack_message(file.message(connection, first, second)), file, connection
 
     def _table(self, topic: str) -> Rows:
         """(n, 5): time, file, connection, and the place in the file; in the order of time."""
         if topic not in self._rows:
-            with _told(self.root):
+            with told(self.root):
                 self._rows[topic] = self._gathered(topic)
         return self._rows[topic]
 
@@ -97,7 +107,7 @@ def open_bag(root: Path) -> Bag:
     optional("rosbags.typesys", "bags", root)
     place = Path(tempfile.mkdtemp(prefix="primaldepth-bag-"))
     try:
-        with _told(root):
+        with told(root):
             files = tuple(_KINDS[path.suffix.lower()](path) for path in _files(root, place))
         bag = Bag(root, files)
     except BaseException:
@@ -122,15 +132,15 @@ def _files(root: Path, place: Path) -> list[Path]:
         if path != root:  # the user has named that one
             check_inside(folder, path)
         if len(found) == MOST_FILES:
-            raise FileFormatError(f"{root}: holds more than {MOST_FILES} files; split the bag")
+            raise FileFormatError(root, f"holds more than {MOST_FILES} files", "split the bag")
         found.append(unpack_file(path, place / path.stem, allowance) if packed else path)
     if not found:
-        raise FileFormatError(f"{root}: holds no {' or '.join(FILES[1:])} file; copy the whole folder again")
+        raise FileFormatError(root, f"holds no {' or '.join(FILES[1:])} file", "copy the whole folder again")
     return found
 
 
 @contextmanager
-def _told(root: Path) -> Iterator[None]:
+def told(root: Path) -> Iterator[None]:
     """Turn damage into an error with the bag's name."""
     try:
         yield
@@ -139,8 +149,9 @@ def _told(root: Path) -> Iterator[None]:
     except Exception as error:  # those of databases, decompressors and messages share no base class
         detail = " ".join(str(error).split())[:120] or type(error).__name__
         raise FileFormatError(
-            f"{root}: not a readable bag ({detail}); "
-            "index it again (rosbag reindex, ros2 bag reindex), or record it again"
+            root,
+            f"not a readable bag ({detail})",
+            "index it again (rosbag reindex, ros2 bag reindex), or record it again",
         ) from error
 
 
@@ -153,5 +164,5 @@ def _types(ros: int, root: Path) -> Any:
 def _read_message(data: bytes, ros: int, kind: str, root: Path) -> Any:
     types = _types(ros, root)
     if kind not in types.fielddefs:
-        raise InputError(f"{root}: messages of type {shortened(kind)} are not read")
+        raise InputError(root, f"messages of type {shortened(kind)} are not read")
     return types.deserialize_ros1(data, kind) if ros == 1 else types.deserialize_cdr(data, kind)

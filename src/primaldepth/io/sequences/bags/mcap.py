@@ -32,7 +32,7 @@ _BEFORE_DATA = 22  # bytes of a message record before the message
 _ALONE = -1  # in place of a chunk's number: the message lies outside of them
 
 
-class _Chunk(NamedTuple):
+class _McapChunk(NamedTuple):
     place: int
     size: int
     packing: str
@@ -53,7 +53,7 @@ class McapFile:
         self.path = path
         self.connections: dict[int, Connection] = {}
         self._schemas: dict[int, str] = {}
-        self._index, self._chunks = Index(), list[_Chunk]()
+        self._index, self._chunks = Index(), list[_McapChunk]()
         self._told: dict[int, set[int]] = {}  # connections of each chunk, by the index after it
         self._last: tuple[int, bytes] = (_ALONE, b"")
         with open_file(path) as file:
@@ -106,7 +106,7 @@ class McapFile:
             inner = head.number(8)
             if inner > size - head.place:
                 raise ValueError("a chunk is longer than its record")
-            self._chunks.append(_Chunk(place + head.place, inner, packing, unpacked, checksum))
+            self._chunks.append(_McapChunk(place + head.place, inner, packing, unpacked, checksum))
         elif kind == _MESSAGE_INDEX:
             self._add_index(Cursor(read_exactly(file, place, size, MAX_UNPACKED)))
 

@@ -39,7 +39,7 @@ class _Record(NamedTuple):
         return _whole(self.fields, b"op", 1)
 
 
-class _Chunk(NamedTuple):
+class _Ros1Chunk(NamedTuple):
     place: int
     size: int
     packing: str
@@ -58,7 +58,7 @@ class Ros1File:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.connections: dict[int, Connection] = {}
-        self._index, self._chunks = Index(), list[_Chunk]()
+        self._index, self._chunks = Index(), list[_Ros1Chunk]()
         self._last: tuple[int, bytes] = (-1, b"")
         with open_file(path) as file:
             for record in _records(file):
@@ -97,7 +97,7 @@ class Ros1File:
         elif kind == _CHUNK:
             packing = fields.get(b"compression", b"").decode()
             unpacked = _whole(fields, b"size", 4)
-            self._chunks.append(_Chunk(record.place, record.size, packing, unpacked))
+            self._chunks.append(_Ros1Chunk(record.place, record.size, packing, unpacked))
         elif kind == _INDEX:
             table = numbers(read_exactly(file, record.place, record.size, MAX_UNPACKED), "<u4", 3)
             if not self._chunks or _whole(fields, b"ver", 4) != 1:

@@ -1,0 +1,93 @@
+"""The queue before the workers: who waits, and for which answer."""
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Iterable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from primaldepth.app.problems import BUSY_RETRY, DRAINING, Problem, RefusedError
+from primaldepth.app.tasks import Task
+from primaldepth.app.worker_messages import Ticket
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueuedTask:
+    """A ticket with the promise of its answer; `alone` where a batch with it has ended badly."""
+
+    ticket: Ticket
+    future: "Future[Any]" = field(default_factory=Future)
+    alone: bool = False
+
+    def answer(self, answer: Any) -> None:
+        """Keep the promise, unless its client has given it up."""
+        with suppress(InvalidStateError):
+            self.future.set_result(answer)
+
+    def refuse(self, problem: Problem) -> None:
+        """Say why there is no answer, unless its client has given it up."""
+        with suppress(InvalidStateError):
+            self.future.set_exception(RefusedError(problem))
+
+
+class TaskQueue:
+    """A bounded queue from which several threads take; `changed` guards it and what they have taken."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._waiting: deque[QueuedTask] = deque()
+        self._numbers = itertools.count()
+        self.changed = threading.Condition()
+        self.draining = self.stopped = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, task: Task) -> "Future[Any]":
+        """The promise of the task's answer; refuses when ending or when too many wait."""
+        with self.changed:
+            if self.draining:
+                raise RefusedError(DRAINING)
+            if len(self._waiting) >= self._limit:
+                message = f"{len(self._waiting)} requests wait already, as many as may"
+                raise RefusedError(Problem(429, "busy", message, "try again soon", BUSY_RETRY))
+            order = QueuedTask(Ticket(next(self._numbers), task))
+            self._waiting.append(order)
+            self.changed.notify()
+            return order.future
+
+    def take(self, most: int, running: dict[int, QueuedTask]) -> None:
+        """Wait for work; move up to `most` orders into `running`, less what its client has given up."""
+        with self.changed:
+            while not self._waiting and not self.stopped:
+                self.changed.wait()
+            while self._waiting and len(running) < most:
+                if running and self._waiting[0].alone:
+                    return
+                order = self._waiting.popleft()
+                if order.future.running() or order.future.set_running_or_notify_cancel():
+                    running[order.ticket.number] = order
+                if order.alone:
+                    return
+
+    def put_back(self, orders: Iterable[QueuedTask]) -> None:
+        """First in line again, each to be computed alone."""
+        with self.changed:
+            self._waiting.extendleft(reversed([replace(order, alone=True) for order in orders]))
+            self.changed.notify_all()
+
+    def clear(self) -> list[QueuedTask]:
+        """Everything that waits, taken out."""
+        with self.changed:
+            left = list(self._waiting)
+            self._waiting.clear()
+        return left
+
+    def stop(self) -> None:
+        """Nobody waits for work any more."""
+        with self.changed:
+            self.draining = self.stopped = True
+            self.changed.notify_all()

@@ -1,0 +1,123 @@
+"""`bench kernels`: the fused pairwise iterations against the torch definition and the traffic floor."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from primaldepth.bench.timing import Measurement, copy_bandwidth, measure
+from primaldepth.operators.pairwise import half_window, pick_backend, use_backend
+from primaldepth.operators.pairwise.backends import Backend
+from primaldepth.variational.huber_iterations import huber_iterations
+from primaldepth.variational.primal_dual import State
+
+ITERATIONS, WINDOW = 20, 7
+FRAME, PATCHES = (1, 1088, 1376), (64, 128, 128)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRow:
+    """One line of the table; times in milliseconds, memory in MiB (on a GPU); None where none is known."""
+
+    name: str
+    backend: str
+    ms: float
+    reference_ms: float
+    speedup: float
+    floor_ms: float | None
+    peak_mib: float | None
+    reference_peak_mib: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelInputs:
+    """Random data of one size, never zeros."""
+
+    state: State
+    w: Tensor
+    f: Tensor
+    c: Tensor
+    coefficients: Tensor
+
+    @classmethod
+    def draw(cls, shape: tuple[int, int, int], device: str, *, learn: bool = False) -> "KernelInputs":
+        """Depth of unit spread, weights in (0, 1), the classical step sizes."""
+        images, height, width = shape
+        random = torch.Generator(device).manual_seed(0)
+        pairs = len(half_window(WINDOW))
+        f = torch.randn((images, 1, height, width), generator=random, device=device)
+        w = torch.rand((images, pairs, height, width), generator=random, device=device)
+        c = torch.rand((images, 1, height, width), generator=random, device=device)
+        rows = torch.tensor([0.5, 1 / 48, 0.01, 5.0, 1.0], device=device).repeat(ITERATIONS, 1)
+        for tensor in (f, w, c, rows):
+            tensor.requires_grad_(learn)
+        return cls(State(f, f, (0.1 * w.detach(),)), w, f, c, rows)
+
+    def run(self) -> State:
+        """All iterations on the backend in force."""
+        return huber_iterations(self.state, self.w, self.f, self.c, self.coefficients, half_window(WINDOW))
+
+    def resident(self, storage: torch.dtype | None = None) -> Callable[[], object]:
+        """All iterations with Triton, the maps already in its layout, where the network makes them."""
+        from primaldepth.operators.pairwise.triton import PaddedLayout, iterate
+
+        layout = PaddedLayout.of(self.w)
+        state = (layout.enter(self.state.u), layout.enter(self.state.u_bar))
+        dual, w = layout.enter(self.state.p[0], storage), layout.enter(self.w, storage)
+        fixed = (w, layout.enter(self.f), layout.enter(self.c))
+        return lambda: iterate(layout, (*state, dual), fixed, self.coefficients)
+
+    def train(self) -> None:
+        """Forward and backward."""
+        loss = self.run().u.square().mean()
+        torch.autograd.grad(loss, (self.f, self.w, self.c, self.coefficients))
+
+
+def floor_ms(problem: KernelInputs, bandwidth: float, bytes_each: int = 4) -> float:
+    """P read, p written and w read once per iteration, at the measured copy bandwidth."""
+    return 1e3 * ITERATIONS * 3 * problem.w.numel() * bytes_each / bandwidth
+
+
+def bench_kernels(device: str, *, repeats: int = 9) -> list[BenchRow]:
+    """Forward on one frame (float32, and bfloat16 storage on a GPU), forward and backward on patches."""
+    bandwidth = copy_bandwidth(device)
+    frame = KernelInputs.draw(FRAME, device)
+    backend = pick_backend(frame.f)
+    slow = 3 if device == "cpu" else repeats
+    with torch.no_grad():
+        reference = _forced("torch", frame.run, device, slow)
+        fused = frame.resident() if backend == "triton" else frame.run
+        fast = measure(fused, device, repeats=repeats)
+        rows = [
+            _row("forward 20 x nlh-l2 1088x1376 fp32", backend, fast, reference, floor_ms(frame, bandwidth))
+        ]
+        if backend == "triton":
+            half = measure(frame.resident(torch.bfloat16), device, repeats=repeats)
+            floor = floor_ms(frame, bandwidth, 2)
+            rows.append(_row("forward 20 x nlh-l2 1088x1376 bf16 storage", backend, half, reference, floor))
+    if device == "cuda":
+        patches = KernelInputs.draw(PATCHES, device, learn=True)
+        reference = _forced("torch", patches.train, device, 3)
+        fast = measure(patches.train, device, repeats=repeats)
+        floor = 3 * floor_ms(patches, bandwidth)  # backward: p, w, both gradients read and written
+        rows.append(_row("forward + backward 64 x 128x128 fp32", backend, fast, reference, floor))
+    return rows
+
+
+def _forced(name: Backend, run: Callable[[], object], device: str, repeats: int) -> Measurement:
+    with use_backend(name):
+        return measure(run, device, repeats=repeats, warmup=1)
+
+
+def _row(name: str, backend: str, fast: Measurement, reference: Measurement, floor: float) -> BenchRow:
+    return BenchRow(
+        name,
+        backend,
+        fast.ms,
+        reference.ms,
+        reference.ms / fast.ms,
+        floor,
+        fast.peak_mib,
+        reference.peak_mib,
+    )

@@ -1,0 +1,1 @@
+"""Where work runs: child processes, pools of them, and Ray clusters."""

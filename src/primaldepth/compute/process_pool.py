@@ -1,0 +1,71 @@
+"""Calls spread over processes; their results in the order in which they were asked for."""
+
+import multiprocessing
+import pickle
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import TypeVar
+
+from primaldepth.compute.children import safe_imports
+from primaldepth.compute.parent import end_with_parent
+from primaldepth.core.errors import PrimalDepthError
+
+Result = TypeVar("Result")
+
+
+def run_jobs(calls: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Result]:
+    """The result of every call; in this process if there is one job or one call.
+
+    Args:
+        calls: picklable, without arguments.
+        jobs: processes at most. They are started afresh, so nothing of this process' state leaks into them.
+    """
+    workers = min(jobs, len(calls))
+    if workers < 2:
+        yield from (call() for call in calls)
+        return
+    for call in calls:
+        _check_can_be_sent(call)
+    context = multiprocessing.get_context("spawn")
+    with safe_imports():  # one process is started with the pool, the others with the first calls
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start)
+    try:
+        with safe_imports():
+            results = pool.map(_call, calls)
+        yield from results
+    except BrokenProcessPool as error:
+        raise PrimalDepthError(
+            "a process died",
+            f"for lack of memory (try fewer than {workers} jobs), or because the script that "
+            'asked for jobs did not do so under `if __name__ == "__main__":`',
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+class _Nowhere:
+    """A file that keeps nothing."""
+
+    def write(self, _: object) -> None:
+        """Forget it."""
+
+
+def _check_can_be_sent(call: Callable[[], object]) -> None:
+    """The pool would wait for ever for one that cannot be pickled."""
+    try:
+        pickle.Pickler(_Nowhere()).dump(call)
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        text = f"the work cannot be sent to other processes ({error}); try --jobs 1"
+        raise PrimalDepthError(text) from error
+
+
+def _call(call: Callable[[], Result]) -> Result:
+    return call()
+
+
+def _start() -> None:
+    """Leave Ctrl-C to the main process, and end with it even if it was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()

@@ -1,0 +1,102 @@
+"""Calibrations of the Azure Kinect: the JSON that the device and its recordings hold.
+
+cx, cy, fx, fy are fractions of the whole sensor's size, measured from its corner. A mode of the camera bins
+the sensor and crops it, so the size of the images names the mode. Rotation and translation take points of the
+depth camera to each camera, in metres.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from primaldepth.core.errors import FileFormatError, InputError, shortened
+from primaldepth.geometry.cameras import Cameras, Intrinsics
+from primaldepth.geometry.distortion import Distortion
+from primaldepth.geometry.motion import as_tuples
+from primaldepth.io.cameras.calibration_values import item, numbers, part, read_object
+from primaldepth.io.files import PathLike
+
+Size = tuple[int, int]
+# size of the images -> (size of the binned sensor, first column and row of the crop)
+_DEPTH: dict[Size, tuple[Size, Size]] = {
+    (320, 288): ((512, 512), (96, 90)),
+    (640, 576): ((1024, 1024), (192, 180)),
+    (512, 512): ((512, 512), (0, 0)),
+    (1024, 1024): ((1024, 1024), (0, 0)),
+}
+_COLOR: dict[Size, tuple[Size, Size]] = {
+    (1280, 720): ((1280, 960), (0, 120)),
+    (1920, 1080): ((1920, 1440), (0, 180)),
+    (2560, 1440): ((2560, 1920), (0, 240)),
+    (2048, 1536): ((2048, 1536), (0, 0)),
+    (3840, 2160): ((3840, 2880), (0, 360)),
+    (4096, 3072): ((4096, 3072), (0, 0)),
+}
+_RATIONAL = "CALIBRATION_LensDistortionModelRational6KT"
+_BROWN = "CALIBRATION_LensDistortionModelBrownConrady"
+
+
+def read_azure_kinect(
+    path: PathLike, *, depth_size: Size = (640, 576), guide_size: Size = (1280, 720)
+) -> Cameras:
+    """The depth and the colour camera.
+
+    Args:
+        path: JSON with CalibrationInformation.
+        depth_size: (width, height) of the depth images; names the mode, such as 640x576 for NFOV unbinned.
+        guide_size: (width, height) of the colour images.
+    """
+    information = part(read_object(path), ("CalibrationInformation",), str(path))
+    where = f"{path}: CalibrationInformation"
+    cameras = item(information, ("Cameras",), where)
+    if not isinstance(cameras, list) or not all(isinstance(each, dict) for each in cameras):
+        raise FileFormatError(where, "'Cameras' is not a list of objects")
+    placed = {str(each.get("Location")): each for each in cameras}
+    depth_keys = part(placed, ("CALIBRATION_CameraLocationD0",), f"{where}.Cameras, by Location")
+    color_keys = part(placed, ("CALIBRATION_CameraLocationPV0",), f"{where}.Cameras, by Location")
+    depth = _camera(depth_keys, depth_size, _DEPTH, f"{path}: D0")
+    guide = _camera(color_keys, guide_size, _COLOR, f"{path}: PV0")
+    (Rd, td), (Rg, tg) = _motion(depth_keys, f"{path}: D0"), _motion(color_keys, f"{path}: PV0")
+    R = Rg @ Rd.T
+    try:
+        return Cameras(guide, depth, as_tuples(R), as_tuples(tg - R @ td))
+    except InputError as error:
+        raise FileFormatError(path, f"Rt: {error}") from error
+
+
+def _camera(
+    keys: Mapping[str, Any], size: Size, modes: Mapping[Size, tuple[Size, Size]], where: str
+) -> Intrinsics:
+    if size not in modes:
+        known = ", ".join(f"{width}x{height}" for width, height in modes)
+        raise InputError(where, f"no mode has images of {size[0]}x{size[1]}", f"expected one of {known}")
+    inner = part(keys, ("Intrinsics",), where)
+    values = numbers(inner, ("ModelParameters",), f"{where}: Intrinsics", 14)
+    lens = _lens(str(item(inner, ("ModelType",), f"{where}: Intrinsics")), values, where)
+    (width, height), (left, top) = modes[size]
+    cx, cy, fx, fy = values[:4]
+    try:
+        return Intrinsics(fx * width, fy * height, cx * width - left, cy * height - top, *size, lens)
+    except InputError as error:
+        raise FileFormatError(where, f"{error}") from error
+
+
+def _lens(model: str, values: list[float], where: str) -> Distortion | None:
+    """OpenCV's order of k1..k6, p2, p1; the early Rational6KT has no factor 2 in its tangential terms."""
+    k1, k2, k3, k4, k5, k6, centre_x, centre_y, p2, p1 = values[4:]
+    if model not in (_BROWN, _RATIONAL):
+        raise FileFormatError(where, f"ModelType {shortened(model)}, expected {_BROWN} or {_RATIONAL}")
+    if centre_x or centre_y or (model == _RATIONAL and (p1 or p2)):
+        raise FileFormatError(
+            where,
+            f"{model} with centre ({centre_x}, {centre_y}), p1 {p1}, p2 {p2} is not one of OpenCV's models",
+            "calibrate the camera anew",
+        )
+    return Distortion.opencv((k1, k2, p1, p2, k3, k4, k5, k6))
+
+
+def _motion(keys: Mapping[str, Any], where: str) -> tuple[Any, Any]:
+    motion = part(keys, ("Rt",), where)
+    R = np.reshape(numbers(motion, ("Rotation",), f"{where}: Rt", 9), (3, 3))
+    return R, np.array(numbers(motion, ("Translation",), f"{where}: Rt", 3))

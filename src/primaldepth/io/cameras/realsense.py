@@ -1,0 +1,159 @@
+"""Calibrations of RealSense cameras: the text of `rs-enumerate-devices -c`, or JSON with the SDK's names.
+
+The JSON is what a few lines around `get_intrinsics()` and `get_extrinsics_to()` write::
+
+    {"depth": {"width": 640, "height": 480, "ppx": ..., "ppy": ..., "fx": ..., "fy": ...,
+               "model": "brown_conrady", "coeffs": [0, 0, 0, 0, 0]},
+     "color": {...},
+     "extrinsics": {"rotation": [nine numbers, column by column], "translation": [metres]}}
+
+Pixel centres are integers there. The SDK projects `inverse_brown_conrady` with the same formula as
+`modified_brown_conrady`, and so is it read here.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from primaldepth.core.documents import DEFAULT
+from primaldepth.core.errors import FileFormatError, InputError, shortened
+from primaldepth.geometry.cameras import Cameras, Intrinsics
+from primaldepth.geometry.distortion import Distortion, Model
+from primaldepth.geometry.motion import as_tuples
+from primaldepth.io.cameras.calibration_values import (
+    count,
+    item,
+    number,
+    numbers,
+    part,
+    read_object,
+)
+from primaldepth.io.files import PathLike, read_text
+from primaldepth.io.sequences.realsense_sdk import LENSES
+
+Size = tuple[int, int]
+_MODELS = cast("dict[str, Model | None]", LENSES)
+
+
+def read_realsense(
+    path: PathLike, *, depth_size: Size | None = None, guide_size: Size | None = None
+) -> Cameras:
+    """The depth and the colour camera.
+
+    Args:
+        path: text of `rs-enumerate-devices -c`, or JSON (see the top of this module).
+        depth_size: (width, height) of the depth stream; needed where a text lists several.
+        guide_size: (width, height) of the colour stream; likewise.
+    """
+    text = read_text(path)
+    if "Intrinsic of" in text:
+        values = _from_text(path, text, {"depth": depth_size, "color": guide_size})
+    else:
+        values = read_object(path)
+    return realsense_cameras(values, path)
+
+
+def realsense_cameras(values: Mapping[str, Any], path: PathLike) -> Cameras:
+    """Return the depth and the colour camera of values with the SDK's names.
+
+    Args:
+        values: as the JSON at the top of this module.
+        path: where they come from, for errors.
+
+    Raises:
+        FileFormatError: if a value is missing or cannot be.
+    """
+    motion = part(values, ("extrinsics", "depth_to_color"), str(path))
+    where = f"{path}: extrinsics"
+    R = np.reshape(numbers(motion, ("rotation",), where, 9), (3, 3)).T
+    t = numbers(motion, ("translation",), where, 3)
+    depth, guide = (_camera(values, name, f"{path}: {name[0]}") for name in (("depth",), ("color", "colour")))
+    try:
+        return Cameras(guide, depth, as_tuples(R), as_tuples(t))
+    except InputError as error:
+        raise FileFormatError(where, f"{error}") from error
+
+
+def _camera(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> Intrinsics:
+    keys = part(values, names, where.rsplit(":", 1)[0])
+    fx, fy, ppx, ppy = (number(keys, (name,), where) for name in ("fx", "fy", "ppx", "ppy"))
+    width, height = count(keys, ("width",), where), count(keys, ("height",), where)
+    name = str(item(keys, ("model",), where)).lower().replace(" ", "_").removeprefix("distortion.")
+    coefficients = tuple(numbers(keys, ("coeffs",), where))
+    if name not in _MODELS and any(coefficients):
+        raise FileFormatError(where, f"model {shortened(name)}, expected one of {', '.join(_MODELS)}")
+    model = _MODELS.get(name)
+    try:
+        used = coefficients[:4] if model == "fisheye" else coefficients
+        lens = Distortion(model, used) if model is not None and any(coefficients) else None
+        return Intrinsics(fx, fy, ppx + 0.5, ppy + 0.5, width, height, lens)
+    except InputError as error:
+        raise FileFormatError(where, f"{error}") from error
+
+
+_INTRINSIC = re.compile(
+    r'Intrinsic of "(\w+)" / (\d{1,6})x(\d{1,6}) / (\S+)\s*\n(.*?)(?=\n\s*\n|\Z)', re.DOTALL
+)
+_EXTRINSIC = re.compile(
+    r'Extrinsic from "Depth"\s+To\s+"Color"\s*:\s*Rotation Matrix:(.{0,999}?)Translation Vector:([^\n]*)',
+    re.DOTALL,
+)
+_KEYS = {"Width": "width", "Height": "height", "PPX": "ppx", "PPY": "ppy", "Fx": "fx", "Fy": "fy"}
+
+
+def _from_text(path: PathLike, text: str, sizes: Mapping[str, Size | None]) -> dict[str, Any]:
+    """The same as the JSON holds."""
+    found: dict[str, dict[Size, dict[str, Any]]] = {"depth": {}, "color": {}}
+    for stream, width, height, _, body in _INTRINSIC.findall(text):
+        if stream.lower() in found:
+            found[stream.lower()].setdefault((int(width), int(height)), _fields(body))
+    motion = _EXTRINSIC.search(text)
+    if motion is None:
+        raise FileFormatError(path, 'no \'Extrinsic from "Depth" To "Color"\'', "use rs-enumerate-devices -c")
+    rotation = np.reshape(_words(path, motion[1], 9), (3, 3)).T  # printed row by row
+    values: dict[str, Any] = {name: _pick(path, name, found[name], sizes[name]) for name in found}
+    translation = _words(path, motion[2], 3)
+    return values | {"extrinsics": {"rotation": rotation.ravel().tolist(), "translation": translation}}
+
+
+def _fields(body: str) -> dict[str, Any]:
+    pairs = dict(line.split(":", 1) for line in body.splitlines() if ":" in line)
+    pairs = {name.strip(): value.strip() for name, value in pairs.items()}
+    values: dict[str, Any] = {
+        key: float(pairs[name]) for name, key in _KEYS.items() if _is_float(pairs.get(name, ""))
+    }
+    coefficients = pairs.get("Coeffs", "").split()
+    values["coeffs"] = [float(word) for word in coefficients if _is_float(word)]
+    return values | ({"model": pairs["Distortion"]} if "Distortion" in pairs else {})
+
+
+def _words(path: PathLike, text: str, expected: int) -> list[float]:
+    found = [float(word) for word in text.split() if _is_float(word)]
+    if len(found) != expected:
+        raise FileFormatError(path, f"extrinsics have {len(found)} numbers in a row, expected {expected}")
+    return found
+
+
+def _is_float(word: str) -> bool:
+    known = len(word) <= DEFAULT.digits and re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", word)
+    return bool(known) and math.isfinite(float(word))
+
+
+def _pick(
+    path: PathLike, name: str, found: Mapping[Size, dict[str, Any]], size: Size | None
+) -> dict[str, Any]:
+    known = ", ".join(f"{w}x{h}" for w, h in found) or "none"
+    option = "depth_size" if name == "depth" else "guide_size"
+    if size is None and len(found) == 1:
+        return next(iter(found.values()))
+    if size is None or size not in found:
+        wanted = "" if size is None else f" without {size[0]}x{size[1]}"
+        raise FileFormatError(
+            path,
+            f"{name} streams: {known}{wanted}",
+            f"use images of such a size, or name one of them with {option}",
+        )
+    return found[size]

@@ -1,0 +1,118 @@
+"""The one place where Pillow opens a picture whose origin is not known.
+
+Only the formats that are meant are tried, sizes are checked before anything is decoded, and whatever the
+decoder raises becomes an `InputError` that names the file.
+"""
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primaldepth.core.errors import FileFormatError
+from primaldepth.io.atomic import write_bytes
+from primaldepth.io.formats import jpeg, png, png_chunks, tiff
+from primaldepth.io.formats.base import Raster, Source, library_errors
+from primaldepth.io.formats.budget import MAX_FILE_BYTES
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+PictureFormat = Literal["PNG", "JPEG", "WEBP", "BMP", "TIFF"]
+RECORDED: tuple[PictureFormat, ...] = ("PNG", "JPEG")
+_BY_PILLOW: tuple[PictureFormat, ...] = ("WEBP", "BMP")
+_BMP_RUNS = (1, 2)  # run-lengths of a BMP, which Pillow decodes in a loop of Python
+
+
+def open_picture(
+    source: bytes | BinaryIO,
+    name: str | os.PathLike[str],
+    *,
+    formats: tuple[PictureFormat, ...] = RECORDED,
+    at_least: tuple[int, int] | None = None,
+) -> "Image.Image":
+    """Decode a picture completely.
+
+    Args:
+        source: the bytes of the file, or a stream of them.
+        name: of the file, for messages.
+        formats: those that are accepted.
+        at_least: (width, height) that is enough; a JPEG is then decoded at a fraction of its size.
+
+    Returns:
+        The picture, loaded, in the mode it is stored in and not turned.
+
+    Raises:
+        InputError: if it is of another format, larger than the limits, or damaged.
+    """
+    opened = _source(source, name)
+    with library_errors(opened, " or ".join(formats)):
+        if "PNG" in formats and png.CODEC.recognises(opened.data[:8]):
+            return png.load(opened, png_chunks.screen(opened))
+        if "JPEG" in formats and jpeg.CODEC.recognises(opened.data[:8]):
+            return jpeg.load(opened, jpeg.screen(opened), at_least)
+        if "TIFF" in formats and tiff.CODEC.recognises(opened.data[:8]):
+            return _as_image(tiff.CODEC.read(opened))
+        return _open_other(opened, [each for each in formats if each in _BY_PILLOW])
+
+
+def picture_size(source: bytes | BinaryIO, name: str | os.PathLike[str]) -> tuple[int, int]:
+    """Return (width, height) of a PNG or JPEG from its header, as it is stored and not turned.
+
+    Raises:
+        InputError: if it is of another format, larger than the limits, or damaged.
+    """
+    opened = _source(source, name)
+    with library_errors(opened, " or ".join(RECORDED)):
+        if png.CODEC.recognises(opened.data[:8]):
+            header = png_chunks.read_header(opened)
+            return header.width, header.height
+        if jpeg.CODEC.recognises(opened.data[:8]):
+            height, width = jpeg.read_size(opened)
+            return width, height
+    raise opened.error(f"not a {' or '.join(RECORDED)} file; copy or export it again")
+
+
+def _source(source: bytes | BinaryIO, name: str | os.PathLike[str]) -> Source:
+    data = source if isinstance(source, bytes) else source.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise FileFormatError(name, f"has more than the limit of {MAX_FILE_BYTES} bytes", "split it")
+    return Source(Path(name), data, "guide")
+
+
+def _as_image(raster: Raster) -> "Image.Image":
+    from PIL import Image
+
+    return Image.fromarray(raster.pixels)
+
+
+def _open_other(source: Source, formats: list[str]) -> "Image.Image":
+    """Decode a format that only Pillow reads, once the size that its header claims is checked."""
+    from PIL import Image
+
+    if not formats:
+        raise ValueError("of another format")
+    image = Image.open(io.BytesIO(source.data), formats=formats)
+    source.check_size(image.height, image.width, stored_bytes=4 * image.height * image.width)
+    if image.format == "BMP" and image.info.get("compression") in _BMP_RUNS:
+        raise source.error("BMP in run-lengths; save it without compression")
+    image.load()
+    return image
+
+
+def write_preview(path: str | Path, rgb: NDArray[np.uint8]) -> None:
+    """Write a picture (H, W, 3) as PNG.
+
+    Raises:
+        FileFormatError: the extension is not `.png`.
+    """
+    if Path(path).suffix.lower() != ".png":
+        raise FileFormatError(path, f"extension '{Path(path).suffix}', but a preview is written as .png")
+    from PIL import Image  # most calls write no picture
+
+    buffer = io.BytesIO()
+    Image.fromarray(rgb).save(buffer, "PNG")
+    write_bytes(path, buffer.getvalue())

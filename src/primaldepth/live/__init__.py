@@ -1,0 +1,1 @@
+"""Cameras that run: sources of frames, and the page that shows results while they come."""

@@ -1,0 +1,131 @@
+"""Where live frames come from, behind one interface: real cameras, recordings, and a simulated camera."""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from primaldepth.core.errors import InputError
+from primaldepth.io.sequences.base import time_stamp
+from primaldepth.pipeline.pairing import Named, list_items
+from primaldepth.pipeline.request import Item
+
+FRAMES_PER_SECOND = 30.0
+LONGEST_GAP = 1.0  # seconds between frames of a recording that are waited for
+CAMERAS = ("simulated", "realsense")
+
+
+class Source(AbstractContextManager["Source"], Protocol):
+    """Frames of a camera, newest first come: whoever is slow misses some, as with any camera."""
+
+    title: str
+
+    def __iter__(self) -> Iterator[tuple[str, Item]]:
+        """Yield the name and the inputs of each frame; end where there are no more."""
+        ...
+
+
+class Played:
+    """Frames of a recording or of folders, at the rate at which they were taken.
+
+    A frame is waited for until its time has come. Frames whose time has passed are skipped, unless `every`.
+
+    Args:
+        title: for people to read.
+        items: in order.
+        rate: frames per second where names are no time stamps.
+        every: skip none.
+        clock: seconds.
+        sleep: waits so many seconds.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        items: Sequence[Item],
+        *,
+        rate: float = FRAMES_PER_SECOND,
+        every: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        if not rate > 0:
+            raise InputError("--rate", f"{rate:g} frames per second", "give a number above 0")
+        self.title, self._items, self._every = title, items, every
+        self._times = _times([_name(item) for item in items], rate)
+        self._clock, self._sleep = clock, sleep
+
+    def __enter__(self) -> "Played":
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave nothing open."""
+
+    def __iter__(self) -> Iterator[tuple[str, Item]]:
+        """Yield each frame at its time."""
+        start = self._clock()
+        ends = [*self._times[1:], float("inf")]
+        for item, due, end in zip(self._items, self._times, ends, strict=True):
+            now = self._clock() - start
+            if now < due:
+                self._sleep(due - now)
+            elif now >= end and not self._every:
+                continue
+            yield _name(item), item
+
+
+def open_source(
+    name: str,
+    images: str | None = None,
+    *,
+    rate: float = FRAMES_PER_SECOND,
+    every: bool = False,
+    note: Callable[[str], None] = print,
+) -> Source:
+    """Return the source of a name.
+
+    Args:
+        name: "simulated", "realsense", "realsense:FILE.bag" (played by the SDK), or a recording, a folder
+            or a glob of depth files.
+        images: folder or glob of the images of depth files.
+        rate: frames per second of files whose names are no time stamps, and of the simulated camera.
+        every: skip no frame of a recording, however slow.
+        note: is told what was assumed.
+
+    Raises:
+        InputError: if there is no such source.
+        MissingDependencyError: if the camera's package is not installed.
+    """
+    kind, _, file = name.partition(":")
+    if kind == "simulated" and not file and images is None:
+        from primaldepth.live.simulated import Simulated
+
+        return Simulated(rate=rate)
+    if kind == "realsense" and images is None:
+        from primaldepth.live.realsense import RealSense
+
+        return RealSense.opened(Path(file) if file else None)
+    if images is None and not Path(name).exists():
+        found = "neither a camera nor a file or folder"
+        raise InputError(name, found, f"give a recording, depth files with IMAGES, or {', '.join(CAMERAS)}")
+    items, _ = list_items(Named(name, images, {}, note=note))
+    return Played(name, items, rate=rate, every=every)
+
+
+def _name(item: Item) -> str:
+    return item.shot.name if item.shot is not None else Path(str(item.depth)).stem
+
+
+def _times(names: Sequence[str], rate: float) -> list[float]:
+    """Seconds from the first frame on, from the names if all are time stamps in order; else by the rate."""
+    stamps = [time_stamp(Path(f"{name}.x")) for name in names]
+    known = [stamp for stamp in stamps if stamp is not None]
+    if len(known) < len(names) or known != sorted(known):
+        return [index / rate for index in range(len(names))]
+    times = [0.0]
+    for before, now in itertools.pairwise(known):
+        times.append(times[-1] + min(now - before, LONGEST_GAP))
+    return times

@@ -1,0 +1,118 @@
+"""Tables column by column: numbers with the best marked, differences, ratios."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from primaldepth.evaluation.metrics import geometric_mean
+from primaldepth.report.blocks import Cell, Mark, Table, TableColumn, TableRow
+
+TOLERANCE = 1.10  # of a published geometric mean
+DASH = Cell("–", "absent")
+Value = float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A column with its cells, one for each row."""
+
+    column: TableColumn
+    cells: tuple[Cell, ...]
+
+
+def mean(values: Iterable[Value]) -> Value:
+    """Geometric mean, if there are values and none is missing."""
+    listed = list(values)
+    known = [value for value in listed if value is not None]
+    return geometric_mean(known) if known and len(known) == len(listed) else None
+
+
+def marks(values: Sequence[Value], field: Iterable[Value], digits: int) -> list[Mark]:
+    """Which values are the smallest and the next smallest of the field; what prints alike is marked alike."""
+    order = sorted({round(value, digits) for value in field if value is not None})
+    names: dict[float, Mark] = dict(zip(order, ("best", "second"), strict=False))
+    return ["" if value is None else names.get(round(value, digits), "") for value in values]
+
+
+def theirs(title: TableColumn, values: Sequence[Value], field: Iterable[Value], digits: int) -> Filled:
+    """Published numbers, marked among all that were printed in the field."""
+    found = marks(values, field, digits)
+    return Filled(title, tuple(_cell(v, digits, m, True) for v, m in zip(values, found, strict=True)))
+
+
+def ours(
+    title: TableColumn,
+    values: Sequence[Value],
+    digits: int,
+    *,
+    marked: bool = True,
+    field: Iterable[Value] | None = None,
+) -> Filled:
+    """Numbers computed here, marked among themselves or among those of the field."""
+    found = marks(values, (values if field is None else field) if marked else (), digits)
+    return Filled(title, tuple(_cell(v, digits, m, False) for v, m in zip(values, found, strict=True)))
+
+
+def _cell(value: Value, digits: int, mark: Mark, published: bool) -> Cell:
+    if value is None:
+        return DASH
+    return Cell(f"{value:.{digits}f}", "published" if published else "number", mark)
+
+
+def differences(title: TableColumn, own: Sequence[Value], other: Sequence[Value], digits: int) -> Filled:
+    """Own - other, with its sign."""
+
+    def cell(a: Value, b: Value) -> Cell:
+        if a is None or b is None:
+            return DASH
+        value = round(a - b, digits)
+        sign = "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
+        return Cell(f"{sign}{abs(value):.{digits}f}", "difference")
+
+    return Filled(title, tuple(map(cell, own, other)))
+
+
+def ratios(title: TableColumn, own: Sequence[Value], other: Sequence[Value]) -> Filled:
+    """Own / other; "beyond" above the tolerance."""
+
+    def cell(a: Value, b: Value) -> Cell:
+        if a is None or b is None:
+            return DASH
+        return Cell(f"{a / b:.2f}", "beyond" if a > TOLERANCE * b else "difference")
+
+    return Filled(title, tuple(map(cell, own, other)))
+
+
+def assemble(
+    names: Sequence[str],
+    columns: Sequence[Filled],
+    *,
+    title: str = "",
+    first: str = "method",
+    families: Sequence[str] | None = None,
+    absent: Mapping[str, str] | None = None,
+) -> Table:
+    """The table.
+
+    Args:
+        names: of the rows.
+        families: of the rows; a rule is drawn where they change.
+        absent: row -> why there are no numbers of ours, written over its first run of dashes.
+    """
+    rows = []
+    for index, name in enumerate(names):
+        cells = [column.cells[index] for column in columns]
+        if absent and name in absent:
+            cells = _explained(cells, absent[name])
+        rule = families is not None and index > 0 and families[index] != families[index - 1]
+        rows.append(TableRow((Cell(name, "name"), *cells), rule))
+    return Table((TableColumn(first), *(column.column for column in columns)), tuple(rows), title)
+
+
+def _explained(cells: list[Cell], reason: str) -> list[Cell]:
+    if DASH not in cells:
+        return cells
+    start = cells.index(DASH)
+    stop = start + 1
+    while stop < len(cells) and cells[stop] == DASH:
+        stop += 1
+    return [*cells[:start], Cell(reason, "absent", span=stop - start), *cells[stop:]]

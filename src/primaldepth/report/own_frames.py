@@ -1,0 +1,44 @@
+"""What is shown of one's own frames: the methods that are compared, and a picture of a frame."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from primaldepth.core.frame import Method
+from primaldepth.evaluation.own_frames import OwnFrames
+from primaldepth.evaluation.run import predict
+from primaldepth.io.picture_files import write_preview
+from primaldepth.pictures.preview import (
+    ERROR_COLORS,
+    Bar,
+    colorize,
+    enlarge,
+    error_map,
+    panel,
+    robust_error,
+    robust_limits,
+)
+
+METHODS = ("bicubic", "ferstl13", "pdn-any-small", "pdn-any")
+
+
+def draw_frame(protocol: OwnFrames, method: Method, scene: str, device: torch.device, picture: Path) -> None:
+    """Write image, samples, result, the sensor's own map and the difference side by side."""
+    case = protocol.load(None, scene, protocol.way.scales[0])
+    depth = predict(method, case, device)[0].depth[0, 0].double().numpy()
+    truth, known = case.truth[0, 0].double().numpy(), case.known[0, 0].numpy()
+    low, valid = case.frame.depth[0, 0].double().numpy(), case.frame.valid[0, 0].numpy()
+    image = case.frame.guide[0].permute(1, 2, 0).expand(-1, -1, 3).numpy()
+    limits, limit = robust_limits(truth, known), robust_error(depth, truth, known)
+    height, width = truth.shape
+    pictures = [
+        (f"Image {width} x {height}", np.rint(255 * image).astype(np.uint8)),
+        (f"Samples {low.shape[1]} x {low.shape[0]}", enlarge(colorize(low, valid, limits), height, width)),
+        (f"Result of {method.name}", colorize(depth, np.ones_like(known), limits)),
+        ("The sensor's own map", colorize(truth, known, limits)),
+        ("Difference", error_map(depth, truth, known, limit)),
+    ]
+    unit = protocol.unit
+    bars = [Bar(f"Depth [{unit}]", limits), Bar(f"Difference [{unit}]", (-limit, limit), ERROR_COLORS)]
+    write_preview(picture, panel(pictures, bars))

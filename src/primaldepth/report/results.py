@@ -1,0 +1,151 @@
+"""Run what the report needs, or take it from the cache, and tell of the progress."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from primaldepth.compute.process_pool import run_jobs
+from primaldepth.core.frame import Method
+from primaldepth.evaluation.cache import Key, ResultCache
+from primaldepth.evaluation.protocol import Protocol as Benchmark
+from primaldepth.evaluation.run import Row, ScoringTask, evaluate
+
+Watch = Callable[[str, str, int, int], None]
+"""Called with (what is done, the last piece of it, how many pieces are done, how many there are)."""
+Rows = dict[tuple[str, str, int], Row]
+"""By method, scene and scale."""
+
+
+class Work(Protocol):
+    """A computation whose result is plain data and depends on nothing but its key."""
+
+    def key(self) -> Key | None:
+        """Everything the result depends on."""
+        ...
+
+    def __call__(self) -> dict[str, Any]:
+        """The result, fit for JSON."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where things are computed and kept.
+
+    Args:
+        data: folder of the benchmarks' inputs.
+        jobs: processes at the same time.
+        cache: None computes everything anew.
+        watch: told of every row.
+    """
+
+    data: Path | None
+    device: str
+    jobs: int
+    cache: ResultCache | None
+    watch: Watch
+
+    def rows(
+        self,
+        benchmark: Benchmark,
+        runs: Sequence[tuple[Method, Sequence[int]]],
+        scenes: Sequence[str] | None = None,
+    ) -> Rows:
+        """Score every method at its scales; methods with the same scales share the processes.
+
+        Args:
+            runs: methods, each with its scales.
+            scenes: all of the benchmark's if None.
+        """
+        found: Rows = {}
+        scenes = benchmark.scenes if scenes is None else scenes
+        total = sum(len(scales) for _, scales in runs) * len(scenes)
+        stage = " ".join(word for word in (benchmark.name, benchmark.variant) if word)
+        if total:
+            self.watch(stage, "", 0, total)
+        for scales in dict.fromkeys(tuple(scales) for _, scales in runs if scales):
+            methods = [method for method, own in runs if tuple(own) == scales]
+            for row in evaluate(
+                benchmark,
+                methods,
+                self.data,
+                scales,
+                self.device,
+                scenes=scenes,
+                jobs=self.jobs,
+                cache=self.cache,
+            ):
+                found[row.method, row.scene, row.scale] = row
+                self.watch(stage, f"{row.method} {row.scene} x{row.scale}", len(found), total)
+        return found
+
+    def results(self, what: str, works: Sequence[Work]) -> list[dict[str, Any]]:
+        """The result of every work, in order."""
+        found: list[dict[str, Any]] = []
+        if works:
+            self.watch(what, "", 0, len(works))
+        for result in self._each(works):
+            found.append(result)
+            self.watch(what, "", len(found), len(works))
+        return found
+
+    def _each(self, works: Sequence[Work]) -> Iterator[dict[str, Any]]:
+        keys = [work.key() if self.cache is not None else None for work in works]
+        stored = [None if self.cache is None or key is None else self.cache.get(key) for key in keys]
+        missing = [work for work, known in zip(works, stored, strict=True) if known is None]
+        computed = run_jobs(missing, self.jobs)
+        for key, known in zip(keys, stored, strict=True):
+            result = next(computed) if known is None else known
+            if known is None and self.cache is not None and key is not None:
+                self.cache.put(key, result)
+            yield result
+
+    def task(self, benchmark: Benchmark, method: Method, scene: str, scale: int) -> ScoringTask:
+        """One row, to be measured in other ways than `rows` does."""
+        return ScoringTask(benchmark, method, benchmark.root(self.data), scene, scale, self.device)
+
+
+@dataclass(frozen=True, slots=True)
+class PeakMemory:
+    """A row and the most memory that its computation held above what the process had before."""
+
+    task: ScoringTask
+
+    def key(self) -> Key | None:
+        """That of the row, and what is measured."""
+        own = self.task.key()
+        return None if own is None else {**own, "measured": "peak memory"}
+
+    def __call__(self) -> dict[str, Any]:
+        """`Row.as_json` and "peak_mib", which is None where the system does not tell."""
+        before = _reset_peak(self.task.device)
+        row = self.task().as_json()
+        after = _peak_mib(self.task.device)
+        return {**row, "peak_mib": None if before is None or after is None else after - before}
+
+
+def _reset_peak(device: str) -> float | None:
+    """Forget the peak so far; MiB in use now."""
+    if device.startswith("cuda"):
+        torch.cuda.reset_peak_memory_stats(device)
+        return _peak_mib(device)
+    try:
+        Path("/proc/self/clear_refs").write_text("5")  # Linux
+    except OSError:
+        return None
+    return _peak_mib(device)
+
+
+def _peak_mib(device: str) -> float | None:
+    if device.startswith("cuda"):
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return None
+    peak = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return None if peak is None else int(peak[1]) / 1024

@@ -1,0 +1,231 @@
+"""The local engine: worker processes that render scenes and write them, replaced when they die."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Self
+
+from primaldepth.compute.children import safe_imports
+from primaldepth.core.errors import PrimalDepthError
+from primaldepth.data.single_scenes import part_path, write_part
+from primaldepth.scenes.scene_source import SceneSource, open_checked, render_scene
+
+TRIES = 2
+
+
+class WorkerError(PrimalDepthError):
+    """No worker can render: it cannot start, or dies at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class SceneOutcome:
+    """A scene is done (`error` is None) or was given up; `compiles` were needed on the way."""
+
+    scene: int
+    error: str | None = None
+    compiles: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CannotOpen:
+    """The renderer does not start, for a reason that will not go away."""
+
+    message: str
+
+
+class Attempts:
+    """The scenes still to do; one that failed is put back `TRIES` - 1 times."""
+
+    def __init__(self, scenes: Iterable[int]) -> None:
+        self.queue = deque(scenes)
+        self._failures: Counter[int] = Counter()
+        self._compiles = 0
+
+    def settle(self, outcome: SceneOutcome) -> SceneOutcome | None:
+        """The outcome to report, with all compilations since the last one; None if there is another try."""
+        self._compiles += outcome.compiles
+        if outcome.error is not None:
+            self._failures[outcome.scene] += 1
+            if self._failures[outcome.scene] < TRIES:
+                self.queue.append(outcome.scene)
+                return None
+        compiles, self._compiles = self._compiles, 0
+        return replace(outcome, compiles=compiles)
+
+
+def work(source: SceneSource, versions: Mapping[str, str], folder: Path, pipe: Connection) -> None:
+    """Body of a worker process: scene numbers come in, outcomes go out, until the other end is gone."""
+    _end_with_parent()
+    with suppress(EOFError, OSError):
+        _serve(source, versions, folder, pipe)
+
+
+def _serve(source: SceneSource, versions: Mapping[str, str], folder: Path, pipe: Connection) -> None:
+    renderer, counted = None, 0
+    while True:
+        scene = pipe.recv()
+        if renderer is None:  # at the first scene: by then another worker has filled the kernel cache
+            try:
+                renderer = open_checked(source, versions)
+            except Exception as error:  # whatever it is, it is the user who must see it
+                pipe.send(CannotOpen(describe(error)))
+                return
+        failure = None
+        try:
+            write_part(folder, scene, render_scene(renderer, source.seed, scene))
+        except Exception as error:  # one bad scene must not end the job
+            failure = describe(error)
+        pipe.send(SceneOutcome(scene, failure, renderer.compiles - counted))
+        counted = renderer.compiles
+
+
+def describe(error: BaseException) -> str:
+    """One line about an error; ours speak for themselves."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, PrimalDepthError) else f"{type(error).__name__}: {text}"
+
+
+def _end_with_parent() -> None:
+    """End this process when the main process is gone, even if that was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes started in this block do small sums with one thread: there are as many processes as cores."""
+    missing = [name for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if name not in os.environ]
+    os.environ.update(dict.fromkeys(missing, "1"))
+    try:
+        yield
+    finally:
+        for name in missing:
+            del os.environ[name]
+
+
+class _RenderProcess:
+    """One process, the pipe to it and the scene it has."""
+
+    def __init__(self, source: SceneSource, versions: Mapping[str, str], folder: Path) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.scene: int | None = None
+        self.pipe, theirs = context.Pipe()
+        self.process: BaseProcess = context.Process(
+            target=work, args=(source, versions, folder, theirs), daemon=True
+        )
+        # Ctrl-C reaches the whole group; only the main process acts on it. A blocked signal stays blocked
+        # in the child from its first instruction on, a handler would come too late. The tracker that the
+        # first start would bring along unblocks it again, so it must be there before.
+        with safe_imports():
+            resource_tracker.ensure_running()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            with _one_thread_each(), safe_imports():
+                self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+
+    def give(self, scene: int) -> None:
+        self.scene = scene
+        with suppress(OSError):  # it died while idle; reading from the pipe will say so
+            self.pipe.send(scene)
+
+    def end(self) -> str:
+        """Stop it if it runs; how it ended, in words."""
+        self.process.terminate()
+        self.process.join(5)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        code = self.process.exitcode or 0
+        self.process.close()
+        self.pipe.close()
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+class WorkerPool:
+    """A context manager whose `run` yields one outcome per scene, in the order they are finished.
+
+    Args:
+        source: of the scenes.
+        versions: of the packages; a worker that has others refuses.
+        folder: where workers write their parts.
+        workers: number of processes.
+    """
+
+    def __init__(self, source: SceneSource, versions: Mapping[str, str], folder: Path, workers: int) -> None:
+        self._start: Callable[[], _RenderProcess] = lambda: _RenderProcess(source, versions, folder)
+        self._folder, self._size = folder, workers
+        self._workers: list[_RenderProcess] = []
+        self._warm = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers:
+            worker.end()
+
+    def run(self, scenes: Iterable[int]) -> Iterator[SceneOutcome]:
+        """Render every scene; one that fails or kills its worker is tried once more."""
+        attempts = Attempts(scenes)
+        for _ in range(min(self._size, len(attempts.queue))):
+            self._workers.append(self._start())
+        self._hand_out(attempts)
+        while any(worker.scene is not None for worker in self._workers):
+            for pipe in wait([worker.pipe for worker in self._workers]):
+                worker = next(each for each in self._workers if each.pipe is pipe)
+                outcome = self._receive(worker)
+                reported = outcome and attempts.settle(outcome)
+                self._hand_out(attempts)
+                if reported:
+                    self._check_start(reported)
+                    yield reported
+
+    def _hand_out(self, attempts: Attempts) -> None:
+        """A scene for every idle worker; for one alone until it has compiled the kernels for all."""
+        for worker in self._workers if self._warm else self._workers[:1]:
+            if worker.scene is None and attempts.queue:
+                worker.give(attempts.queue.popleft())
+
+    def _receive(self, worker: _RenderProcess) -> SceneOutcome | None:
+        try:
+            message = worker.pipe.recv()
+        except (EOFError, OSError):
+            return self._replace(worker)
+        if isinstance(message, CannotOpen):
+            raise WorkerError(message.message)
+        worker.scene, self._warm = None, True
+        outcome: SceneOutcome = message
+        return outcome
+
+    def _replace(self, worker: _RenderProcess) -> SceneOutcome | None:
+        """The worker died: a new one takes its place, and its scene is not lost."""
+        scene, how = worker.scene, worker.end()
+        self._workers[self._workers.index(worker)] = self._start()
+        if scene is None:
+            return None
+        if part_path(self._folder, scene).exists():  # it was killed after the scene was safe
+            return SceneOutcome(scene)
+        return SceneOutcome(scene, f"the worker died ({how})")
+
+    def _check_start(self, outcome: SceneOutcome) -> None:
+        if outcome.error is not None and not self._warm:
+            raise WorkerError(f"the renderer does not start: {outcome.error}, {TRIES} times in a row")

@@ -1,0 +1,164 @@
+"""Where the scenes of a job come from: settings that fix every byte, and the renderer a worker opens."""
+
+from collections.abc import Hashable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, field_validator
+
+from primaldepth.core.errors import InputError
+from primaldepth.core.seeds import derive_seed
+from primaldepth.core.settings import Settings
+from primaldepth.scenes.description import Scene
+from primaldepth.scenes.mitsuba_variants import choose
+from primaldepth.scenes.sampler import PRESETS, sample
+from primaldepth.scenes.textures import TextureSource
+
+Arrays = dict[str, NDArray[Any]]
+_PACKAGES = ("primaldepth", "mitsuba", "drjit", "numpy")
+
+
+class SceneRenderer(Protocol):
+    """What one worker holds; `compiles` counts its kernel compilations so far."""
+
+    @property
+    def compiles(self) -> int:
+        """Kernel compilations so far."""
+        ...
+
+    def render(self, seed: int) -> Arrays:
+        """The arrays of one scene: the same for the same seed, everywhere."""
+        ...
+
+
+class SceneSource(Hashable, Protocol):
+    """A recipe of scenes, small enough to be sent to a worker anywhere; equal ones open equal renderers."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the whole job."""
+        ...
+
+    def made_with(self) -> Mapping[str, str | int | None]:
+        """Every setting that the bytes depend on."""
+        ...
+
+    def open(self) -> SceneRenderer:
+        """A renderer in this process."""
+        ...
+
+
+def scene_seed(seed: int, scene: int) -> int:
+    """Seed of scene number `scene` of a job: depends on the two numbers and nothing else."""
+    return derive_seed("scene", seed, scene)
+
+
+def render_scene(renderer: SceneRenderer, seed: int, scene: int) -> Arrays:
+    """The record of one scene: what was rendered, and the seed it was rendered from."""
+    own = scene_seed(seed, scene)
+    return {**renderer.render(own), "seed": np.asarray(own, np.int64)}
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of what the bytes depend on."""
+    return {name: _version(name) for name in _PACKAGES}
+
+
+def open_checked(source: SceneSource, versions: Mapping[str, str]) -> SceneRenderer:
+    """Open a renderer, on this or another machine, if it makes the bytes the job was started with."""
+    here = package_versions()
+    if different := [name for name in versions if here.get(name) != versions[name]]:
+        texts = [f"{name} {here.get(name)} here, {versions[name]} in the job" for name in different]
+        raise InputError(
+            "this worker would render other scenes", f"{', '.join(texts)}", "install the same versions"
+        )
+    return source.open()
+
+
+class RenderSettings(Settings):
+    """What to render; `resolved` fills in what depends on the machine.
+
+    Args:
+        preset: a name of `sampler.PRESETS`.
+        size: side of the square images in pixels; the preset `tof` has its own sizes.
+        samples: rays per pixel of the image.
+        seed: of the whole job.
+        variant: "cuda", "llvm" or "scalar"; "auto" until it is resolved.
+        textures: folder of images; the built-in patterns if None.
+        images: fingerprint of that folder's images.
+    """
+
+    preset: str = "rich"
+    size: Annotated[int, Field(ge=16, le=8192)] = 512
+    samples: Annotated[int, Field(ge=1, le=65536)] = 32
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    variant: str = "auto"
+    textures: Path | None = None
+    images: str = "built-in"
+
+    @field_validator("preset")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in PRESETS:
+            raise ValueError(f"choose one of {', '.join(PRESETS)}")
+        return name
+
+    def resolved(self) -> "RenderSettings":
+        """With the variant that works here and the fingerprint of the textures."""
+        images = TextureSource(self.textures).fingerprint()
+        return self.model_copy(update={"variant": choose(self.variant), "images": images})
+
+    def made_with(self) -> dict[str, str | int | None]:
+        """All settings but the place where the textures lie."""
+        values: dict[str, str | int | None] = self.model_dump(exclude={"textures", "images"})
+        return {**values, "textures": self.images}
+
+    def open(self) -> SceneRenderer:
+        """A renderer in this process; the textures must be the ones the job was started with."""
+        return _Rendered(self)
+
+
+class _Rendered:
+    """Seeds to arrays: sample the scene, render it, and add its cameras."""
+
+    def __init__(self, settings: RenderSettings) -> None:
+        from primaldepth.scenes.renderer import Renderer
+
+        textures = TextureSource(settings.textures)
+        if textures.fingerprint() != settings.images:
+            raise InputError(settings.textures, "not the images that the job was started with")
+        self._settings = settings
+        self._renderer = Renderer(
+            preset=settings.preset,
+            size=settings.size,
+            samples=settings.samples,
+            variant=settings.variant,
+            textures=textures,
+        )
+
+    @property
+    def compiles(self) -> int:
+        return self._renderer.compiles
+
+    def render(self, seed: int) -> Arrays:
+        scene = sample(self._settings.preset, seed)
+        return {**self._renderer.render(scene), **camera_arrays(scene, self._settings.size)}
+
+
+def camera_arrays(scene: Scene, size: int) -> Arrays:
+    """(fx, fy, cx, cy) of each camera, and (4, 4) X_guide = R X_tof + t where there are two."""
+    arrays: Arrays = {
+        f"{name}_camera": np.array([camera.fx, camera.fy, camera.cx, camera.cy])
+        for name, camera in scene.cameras(size).items()
+    }
+    return arrays if scene.tof is None else {**arrays, "guide_from_tof": scene.guide_from_tof()}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "none"

@@ -1,0 +1,78 @@
+"""The benchmark's degradation, frozen: protocols depend on every bit of it. Other sensors: `sensors`."""
+
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.errors import InputError
+from primaldepth.operators.sampling import Resample
+from primaldepth.sensors.draws import normal
+from primaldepth.sensors.noise import MIDDLEBURY_NOISE
+
+
+def reduced_size(size: tuple[int, int], scale: int) -> tuple[int, int]:
+    """(H / scale, W / scale) of a grid whose sides are multiples of the scale."""
+    height, width = size
+    if height % scale or width % scale:
+        raise InputError("depth", f"{height}x{width} is not a multiple of {scale}", "crop it")
+    return height // scale, width // scale
+
+
+@lru_cache(maxsize=32)
+def _reduction(size: tuple[int, int], scale: int) -> Resample:
+    """Kept, for its matrices would else be sent to the device on every call."""
+    return Resample(size, reduced_size(size, scale), "bicubic")
+
+
+def reduced(disparity: Tensor, scale: int) -> Tensor:
+    """(B, 1, H, W) -> (B, 1, H / scale, W / scale): antialiased bicubic reduction."""
+    return _reduction((int(disparity.shape[2]), int(disparity.shape[3])), scale).forward(disparity)
+
+
+def middlebury_noisy_v1(
+    disparity: Tensor,
+    scale: int,
+    generator: torch.Generator,
+    *,
+    noise: float = MIDDLEBURY_NOISE,
+    gain: Tensor | None = None,
+) -> Tensor:
+    """Antialiased bicubic reduction, Gaussian noise of standard deviation 651 / d, rounding to 8 bit.
+
+    (B, 1, H, W) -> (B, 1, H / scale, W / scale); the degradation of the noisy Middlebury
+    benchmark. The noise is drawn on the generator's device: with one on the CPU, the same seed gives
+    the same samples on every device.
+
+    Args:
+        noise: standard deviation of the noise times d; the benchmark's is 651.
+        gain: (B, 1, 1, 1) factor on the noise of each image.
+    """
+    low = reduced(disparity, scale)
+    noisy = low + normal(low, generator, gain) * noise / low.clamp_min(1.0)
+    return noisy.round().clamp(0.0, 255.0)
+
+
+def fill_occlusions(disparity: Tensor, valid: Tensor) -> Tensor:
+    """Fill unknown disparities from the farther of the two known neighbours in the row.
+
+    What is unknown is mostly background hidden from the second camera. Rows without any known
+    pixel repeat the row above (the first known row upwards for those at the top).
+    """
+    left = _carry(disparity, valid)
+    right = _carry(disparity.flip(-1), valid.flip(-1)).flip(-1)
+    row = torch.minimum(left, right)
+    filled = torch.where(valid, disparity, torch.where(torch.isinf(row), torch.maximum(left, right), row))
+    filled = torch.where(torch.isinf(row), row, filled)
+    known = torch.isfinite(filled)
+    down = _carry(filled.mT, known.mT).mT
+    up = _carry(filled.mT.flip(-1), known.mT.flip(-1)).flip(-1).mT
+    return torch.where(known, filled, torch.where(torch.isinf(down), up, down))
+
+
+def _carry(values: Tensor, valid: Tensor) -> Tensor:
+    """Last valid value at or before each place along the last axis; inf where there is none."""
+    index = torch.arange(values.shape[-1], device=values.device).expand_as(values)
+    last = torch.where(valid, index, -1).cummax(dim=-1).values
+    carried = values.gather(-1, last.clamp_min(0))
+    return torch.where(last >= 0, carried, torch.inf)

@@ -1,0 +1,51 @@
+"""Equal noise everywhere: what is left of a sensor nothing else is known of."""
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.settings import NotNegative
+from primaldepth.io import Kind
+from primaldepth.sensors.base import Samples, Sensor, filled_and_whole
+from primaldepth.sensors.degradations import reduced
+from primaldepth.sensors.draws import normal
+
+
+class Gaussian(Sensor):
+    """Disparity: antialiased bicubic reduction and noise of one standard deviation, not rounded.
+
+    A sample is valid if every pixel below it is.
+    """
+
+    name: ClassVar[str] = "gaussian-v1"
+    kind: ClassVar[Kind] = "disparity"
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {"sigma": (0.1, 20.0)}
+
+    sigma: NotNegative = 5.0
+
+    def __call__(
+        self,
+        depth: Tensor,
+        valid: Tensor | None = None,
+        *,
+        generator: torch.Generator,
+        gain: Tensor | None = None,
+    ) -> Samples:
+        """Samples of (B, 1, H, W) true values; holes are filled from their row before the reduction."""
+        filled, whole = filled_and_whole(depth, valid, self.scale)
+        low = reduced(filled, self.scale)
+        samples = low + self.sigma * normal(low, generator, gain)
+        measured = whole & (samples > 0)
+        sigma = torch.full_like(samples, self.sigma)
+        return Samples(torch.where(measured, samples, 0.0), measured, sigma if gain is None else sigma * gain)
+
+
+class MetricGaussian(Gaussian):
+    """The same in metres: a depth camera of which nothing but its noise is known."""
+
+    name: ClassVar[str] = "metric-gaussian-v1"
+    kind: ClassVar[Kind] = "z"
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {"sigma": (0.001, 0.2)}
+
+    sigma: NotNegative = 0.02

@@ -1,0 +1,225 @@
+"""`primaldepth.Session`: frames of a running camera, with everything that they share held between them."""
+
+import time
+import warnings
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from types import TracebackType
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from primaldepth.api import ADVICE, Device, as_given
+from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Method, Prediction, Sampling
+from primaldepth.geometry.cameras import Cameras, Intrinsics
+from primaldepth.io import Kind, Unit
+from primaldepth.methods import create
+from primaldepth.methods.temporal import Temporal
+from primaldepth.pipeline.load import known_cameras, load
+from primaldepth.pipeline.report import Report, report_of, residual
+from primaldepth.pipeline.request import (
+    DEFAULT_METHOD,
+    KEEP_SAMPLES,
+    ArrayLike,
+    Item,
+    PathLike,
+    Request,
+    Spikes,
+)
+from primaldepth.pipeline.run import Outcome, compute, pick_device
+
+RECENT = 30  # frames that the rate is taken over
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SessionResult:
+    """The result of one frame: arrays if the depth was an array, tensors on its device if it was a tensor.
+
+    Args:
+        depth: (H, W), or (B, 1, H, W) for a depth of (B, 1, h, w), in the unit of the depth.
+        valid: True where `depth` is an estimate.
+        measured: True where a valid sample covers the pixel.
+        sigma: how far the estimate may be off, or None where the method does not say.
+        report: what was assumed and measured, and the warnings.
+        outcome: the same on the device it was computed on, as `primaldepth.pipeline` takes it.
+    """
+
+    depth: ArrayLike
+    valid: ArrayLike
+    measured: ArrayLike
+    sigma: ArrayLike | None
+    report: Report
+    outcome: Outcome
+
+
+class Session:
+    """A method with all it holds, for the frames of one camera.
+
+    Each result equals that of `primaldepth.upsample` with the same options; with `temporal` it is averaged
+    with the frames before, along the camera's motion. The method and its weights are made once, a camera file
+    is read once for each size of image, and on a GPU the kernels of a frame are recorded. A warning of each
+    kind is raised once.
+
+    Example:
+        >>> import numpy as np
+        >>> import primaldepth
+        >>> depth = np.full((30, 40), 1.5, np.float32)
+        >>> image = np.zeros((60, 80, 3), np.uint8)
+        >>> with primaldepth.Session(method="bilinear") as session:
+        ...     result = session.push(depth, image)
+        >>> result.depth.shape
+        (60, 80)
+
+    Args:
+        method: a name of `primaldepth methods`.
+        cameras: or the guide's alone, or their file; see `primaldepth.upsample`.
+        temporal: average over the frames; give them in order.
+        unit: of the depth arrays, where the noise or a second camera needs to know it.
+        kind: z, radial or disparity.
+        noise: "auto", a standard deviation in the depth's unit, or a sensor's name.
+        max_depth: farther samples are holes, in metres; None for no limit.
+        spikes: "drop" or "keep" samples that stand out from all around them.
+        sampling: "average", "point", or None for what the sensor named by `noise` does.
+        keep_samples: sigmas by which a result may depart from a confirmed sample; 0 for no limit.
+        device: "auto", "cpu", "cuda", or a torch.device.
+        options: parameters of the method in place of its defaults.
+
+    Raises:
+        InputError: if an option is not known.
+    """
+
+    def __init__(
+        self,
+        *,
+        method: str = DEFAULT_METHOD,
+        cameras: Cameras | Intrinsics | PathLike | None = None,
+        temporal: bool = False,
+        unit: Unit | None = None,
+        kind: Kind | None = None,
+        noise: str | float = "auto",
+        max_depth: float | None = None,
+        spikes: Spikes = "drop",
+        sampling: Sampling | None = None,
+        keep_samples: float = KEEP_SAMPLES,
+        device: Device | torch.device = "auto",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.request = Request(
+            method,
+            unit=unit,
+            kind=kind,
+            noise=noise,
+            max_depth=max_depth,
+            spikes=spikes,
+            sampling=sampling,
+            keep_samples=keep_samples,
+            options=options or {},
+        )
+        self._device = pick_device(device)
+        single = create(method, options)
+        self._method: Method | None = Temporal(single) if temporal else single
+        self._given: object = cameras
+        self._read: dict[tuple[tuple[int, int], tuple[int, int]], Cameras | None] = {}
+        self._told: set[type] = set()
+        self._recent: deque[float] = deque(maxlen=RECENT)
+        self.frames = 0
+
+    def __enter__(self) -> "Session":
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def close(self) -> None:
+        """Forget the method and the frames before; nothing can be pushed any more."""
+        self._method = None
+
+    @property
+    def rate(self) -> float:
+        """Frames per second that `push` sustains: 1 / median of the seconds of the last 30; 0 before any."""
+        return 1.0 / median(self._recent) if self._recent else 0.0
+
+    def push(
+        self, depth: ArrayLike, image: ArrayLike, *, confidence: ArrayLike | None = None
+    ) -> SessionResult:
+        """Return the result of the next frame.
+
+        Args:
+            depth: (h, w), or another form that `primaldepth.upsample` takes; 0, NaN, infinite and negative
+                numbers are holes.
+            image: (H, W, 3) or (H, W), in [0, 1], uint8 or uint16.
+            confidence: in [0, 1], of the depth's form.
+
+        Returns:
+            Arrays if `depth` is an array, tensors on its device if it is a tensor.
+
+        Raises:
+            InputError: if the frame cannot be used, or the session is closed.
+
+        Warns:
+            DepthWarning: of what is odd about the inputs or the result, each kind once in a session.
+        """
+        return self.push_item(Item(depth, image, confidence, self._cameras(depth, image)))
+
+    def push_item(self, item: Item) -> SessionResult:
+        """Return the result of the next frame, given as `primaldepth.pipeline` has it: files, or a shot.
+
+        Args:
+            item: with its own cameras; those of the session are for `push`.
+
+        Raises:
+            InputError: if the frame cannot be used, or the session is closed.
+        """
+        if self._method is None:
+            raise InputError("session", "it is closed", "make another one")
+        start, method = time.perf_counter(), self._method
+        inputs = load(item, self.request)
+        run = partial(method, kind=inputs.kind) if isinstance(method, Temporal) else method
+        outcome = compute(inputs, self.request, run, self._device)
+        report = report_of(outcome, residual(inputs, outcome.prediction), ADVICE)
+        found = as_given(outcome.prediction, item.depth)
+        self._warn(report)
+        self._recent.append(time.perf_counter() - start)
+        self.frames += 1
+        return _result(found, report, outcome, keep=isinstance(item.depth, Tensor))
+
+    def _cameras(self, depth: ArrayLike, image: ArrayLike) -> Cameras | None:
+        """Return the cameras for a frame; a file is read once for each pair of sizes."""
+        sizes = _size(image), _size(depth)
+        if sizes not in self._read:
+            self._read[sizes] = known_cameras(self._given, *sizes)
+        return self._read[sizes]
+
+    def _warn(self, report: Report) -> None:
+        for warning in report.warnings:
+            if type(warning) not in self._told:
+                self._told.add(type(warning))
+                warnings.warn(warning, stacklevel=4)
+
+
+def _size(array: ArrayLike) -> tuple[int, int]:
+    """Return (height, width) of an image, a depth map, or a batch of them."""
+    shape = np.shape(cast("Any", array))
+    return (shape[2], shape[3]) if len(shape) == 4 else (*shape, 0, 0)[:2]
+
+
+def _result(found: Prediction, report: Report, outcome: Outcome, *, keep: bool) -> SessionResult:
+    """Put the maps together, as tensors or as arrays."""
+
+    def given(image: Tensor) -> ArrayLike:
+        return image if keep else image.numpy()
+
+    sigma = None if found.sigma is None else given(found.sigma)
+    return SessionResult(
+        given(found.depth), given(found.valid), given(found.measured), sigma, report, outcome
+    )
