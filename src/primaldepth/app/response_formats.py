@@ -9,9 +9,8 @@ import numpy as np
 
 from primaldepth.app.problems import RESULT, Problem, RefusedError
 from primaldepth.app.tasks import Task
-from primaldepth.pipeline.depth_file import depth_result
-from primaldepth.pipeline.outputs import OUTPUTS
-from primaldepth.pipeline.report import Report, report_of, residual
+from primaldepth.pipeline.outputs import OUTPUTS, depth_result
+from primaldepth.pipeline.report import Report, report_of
 from primaldepth.pipeline.run import Outcome, first_mask
 from primaldepth.pipeline.warnings import Advice
 
@@ -115,7 +114,7 @@ def answer_to(task: Task, outcome: Outcome, media_type: str, output: str) -> Ans
     else:
         OUTPUTS[output].write(path, outcome)
         body = path.read_bytes()
-    report = report_of(outcome, residual(outcome.inputs, outcome.prediction), ADVICE, result)
+    report = report_of(outcome, ADVICE, result)
     said = json.dumps(reported(report), allow_nan=False)  # ASCII, as a header has to be
     return Answer(body, media_type, said, output)
 

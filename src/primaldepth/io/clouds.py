@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError, MissingDependencyError, shortened
 from primaldepth.io.files import read_file
-from primaldepth.io.formats import read_raster
 from primaldepth.io.pointcloud import ply_header, read_ply
+from primaldepth.io.rasters import read_raster
 
 Points = NDArray[np.float64]
 MAX_POINTS = 2**27

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError
 from primaldepth.io.atomic import write_bytes
-from primaldepth.io.formats import jpeg, png, png_chunks, tiff
-from primaldepth.io.formats.base import Raster, Source, library_errors
-from primaldepth.io.formats.budget import MAX_FILE_BYTES
+from primaldepth.io.formats import jpeg, png, tiff
+from primaldepth.io.formats.base import MAX_FILE_BYTES, Raster, Source, library_errors
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -51,7 +50,7 @@ def open_picture(
     opened = _source(source, name)
     with library_errors(opened, " or ".join(formats)):
         if "PNG" in formats and png.CODEC.recognises(opened.data[:8]):
-            return png.load(opened, png_chunks.screen(opened))
+            return png.load(opened, png.screen(opened))
         if "JPEG" in formats and jpeg.CODEC.recognises(opened.data[:8]):
             return jpeg.load(opened, jpeg.screen(opened), at_least)
         if "TIFF" in formats and tiff.CODEC.recognises(opened.data[:8]):
@@ -68,7 +67,7 @@ def picture_size(source: bytes | BinaryIO, name: str | os.PathLike[str]) -> tupl
     opened = _source(source, name)
     with library_errors(opened, " or ".join(RECORDED)):
         if png.CODEC.recognises(opened.data[:8]):
-            header = png_chunks.read_header(opened)
+            header = png.read_header(opened)
             return header.width, header.height
         if jpeg.CODEC.recognises(opened.data[:8]):
             height, width = jpeg.read_size(opened)
@@ -111,8 +110,13 @@ def write_preview(path: str | Path, rgb: NDArray[np.uint8]) -> None:
     """
     if Path(path).suffix.lower() != ".png":
         raise FileFormatError(path, f"extension '{Path(path).suffix}', but a preview is written as .png")
+    write_bytes(path, png_bytes(rgb))
+
+
+def png_bytes(rgb: NDArray[np.uint8]) -> bytes:
+    """Return a picture (H, W, 3) as a PNG, compressed for people to keep."""
     from PIL import Image  # most calls write no picture
 
     buffer = io.BytesIO()
     Image.fromarray(rgb).save(buffer, "PNG")
-    write_bytes(path, buffer.getvalue())
+    return buffer.getvalue()

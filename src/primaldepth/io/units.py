@@ -1,10 +1,11 @@
-"""Units of stored depth, and the exact way between stored numbers and metres."""
+"""Depth maps, the units they are stored in, and the exact way between stored numbers and metres."""
 
 import re
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from primaldepth.core.errors import InputError
 
@@ -61,3 +62,64 @@ def whole_stored(values: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]
     """The nearest whole stored number."""
     with np.errstate(over="ignore"):
         return np.rint(values * per_metre(unit))
+
+
+def check_meaning(unit: str | None, kind: str | None) -> None:
+    """Raise if a unit or a kind of depth is not known, or they contradict each other."""
+    if unit is not None:
+        per_metre(unit)
+    if kind is not None and kind not in KINDS:
+        raise InputError(f"kind {kind!r} is not known; use one of {', '.join(KINDS)}")
+    if unit == "disparity" and kind not in (None, "disparity"):
+        raise InputError(f"unit 'disparity' contradicts kind '{kind}'; use kind 'disparity' or another unit")
+    if kind == "disparity" and unit in ("mm", "m"):
+        raise InputError(
+            f"kind 'disparity' contradicts unit '{unit}'; use unit 'disparity', or the stored numbers per "
+            "pixel such as '256'"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DepthMap:
+    """One depth map with its mask.
+
+    Args:
+        values: (H, W) metres, or pixels of disparity; 0 where not valid.
+        valid: (H, W) True where there is a measurement: finite and positive.
+        unit: of the file it came from or is to be written in: mm, m, disparity, or the stored numbers per
+            metre, such as "5000".
+        kind: along the optical axis, along the ray, or a disparity.
+    """
+
+    values: NDArray[np.float64]
+    valid: NDArray[np.bool_]
+    unit: Unit = "m"
+    kind: Kind = "z"
+
+    def __post_init__(self) -> None:
+        values, valid = self.values, self.valid
+        check_meaning(self.unit, self.kind)
+        if values.ndim != 2 or values.dtype != np.float64 or values.size == 0:
+            raise InputError("depth", f"shape {values.shape} of {values.dtype}, expected (H, W) of float64")
+        if valid.shape != values.shape or valid.dtype != np.bool_:
+            raise InputError(
+                "valid", f"shape {valid.shape} of {valid.dtype}, expected {values.shape} of bool"
+            )
+        if not (np.isfinite(values) & ((values > 0) == valid) & (values >= 0)).all():
+            raise InputError(
+                "depth", "must be finite and positive where valid, 0 elsewhere", "see DepthMap.from_array"
+            )
+
+    @classmethod
+    def from_array(
+        cls, values: ArrayLike, valid: ArrayLike | None = None, *, unit: Unit = "m", kind: Kind | None = None
+    ) -> "DepthMap":
+        """Clean metres or pixels: 0, NaN, infinities, negatives and what is masked become invalid."""
+        clean = np.array(values, dtype=np.float64)
+        mask = np.isfinite(clean) & (clean > 0)
+        if valid is not None:
+            if np.shape(valid) != clean.shape:
+                raise InputError("valid", f"shape {np.shape(valid)}, but the depth has {clean.shape}")
+            mask &= np.asarray(valid, dtype=bool)
+        clean[~mask] = 0.0
+        return cls(clean, mask, unit, kind or ("disparity" if unit == "disparity" else "z"))

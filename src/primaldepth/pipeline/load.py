@@ -14,14 +14,14 @@ from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.geometry.guide_view import fitted, to_guide_view
 from primaldepth.geometry.scattered import scattered, view_note
-from primaldepth.io import Kind, Unit, read_depth
+from primaldepth.io import Kind, Unit, read_confidence, read_depth, read_guide
 from primaldepth.io.cameras import read_cameras
 from primaldepth.io.clouds import is_cloud, read_points
-from primaldepth.io.depth import is_number
-from primaldepth.io.units import from_stored, per_metre
+from primaldepth.io.rasters import is_number
+from primaldepth.io.units import from_stored
 from primaldepth.measurement.spikes import spikes as find_spikes
 from primaldepth.pipeline.arrays import confidence_tensor, depth_tensor, guide_tensor, tensor_like
-from primaldepth.pipeline.request import File, Item, Request
+from primaldepth.pipeline.request import ArrayLike, File, Item, PathLike, Request
 from primaldepth.sensors.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS, UNITLESS_SENSORS, noise_map
 
 GIVE_CAMERAS = Worded("give --cameras (Python: cameras=)", "give 'cameras'")
@@ -60,14 +60,6 @@ class Inputs:
         samples = self.frame.depth[self.frame.valid]
         return float(samples.median()) if len(samples) else math.nan
 
-    @property
-    def largest_samples(self) -> int:
-        """Distances that are the largest number of a 16-bit file, by which some cameras mean none."""
-        if self.kind == "disparity":
-            return 0
-        largest = np.float32(LARGEST / per_metre(self.unit or "m"))
-        return int((self.frame.depth[self.frame.valid] == float(largest)).sum())
-
 
 def load(item: Item, request: Request) -> Inputs:
     """Read and check everything that a method needs of one frame.
@@ -76,7 +68,10 @@ def load(item: Item, request: Request) -> Inputs:
         InputError: if an input cannot be used, or does not fit the others or the request.
     """
     item = item if item.shot is None else item.opened(item.shot, request.unit)
-    image = guide_tensor(item.guide)
+    # the channels of a file's image lie apart, so that `guide_tensor` does not copy them
+    image = guide_tensor(
+        torch.from_numpy(read_guide(item.guide)) if isinstance(item.guide, File) else item.guide
+    )
     size = int(image.shape[2]), int(image.shape[3])
     item, cloud_note = _projected(item, request, size)
     given = _samples(item, request)
@@ -213,7 +208,7 @@ def _samples(item: Item, request: Request) -> _Samples:
         if request.invalid is not None:
             valid &= ~is_number(values, request.invalid)
     depth = torch.where(valid, values, 0.0).float()
-    trust = None if item.confidence is None else confidence_tensor(item.confidence, depth)
+    trust = _trust(item.confidence, depth)
     if trust is not None and bool(((trust == 0) | ~valid).flatten(1).all(dim=1).any()):
         raise InputError(
             "confidence", "0 at every sample, so that nothing is known", "leave it out to trust all"
@@ -226,6 +221,12 @@ def _samples(item: Item, request: Request) -> _Samples:
     known = 1.0 if isinstance(item.depth, File) else known
     found = _Samples(depth, valid, trust, noise, kind, unit, known, length)
     return found if request.max_depth is None else found.nearer(request.max_depth)
+
+
+def _trust(confidence: ArrayLike | PathLike | None, depth: Tensor) -> Tensor | None:
+    if isinstance(confidence, File):
+        confidence = read_confidence(confidence, (int(depth.shape[2]), int(depth.shape[3])))
+    return None if confidence is None else confidence_tensor(confidence, depth)
 
 
 def _noise(item: Item, request: Request, depth: Tensor, length: float) -> str | float | Tensor:

@@ -11,9 +11,25 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError, PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
+from primaldepth.measurement.residual import sensor_errors
 from primaldepth.methods.kept_samples import overruled, samples_kept
 from primaldepth.pipeline.load import Inputs, load
 from primaldepth.pipeline.request import KEEP_SAMPLES, Item, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """The result, reduced to the samples' grid, less the trusted samples.
+
+    Args:
+        rms: in the unit of the depth.
+        sigmas: the same in standard deviations of the noise; None where it is 0.
+        median: of the absolute value, in standard deviations.
+    """
+
+    rms: float | None = None
+    sigmas: float | None = None
+    median: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +41,7 @@ class Outcome:
         overruled: samples that the method had left, see `Request.keep_samples`; they are corrected unless
             that is 0.
         uncertain: pixels that are holes because of `Request.max_sigma`.
+        departure: of the prediction from the samples.
     """
 
     request: Request
@@ -33,6 +50,7 @@ class Outcome:
     seconds: float
     overruled: int = 0
     uncertain: int = 0
+    departure: Departure = Departure()
 
     @property
     def kept(self) -> Prediction:
@@ -80,12 +98,26 @@ def outcome_of(request: Request, inputs: Inputs, prediction: Prediction, seconds
         count = int(counts.sum())
     else:
         count = overruled(prediction, frame, KEEP_SAMPLES)
-    if request.max_sigma is None or prediction.sigma is None:
-        return Outcome(request, inputs, prediction, seconds, count)
-    sure = prediction.sigma <= request.max_sigma * inputs.number
-    uncertain = int((prediction.valid & ~sure).sum())
-    prediction = replace(prediction, valid=prediction.valid & sure)
-    return Outcome(request, inputs, prediction, seconds, count, uncertain)
+    uncertain, departure = 0, departure_of(inputs, prediction)
+    if request.max_sigma is not None and prediction.sigma is not None:
+        sure = prediction.sigma <= request.max_sigma * inputs.number
+        uncertain = int((prediction.valid & ~sure).sum())
+        prediction = replace(prediction, valid=prediction.valid & sure)
+    return Outcome(request, inputs, prediction, seconds, count, uncertain, departure)
+
+
+def departure_of(inputs: Inputs, prediction: Prediction) -> Departure:
+    """Return how far a prediction departs from the samples that are trusted."""
+    frame = replace(inputs.frame, valid=inputs.frame.trusted)
+    errors = sensor_errors(prediction.depth.to(frame.depth), frame)
+    sigma = None if frame.sigma is None else frame.sigma[frame.valid].double()
+    if sigma is None or not bool((sigma > 0).all()):
+        return Departure(_rms(errors), None, None)
+    return Departure(_rms(errors), _rms(errors / sigma), float((errors / sigma).abs().median()))
+
+
+def _rms(values: Tensor) -> float:
+    return float(values.square().mean().sqrt())
 
 
 def predict(

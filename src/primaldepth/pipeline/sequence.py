@@ -13,7 +13,7 @@ from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.io import Kind, write_bytes
 from primaldepth.io.files import check_unlinked, open_file, read_file
-from primaldepth.io.formats.budget import MAX_FILE_BYTES
+from primaldepth.io.formats.base import MAX_FILE_BYTES
 from primaldepth.methods.temporal import Memory, Temporal
 from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.load import Inputs

@@ -6,8 +6,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from primaldepth.io.formats.base import Source
-from primaldepth.io.formats.budget import current_budget
+from primaldepth.io.formats.base import Source, current_budget
 
 MAGIC = b"\x76\x2f\x31\x01"
 LINES = {

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from primaldepth.core.errors import MissingDependencyError
-from primaldepth.io.formats.base import Pixels, Source
-from primaldepth.io.formats.budget import current_budget
+from primaldepth.io.formats.base import Pixels, Source, current_budget
 
 _SECONDS = 120  # on the clock, should the limits of the process itself not end it
 _PROGRAM = Path(__file__).with_name("isolated_program.py")

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primaldepth.io.formats.base import Codec, Raster, Source, library_errors
-from primaldepth.io.formats.budget import current_budget
+from primaldepth.io.formats.base import Codec, Raster, Source, current_budget, library_errors
 from primaldepth.io.formats.orientation import UPRIGHT, exif_orientation, upright, xmp_orientation
 
 if TYPE_CHECKING:

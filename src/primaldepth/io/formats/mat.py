@@ -21,13 +21,13 @@ from primaldepth.io.formats.base import (
     Pixels,
     Raster,
     Source,
+    current_budget,
     inflated,
     library_errors,
     listing,
     native,
+    row_blocks,
 )
-from primaldepth.io.formats.budget import current_budget
-from primaldepth.io.row_blocks import row_blocks
 
 _HEADER = 128
 _HEAD_TABLES = 4096  # bytes, more than deflate needs before its first output

@@ -21,11 +21,11 @@ from primaldepth.io.formats.base import (
     Pixels,
     Raster,
     Source,
+    current_budget,
     library_errors,
     listing,
     native,
 )
-from primaldepth.io.formats.budget import current_budget
 
 _MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 10_000

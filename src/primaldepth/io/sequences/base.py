@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from primaldepth.core.errors import SHOWN, FileFormatError, MissingDependencyError, shortened
 from primaldepth.geometry.pinhole import Beside, Pinhole
 from primaldepth.io.files import read_file
-from primaldepth.io.formats.budget import MAX_FILE_BYTES
+from primaldepth.io.formats.base import MAX_FILE_BYTES
 from primaldepth.io.picture_files import picture_size
 from primaldepth.io.units import Unit
 
