@@ -57,8 +57,8 @@ def _check_can_be_sent(call: Callable[[], object]) -> None:
     try:
         pickle.Pickler(_Nowhere()).dump(call)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
-        text = f"the work cannot be sent to other processes ({error}); try --jobs 1"
-        raise PrimalDepthError(text) from error
+        found = f"the work cannot be sent to other processes ({error})"
+        raise PrimalDepthError("", found, "try --jobs 1") from error
 
 
 def _call(call: Callable[[], Result]) -> Result:

@@ -40,9 +40,8 @@ class RayCluster:
             self._stack.close()
             where = os.environ.get("RAY_ADDRESS", "this machine")
             text = " ".join(str(error).split())
-            raise PrimalDepthError(
-                f"no Ray cluster at {where} ({text}); start it, or unset RAY_ADDRESS"
-            ) from error
+            found = f"no Ray cluster at {where} ({text})"
+            raise PrimalDepthError("", found, "start it, or unset RAY_ADDRESS") from error
         self._stack.callback(self._ray.shutdown)
 
     def __exit__(self, *_: object) -> None:

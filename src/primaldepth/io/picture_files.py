@@ -72,7 +72,7 @@ def picture_size(source: bytes | BinaryIO, name: str | os.PathLike[str]) -> tupl
         if jpeg.CODEC.recognises(opened.data[:8]):
             height, width = jpeg.read_size(opened)
             return width, height
-    raise opened.error(f"not a {' or '.join(RECORDED)} file; copy or export it again")
+    raise opened.error(f"not a {' or '.join(RECORDED)} file", "copy or export it again")
 
 
 def _source(source: bytes | BinaryIO, name: str | os.PathLike[str]) -> Source:
@@ -97,7 +97,7 @@ def _open_other(source: Source, formats: list[str]) -> "Image.Image":
     image = Image.open(io.BytesIO(source.data), formats=formats)
     source.check_size(image.height, image.width, stored_bytes=4 * image.height * image.width)
     if image.format == "BMP" and image.info.get("compression") in _BMP_RUNS:
-        raise source.error("BMP in run-lengths; save it without compression")
+        raise source.error("BMP in run-lengths", "save it without compression")
     image.load()
     return image
 

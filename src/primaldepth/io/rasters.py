@@ -29,8 +29,8 @@ def read_raster(path: Path, role: Role) -> Raster:
             return codec.read(source)
     raise source.error(
         "not a format this package reads (begins with {})",
+        f"use one of {', '.join(codec.name for codec in CODECS)}",
         repr(source.data[:8]),
-        hint=f"use one of {', '.join(codec.name for codec in CODECS)}",
     )
 
 

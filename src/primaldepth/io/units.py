@@ -24,13 +24,14 @@ def per_metre(unit: Unit) -> float:
         return _PER_METRE[unit]
     if not (isinstance(unit, str) and _NUMBER.fullmatch(unit)):
         raise InputError(
-            f"unit {unit!r:.50} is not known; use mm, m, disparity, or the stored numbers per metre as text, "
-            "such as '5000'"
+            "",
+            f"unit {unit!r:.50} is not known",
+            "use mm, m, disparity, or the stored numbers per metre as text, such as '5000'",
         )
     number = float(unit)
     if number < 1.0:
         meant = f"; {1.0 / number:.6g} if one stored number is {unit} m" if number > 0 else ""
-        raise InputError(f"unit '{unit}' is below 1; give the stored numbers per metre{meant}")
+        raise InputError("", f"unit '{unit}' is below 1", f"give the stored numbers per metre{meant}")
     return number
 
 
@@ -69,13 +70,16 @@ def check_meaning(unit: str | None, kind: str | None) -> None:
     if unit is not None:
         per_metre(unit)
     if kind is not None and kind not in KINDS:
-        raise InputError(f"kind {kind!r} is not known; use one of {', '.join(KINDS)}")
+        raise InputError("", f"kind {kind!r} is not known", f"use one of {', '.join(KINDS)}")
     if unit == "disparity" and kind not in (None, "disparity"):
-        raise InputError(f"unit 'disparity' contradicts kind '{kind}'; use kind 'disparity' or another unit")
+        raise InputError(
+            "", f"unit 'disparity' contradicts kind '{kind}'", "use kind 'disparity' or another unit"
+        )
     if kind == "disparity" and unit in ("mm", "m"):
         raise InputError(
-            f"kind 'disparity' contradicts unit '{unit}'; use unit 'disparity', or the stored numbers per "
-            "pixel such as '256'"
+            "",
+            f"kind 'disparity' contradicts unit '{unit}'",
+            "use unit 'disparity', or the stored numbers per pixel such as '256'",
         )
 
 

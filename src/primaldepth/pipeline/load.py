@@ -254,16 +254,17 @@ def _check_metres(given: _Samples, registered: bool) -> None:
     """Raise where numbers without a unit have to be metres, and are more than a depth camera sees."""
     noise = given.noise
     if isinstance(noise, str) and noise in METRIC_SENSORS and noise not in UNITLESS_SENSORS:
-        why = f"noise: '{noise}'"
+        subject, why = "noise", f"'{noise}'"
     elif registered:
-        why = "cameras: a depth camera of its own"
+        subject, why = "cameras", "a depth camera of its own"
     else:
         return
     samples = given.depth[given.valid]
     if samples.numel() and float(samples.median()) > FARTHEST:
         raise InputError(
-            f"{why} takes the depth for metres, but half of it is beyond {FARTHEST:g}; "
-            "say its unit, e.g. unit='mm'"
+            subject,
+            f"{why} takes the depth for metres, but half of it is beyond {FARTHEST:g}",
+            "say its unit, e.g. unit='mm'",
         )
 
 

@@ -103,7 +103,7 @@ def _outcome(request: Request, inputs: Inputs | None, value: tuple[Prediction, f
         raise value
     if isinstance(value, Exception) or inputs is None:
         text = " ".join(str(value).split())
-        raise PrimalDepthError(f"the cluster failed ({type(value).__name__}: {text})")
+        raise PrimalDepthError("", f"the cluster failed ({type(value).__name__}: {text})")
     return outcome_of(request, inputs, *value)
 
 
@@ -111,13 +111,12 @@ def _predict(task: RayTask, frame: Frame) -> tuple[Prediction, float] | PrimalDe
     """Body of a task: the prediction and the seconds it took, or an error of ours."""
     try:
         if task.version != __version__:
-            raise InputError(
-                f"this worker has primaldepth {__version__}, the batch {task.version}; install the same"
-            )
+            versions = f"this worker has primaldepth {__version__}, the batch {task.version}"
+            raise InputError("", versions, "install the same")
         method, start = _method(task), time.perf_counter()
         found = predict(task.method, method, frame, torch.device(task.device))
     except PrimalDepthError as error:
-        return type(error)(str(error))
+        return type(error)(error.subject, error.found, error.hint, error.quoted)
     seconds = time.perf_counter() - start
     return replace(found.to("cpu"), info=dict(found.info)), seconds  # the process that asked may have no GPU
 

@@ -138,8 +138,9 @@ def predict(
             raise
         height, width = frame.high_size
         raise PrimalDepthError(
-            f"not enough memory on {device} for {width}x{height} pixels with '{name}'; "
-            "use a smaller guide, another method or another --device"
+            "",
+            f"not enough memory on {device} for {width}x{height} pixels with '{name}'",
+            "use a smaller guide, another method or another --device",
         ) from error
 
 

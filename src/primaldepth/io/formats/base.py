@@ -100,7 +100,7 @@ class Source:
     data: bytes
     role: Role = "depth"
 
-    def error(self, found: str, *quoted: str, hint: str = "") -> FileFormatError:
+    def error(self, found: str, hint: str = "", *quoted: str) -> FileFormatError:
         """An error that names the file; what is quoted from it stands for the {} of `found`."""
         return FileFormatError(self.path, found, hint, quoted)
 
@@ -120,7 +120,7 @@ class Source:
         """
         if height < 1 or width < 1:
             raise self.error(
-                f"claims a size of {width}x{height} pixels; the file is damaged, export it again"
+                f"claims a size of {width}x{height} pixels", "the file is damaged, export it again"
             )
         budget = current_budget()
         if height * width > budget.pixels or max(height, width) > budget.side:
@@ -140,21 +140,21 @@ class Source:
             )
         if stored_bytes > ratio * len(self.data):
             raise self.error(
-                f"claims {width}x{height} pixels, which {len(self.data)} bytes cannot hold; "
-                "the file is truncated or damaged, copy or export it again"
+                f"claims {width}x{height} pixels, which {len(self.data)} bytes cannot hold",
+                "the file is truncated or damaged, copy or export it again",
             )
 
     def check_parts(self, count: int, what: str) -> None:
         """Refuse a file cut into more parts than the budget allows, each of which costs time of its own."""
         most = current_budget().parts
         if count > most:
-            raise self.error(f"has {count} {what}, more than the limit of {most}; export it in larger ones")
+            raise self.error(f"has {count} {what}, more than the limit of {most}", "export it in larger ones")
 
     def check_apart(self, spans: Iterable[tuple[int, int]], what: str) -> None:
         """Refuse parts of the file, each (start, end), that share bytes and so are decoded more than once."""
         ordered = sorted(spans)
         if any(after[0] < before[1] for before, after in itertools.pairwise(ordered)):
-            raise self.error(f"has {what} that overlap; the file is damaged, export it again")
+            raise self.error(f"has {what} that overlap", "the file is damaged, export it again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def library_errors(source: Source, name: str) -> Iterator[None]:
         raise
     except Exception as error:  # decoders raise almost anything on damaged input
         detail = " ".join(str(error).split())[:120] or type(error).__name__
-        raise source.error(f"not a readable {name} file ({{}}); copy or export it again", detail) from error
+        raise source.error(f"not a readable {name} file ({{}})", "copy or export it again", detail) from error
 
 
 def inflated(packed: bytes, most: int) -> bytes:

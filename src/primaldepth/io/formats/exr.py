@@ -37,7 +37,7 @@ def _pick(source: Source, header: ExrHeader) -> list[Channel]:
     single = _pick_name(source.role, list(named))
     if single is None:
         hint = "R, G and B, or Y" if source.role == "guide" else "Z" if source.role == "depth" else "Y"
-        raise source.error(f"EXR holds the channels {{}}; name the wanted one {hint}", listing(list(named)))
+        raise source.error("EXR holds the channels {}", f"name the wanted one {hint}", listing(list(named)))
     return [named[single]]
 
 
@@ -73,7 +73,7 @@ def _check_one_part(source: Source, header: ExrHeader, wanted: list[Channel]) ->
         count = 1 + sum(channel.name in names for names in header.other_parts)
         if count > 1:
             raise source.error(
-                f"EXR holds {{}} in {count} parts; save the one part alone", repr(channel.name)
+                f"EXR holds {{}} in {count} parts", "save the one part alone", repr(channel.name)
             )
 
 

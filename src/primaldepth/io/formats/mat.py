@@ -59,7 +59,7 @@ class _Variable:
 
 
 def _damaged(source: Source, what: str) -> NoReturn:
-    raise source.error(f"MATLAB file {what}; it is truncated or damaged, copy or save it again")
+    raise source.error(f"MATLAB file {what}", "it is truncated or damaged, copy or save it again")
 
 
 def _read(source: Source) -> Raster:
@@ -93,7 +93,8 @@ def _choose(source: Source, found: list[tuple[str, tuple[int, ...], bool]]) -> s
             return names[0]
     every = [f"{name} ({'x'.join(map(str, shape))})" for name, shape, _ in found]
     raise source.error(
-        f"holds {{}}; expected one plain numeric map, or one named '{source.role}': save it alone",
+        "holds {}",
+        f"expected one plain numeric map, or one named '{source.role}': save it alone",
         listing(every),
     )
 

@@ -94,12 +94,12 @@ def read_header(source: Source) -> PngHeader:
     """Read the first chunk, which must be IHDR, and check the size it claims."""
     name, body = next(_chunks(source))
     if name != b"IHDR":
-        raise source.error("PNG does not begin with its header; export it again")
+        raise source.error("PNG does not begin with its header", "export it again")
     if len(body) != 13:
-        raise source.error("PNG header has a wrong length; export it again")
+        raise source.error("PNG header has a wrong length", "export it again")
     width, height, bits, colour, method, filtering, interlace = struct.unpack(">IIBBBBB", body)
     if colour not in _SAMPLES or bits not in (1, 2, 4, 8, 16) or method or filtering or interlace > 1:
-        raise source.error("PNG header holds values no PNG has; export it again")
+        raise source.error("PNG header holds values no PNG has", "export it again")
     header = PngHeader(width, height, bits, colour, interlace == 1)
     source.check_size(height, width)
     times = header.times_decoded()
@@ -120,7 +120,7 @@ def screen(source: Source) -> ScreenedPng:
         if name == b"IDAT":
             pixels.append(body)
         elif name in once:
-            raise source.error(f"PNG has two chunks {name.decode()}; it is damaged, export it again")
+            raise source.error(f"PNG has two chunks {name.decode()}", "it is damaged, export it again")
         elif name in _ONCE:
             once[name] = bytes(body)
     _check_stream(source, pixels, header.raw_bytes())
@@ -153,19 +153,19 @@ def _chunks(source: Source) -> Iterator[tuple[bytes, memoryview]]:
         source.check_parts(count, "PNG chunks")
         if zlib.crc32(data[at + 4 : end]) != struct.unpack_from(">I", data, end)[0]:
             raise source.error(
-                "PNG chunk {} fails its checksum; the file is damaged, copy it again", repr(name)
+                "PNG chunk {} fails its checksum", "the file is damaged, copy it again", repr(name)
             )
         yield name, data[at + 8 : end]
         if name == b"IEND":
             return
         at = end + 4
-    raise source.error("PNG ends before its last chunk; the file is truncated, copy it again")
+    raise source.error("PNG ends before its last chunk", "the file is truncated, copy it again")
 
 
 def _check_stream(source: Source, parts: Sequence[Buffer], expected: int) -> None:
     """Inflate the image data a piece at a time: it must end after exactly `expected` bytes."""
     if sum(map(len, parts)) > _MAX_CHUNK:
-        raise source.error(f"PNG has more than {_MAX_CHUNK} bytes of packed pixels; export it as TIFF")
+        raise source.error(f"PNG has more than {_MAX_CHUNK} bytes of packed pixels", "export it as TIFF")
     inflate, found = zlib.decompressobj(), 0
     for block in _blocks(parts):
         rest: Buffer = block
@@ -177,7 +177,9 @@ def _check_stream(source: Source, parts: Sequence[Buffer], expected: int) -> Non
     else:
         found += len(inflate.decompress(b"", _OUT))  # what it holds of the input that it has taken
     if found != expected or not inflate.eof:
-        raise source.error(f"PNG holds {found} bytes of pixels, expected {expected}; copy or export it again")
+        raise source.error(
+            f"PNG holds {found} bytes of pixels, expected {expected}", "copy or export it again"
+        )
 
 
 def _blocks(parts: Sequence[Buffer]) -> Iterator[Buffer]:
@@ -198,9 +200,9 @@ def _check_grey(source: Source, header: PngHeader) -> None:
     if header.colour != 0:
         found = _COLOURS[header.colour]
         wanted = source.picture_hint(f"a {source.role} map has one grey channel, export it as such")
-        raise source.error(f"PNG with {found}", hint=wanted)
+        raise source.error(f"PNG with {found}", wanted)
     if header.bits < 8:
-        raise source.error(f"PNG of {header.bits} bit; a {source.role} map has 8 or 16, export it as such")
+        raise source.error(f"PNG of {header.bits} bit", f"a {source.role} map has 8 or 16, export it as such")
 
 
 def _decode(source: Source, screened: ScreenedPng) -> Pixels:
@@ -241,7 +243,7 @@ def load(source: Source, screened: ScreenedPng, packing: str | None = None) -> "
     header = screened.header
     image = PngImagePlugin.PngImageFile(io.BytesIO(screened.data))
     if (image.width, image.height, image.mode) != (header.width, header.height, header.mode):
-        raise source.error("PNG is decoded to another size or kind than its header says; export it again")
+        raise source.error("PNG is decoded to another size or kind than its header says", "export it again")
     if packing is not None:
         image.tile = [tile._replace(args=packing) for tile in image.tile]
     image.load()
