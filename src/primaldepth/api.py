@@ -30,15 +30,7 @@ from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import SolverProgress
 
 Device = Literal["auto", "cpu", "cuda"]
-ADVICE = Advice(
-    unit="unit=",
-    noise="noise=",
-    cameras="cameras=",
-    robust="method='nlh-l1'",
-    keep_spikes="give spikes='keep'",
-    keep_small="write .npy, .exr or .tiff to keep them",
-    invalid="invalid=65535",
-)
+ADVICE = Advice.of_options("{}=", "{}={!r}", keep_small="write .npy, .exr or .tiff to keep them")
 
 
 def upsample(

@@ -1,5 +1,7 @@
 """Counters of one service, in Prometheus' text format."""
 
+from functools import partial
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 from primaldepth.app.engine import Engine
@@ -13,26 +15,14 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        labels = ["route", "status"]
         self.requests = Counter(
-            "primaldepth_requests",
-            "Answers by route and status.",
-            ["route", "status"],
-            registry=self.registry,
+            "primaldepth_requests", "Answers by route and status.", labels, registry=self.registry
         )
-        self.latency = Histogram(
-            "primaldepth_request_seconds",
-            "From the first byte in to the last byte out.",
-            ["route"],
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
-        self.compute = Histogram(
-            "primaldepth_compute_seconds",
-            "Computing one frame.",
-            ["method"],
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
+        seconds = partial(Histogram, buckets=_SECONDS, registry=self.registry)
+        whole = "From the first byte in to the last byte out."
+        self.latency = seconds("primaldepth_request_seconds", whole, labels[:1])
+        self.compute = seconds("primaldepth_compute_seconds", "Computing one frame.", ["method"])
         ProcessCollector(registry=self.registry)
 
     def watch(self, engine: Engine) -> None:

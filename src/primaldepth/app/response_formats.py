@@ -22,14 +22,8 @@ MEDIA_TYPES = {
     ".ply": "application/x-ply",
 }
 SUFFIXES = {name: suffix for suffix, name in MEDIA_TYPES.items()}
-ADVICE = Advice(
-    unit="'unit'",
-    noise="'noise'",
-    cameras="'cameras'",
-    robust="'method=nlh-l1'",
-    keep_spikes="give 'spikes=keep'",
-    keep_small="accept image/x-exr or application/x-npz to keep them",
-    invalid="'invalid=65535'",
+ADVICE = Advice.of_options(
+    "'{}'", "'{}={}'", keep_small="accept image/x-exr or application/x-npz to keep them"
 )
 _REPORTED = (
     *("method", "kind", "unit", "input_size", "output_size", "median_depth"),

@@ -31,15 +31,7 @@ from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import SolverProgress
 
 _INPUTS = declarations(Item)
-ADVICE = Advice(
-    unit="--unit",
-    noise="--noise",
-    cameras="--cameras",
-    robust="--method nlh-l1",
-    keep_spikes="give --spikes keep",
-    keep_small="write .npy, .exr or .tiff to keep them",
-    invalid="--invalid 65535",
-)
+ADVICE = Advice.of_options("--{}", "--{} {}", keep_small="write .npy, .exr or .tiff to keep them")
 
 
 @with_declared_options

@@ -15,6 +15,7 @@ from primaldepth.variational import MODELS
 from primaldepth.variational.models import Window
 
 NO_WEIGHTS = "no weights yet"
+_COMPARED = ("ferstl13", "nlh-l2", "pdn-any-small", "pdn-any")
 
 
 class ReportSettings(Settings):
@@ -42,26 +43,10 @@ class ReportSettings(Settings):
     shown_energy: str = "nlh-l2"
     windows: tuple[Window, ...] = (3, 5, 7, 9, 11, 13, 15, 17)
     iterations: Count = 20
-    tof_methods: tuple[str, ...] = (
-        "nearest",
-        "bilinear",
-        "kopf07",
-        "he10",
-        "ferstl13",
-        "nlh-l2",
-        "pdn-any",
-    )
-    noise_free_methods: tuple[str, ...] = ("bicubic", "ferstl13", "nlh-l2", "pdn-any-small", "pdn-any")
+    tof_methods: tuple[str, ...] = ("nearest", "bilinear", "kopf07", "he10", "ferstl13", "nlh-l2", "pdn-any")
+    noise_free_methods: tuple[str, ...] = ("bicubic", *_COMPARED)
     noise_free_frames: Count = 25
-    camera_methods: tuple[str, ...] = (
-        "nearest",
-        "bicubic",
-        "kopf07",
-        "ferstl13",
-        "nlh-l2",
-        "pdn-any-small",
-        "pdn-any",
-    )
+    camera_methods: tuple[str, ...] = ("nearest", "bicubic", "kopf07", *_COMPARED)
     camera_scales: dict[str, tuple[Count, ...]] = Field(default={"aligned-holes": (4,)})
     shown_methods: tuple[str, ...] = ("bilinear", "he10", "ferstl13", "fcn-pdn-s", "pdn-any")
     error_limit: Positive = 5.0

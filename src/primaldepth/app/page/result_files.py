@@ -47,7 +47,6 @@ ADVICE = Advice(
 )
 _SHOWN_SIDE = 1280  # pixels of a picture on the page
 _MESH_PIXELS = 250_000  # what a phone can turn
-_CLOUD_PIXELS = 2**22
 _COARSE_JUMP = 0.08  # between samples, which lie far apart
 
 

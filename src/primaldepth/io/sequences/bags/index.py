@@ -1,6 +1,7 @@
 """What a file of a bag has to give: its topics, when their messages were taken, and each message's bytes."""
 
 import struct
+import zlib
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
@@ -8,6 +9,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from primaldepth.io.files import open_file
+from primaldepth.io.sequences.bags.packing import MAX_UNPACKED, unpack
 
 Rows = NDArray[np.int64]
 MAX_CONNECTIONS = 4096
@@ -54,6 +58,46 @@ class Index:
     def rows(self, connection: int) -> Rows:
         """All of them."""
         return np.concatenate([np.empty((0, 3), np.int64), *self.pieces.get(connection, [])])
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Messages that are packed together; `checksum` is 0 where none is known."""
+
+    place: int
+    size: int
+    packing: str
+    unpacked: int
+    checksum: int = 0
+
+
+class ChunkedFile:
+    """A file whose messages lie in chunks, the last of which is kept unpacked.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.connections: dict[int, Connection] = {}
+        self._index, self._chunks = Index(), list[Chunk]()
+        self._last: tuple[int, bytes] = (-1, b"")
+
+    def rows(self, connection: int) -> Rows:
+        """(n, 3): time in ns, number of the chunk, and place in it."""
+        return self._index.rows(connection)
+
+    def _unpacked(self, number: int) -> bytes:
+        if self._last[0] != number:
+            chunk = self._chunks[number]
+            with open_file(self.path) as file:
+                packed = read_exactly(file, chunk.place, chunk.size, MAX_UNPACKED)
+            data = unpack(packed, chunk.packing, chunk.unpacked)
+            if chunk.checksum and zlib.crc32(data) != chunk.checksum:
+                raise ValueError("a chunk differs from its checksum")
+            self._last = (number, data)
+        return self._last[1]
 
 
 class Cursor:
