@@ -1,4 +1,7 @@
-"""The report as Markdown; its pictures lie in a folder beside it."""
+"""The report as Markdown; its pictures lie in a folder beside it.
+
+Lines of tables are joined here, for a template would be longer than this code.
+"""
 
 import re
 
