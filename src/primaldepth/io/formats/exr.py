@@ -2,7 +2,8 @@
 
 The header and the table of chunks are checked here, on purpose: a claimed size is refused before anything of
 that size is allocated, and OpenEXR accepts chunks that overlap. The OpenEXR package decodes the pixels in a
-process of its own, since damaged files can crash it or take any amount of memory.
+process of its own, since damaged files can crash it or take any amount of memory. Files are written here:
+OpenEXR 3.5 can wait for ever for its own threads when it writes to memory.
 Depth is the channel Z, else one called depth (or in a layer of that name), else Y, else the only one.
 """
 

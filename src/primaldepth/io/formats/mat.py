@@ -1,6 +1,7 @@
 """MATLAB .mat: one two-dimensional numeric array; invalid pixels are 0 in integers and NaN in floats.
 
-Version 5 (and 6, 7) is read here, without trusting a single length in it. Version 7.3 is HDF5 and needs h5py.
+Version 5 (and 6, 7) is read here, without trusting a single length in it: scipy would be one more package to
+install, and would be started twice for each file in a process of its own. Version 7.3 is HDF5 and needs h5py.
 A file with one variable needs no name; among several one must be called depth, disparity or the like.
 """
 

@@ -236,7 +236,8 @@ def _decode_wide(source: Source, screened: ScreenedPng) -> Pixels:
 def load(source: Source, screened: ScreenedPng, packing: str | None = None) -> "Image.Image":
     """Decode with Pillow, unpacking the samples in another way if asked.
 
-    The size and mode that Pillow finds must be those of the header that was checked.
+    How is a part of the tiles, a documented attribute of `ImageFile`. The size and mode that Pillow finds
+    must be those of the header that was checked.
     """
     from PIL import PngImagePlugin
 
