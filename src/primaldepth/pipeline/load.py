@@ -121,7 +121,7 @@ def _projected(item: Item, request: Request, size: tuple[int, int]) -> tuple[Ite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Samples:
+class _Measurement:
     """What was measured, and what is known of it: maps of (B, 1, h, w).
 
     Args:
@@ -162,7 +162,7 @@ class _Samples:
             return noise_map(self.noise, self.depth * self.metres, valid) / self.metres
         return noise_map(self.noise, self.depth, valid)
 
-    def nearer(self, most: float) -> "_Samples":
+    def nearer(self, most: float) -> "_Measurement":
         """The same with holes where samples are farther than so many metres."""
         if self.kind == "disparity":
             raise InputError("max_depth", "the depth holds disparities, which are no metres", "leave it out")
@@ -171,12 +171,14 @@ class _Samples:
             raise InputError("max_depth", f"no sample is nearer than {most:g} m", "is the unit right?")
         return replace(self, valid=near)
 
-    def without_spikes(self) -> "_Samples":
+    def without_spikes(self) -> "_Measurement":
         """The same with holes where samples stand out from others that are trusted."""
         trusted = self.valid if self.trust is None else self.valid & (self.trust > 0)
         return replace(self, valid=self.valid & ~find_spikes(self.depth, trusted, self.sigma))
 
-    def in_guide_view(self, cameras: Cameras | None, size: tuple[int, int]) -> "tuple[_Samples, str | None]":
+    def in_guide_view(
+        self, cameras: Cameras | None, size: tuple[int, int]
+    ) -> "tuple[_Measurement, str | None]":
         """As z, seen from the guide, of that size; and what was assumed to register a camera of its own."""
         if cameras is not None and cameras.depth is not None:
             maps = tuple(each for each in (self.trust, self.noise) if isinstance(each, Tensor))
@@ -194,7 +196,7 @@ class _Samples:
         return self, None
 
 
-def _samples(item: Item, request: Request) -> _Samples:
+def _samples(item: Item, request: Request) -> _Measurement:
     """Read depth and confidence; numbers of noise that go with a file are in its unit, depth in metres."""
     unit, kind, length = request.unit or item.unit, request.kind, 1.0
     if isinstance(item.depth, File):
@@ -219,7 +221,7 @@ def _samples(item: Item, request: Request) -> _Samples:
     noise = _noise(item, request, depth, length)
     known = None if unit is None else float(from_stored(np.ones(()), unit))
     known = 1.0 if isinstance(item.depth, File) else known
-    found = _Samples(depth, valid, trust, noise, kind, unit, known, length)
+    found = _Measurement(depth, valid, trust, noise, kind, unit, known, length)
     return found if request.max_depth is None else found.nearer(request.max_depth)
 
 
@@ -250,7 +252,7 @@ def _check_sensor(noise: str | float, kind: str) -> None:
         )
 
 
-def _check_metres(given: _Samples, registered: bool) -> None:
+def _check_metres(given: _Measurement, registered: bool) -> None:
     """Raise where numbers without a unit have to be metres, and are more than a depth camera sees."""
     noise = given.noise
     if isinstance(noise, str) and noise in METRIC_SENSORS and noise not in UNITLESS_SENSORS:

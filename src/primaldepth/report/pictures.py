@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from primaldepth.evaluation.cache import Key
 from primaldepth.evaluation.protocol import Case
-from primaldepth.evaluation.run import ScoringTask, predict
+from primaldepth.evaluation.run import predict
 from primaldepth.pictures.preview import (
     DEPTH_COLORS,
     ERROR_COLORS,
@@ -25,21 +24,16 @@ from primaldepth.pictures.preview import (
     robust_limits,
 )
 from primaldepth.report.blocks import Picture
+from primaldepth.report.results import KeptOfTask
 
 Map = NDArray[np.floating[Any]]
 _STEPS = 65535
 
 
-@dataclass(frozen=True, slots=True)
-class Predicted:
+class Predicted(KeptOfTask):
     """A prediction as plain data: 16 bit between its extremes, which is finer than any picture of it."""
 
-    task: ScoringTask
-
-    def key(self) -> Key | None:
-        """That of the row, and what is kept of it."""
-        own = self.task.key()
-        return None if own is None else {**own, "kept": "prediction, 16 bit"}
+    kept = ("kept", "prediction, 16 bit")
 
     def __call__(self) -> dict[str, Any]:
         """Run the method."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 
@@ -110,15 +110,26 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True)
-class PeakMemory:
-    """A row and the most memory that its computation held above what the process had before."""
+class KeptOfTask:
+    """What is kept of the computation of a row, beside the row or in its place.
 
+    Attributes:
+        kept: entry of the cache's key that tells it from the row.
+    """
+
+    kept: ClassVar[tuple[str, str]]
     task: ScoringTask
 
     def key(self) -> Key | None:
-        """That of the row, and what is measured."""
+        """Return the key of the row with that entry, or None if nothing is to be kept."""
         own = self.task.key()
-        return None if own is None else {**own, "measured": "peak memory"}
+        return None if own is None else {**own, self.kept[0]: self.kept[1]}
+
+
+class PeakMemory(KeptOfTask):
+    """A row and the most memory that its computation held above what the process had before."""
+
+    kept = ("measured", "peak memory")
 
     def __call__(self) -> dict[str, Any]:
         """`Row.as_json` and "peak_mib", which is None where the system does not tell."""

@@ -43,7 +43,7 @@ _WORDS = {"depth": ("depth", "disp"), "guide": ("guide", "image", "rgb"), "confi
 
 
 @dataclass(frozen=True, slots=True)
-class _Variable:
+class _MatArray:
     """One array of the file; `body` holds it from its flags on, deflated or not."""
 
     name: str
@@ -104,7 +104,7 @@ def _is_map(source: Source, shape: tuple[int, ...]) -> bool:
     return len(shape) == 2 or (source.role == "guide" and len(shape) == 3)
 
 
-def _variables(source: Source) -> Iterator[_Variable]:
+def _variables(source: Source) -> Iterator[_MatArray]:
     """Every top-level array's head; none is expanded further than that."""
     data, at = source.data, _HEADER
     order = "<" if data[126:128] == b"IM" else ">"
@@ -123,7 +123,7 @@ def _variables(source: Source) -> Iterator[_Variable]:
     _damaged(source, "ends inside a variable")
 
 
-def _variable(source: Source, body: bytes, deflated: bool, order: str) -> _Variable:
+def _variable(source: Source, body: bytes, deflated: bool, order: str) -> _MatArray:
     """Parse flags, dimensions and name; `start` is where the numbers' tag lies."""
     head, at = (_inflated_head(body, _HEAD), 8) if deflated else (body[:_HEAD], 0)
     _, flags, at = _element(source, head, at, order)
@@ -134,7 +134,7 @@ def _variable(source: Source, body: bytes, deflated: bool, order: str) -> _Varia
     (word,) = struct.unpack_from(order + "I", flags)
     dtype = None if word & (_COMPLEX | _LOGICAL) else _CLASSES.get(word & 0xFF)
     shape = struct.unpack(f"{order}{len(dims) // 4}i", dims)
-    return _Variable(name.decode("latin1"), shape, dtype, order, body, deflated, start)
+    return _MatArray(name.decode("latin1"), shape, dtype, order, body, deflated, start)
 
 
 def _element(source: Source, data: bytes, at: int, order: str) -> tuple[int, bytes, int]:
@@ -155,7 +155,7 @@ def _tag(source: Source, data: bytes, at: int, order: str) -> tuple[int, int, in
     return kind, at + 8, size
 
 
-def _values(source: Source, variable: _Variable) -> Pixels:
+def _values(source: Source, variable: _MatArray) -> Pixels:
     """The numbers, which may be stored in a smaller type than the array's class."""
     height, width = variable.shape[:2]
     count = math.prod(variable.shape)

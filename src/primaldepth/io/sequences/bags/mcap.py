@@ -31,11 +31,7 @@ _ALONE = -1  # in place of a chunk's number: the message lies outside of them
 
 
 class McapFile(ChunkedFile):
-    """A .mcap file.
-
-    Args:
-        path: of the file; it is walked once, here.
-    """
+    """A .mcap file, which is walked once, when it is opened."""
 
     ros = 2
 

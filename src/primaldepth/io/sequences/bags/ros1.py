@@ -40,11 +40,7 @@ class _Record(NamedTuple):
 
 
 class Ros1File(ChunkedFile):
-    """A .bag file.
-
-    Args:
-        path: of the file; it is walked once, here.
-    """
+    """A .bag file, which is walked once, when it is opened."""
 
     ros = 1
 
