@@ -28,7 +28,7 @@ class Engine:
             worker.thread.start()
 
     def submit(self, task: Task) -> "Future[Any]":
-        """The promise of the task's answer; refuses when ending or when too many wait."""
+        """Queue a task and return the future of its answer; raise when ending or when too many wait."""
         return self._queue.put(task)
 
     @property
@@ -57,7 +57,7 @@ class Engine:
         return self._queue.draining
 
     def drain(self) -> None:
-        """From now on new work is refused; what was accepted is finished."""
+        """Refuse new work from now on; what was accepted is finished."""
         self._queue.draining = True
 
     @property

@@ -39,14 +39,14 @@ class Metrics:
             Gauge(name, text, registry=self.registry).set_function(read)
 
     def computed(self, method: str, seconds: float) -> None:
-        """One frame was computed."""
+        """Count a computed frame and its seconds."""
         self.compute.labels(method).observe(seconds)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
-        """One request was answered."""
+        """Count an answered request and its seconds."""
         self.requests.labels(route, str(status)).inc()
         self.latency.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """Everything, for /metrics."""
+        """Return all counters in the text format of /metrics."""
         return generate_latest(self.registry)

@@ -39,7 +39,7 @@ class BodyError(HTTPException):
 
 
 def json_answer(problem: Problem) -> JSONResponse:
-    """The problem as HTTP."""
+    """Return the HTTP answer for a problem."""
     return JSONResponse(problem.body(), problem.status, problem.headers)
 
 
@@ -53,7 +53,7 @@ class _Exchange:
     complete: bool = False
 
     def count(self, message: Message) -> None:
-        """A part of the body has arrived."""
+        """Count a part of the body that has arrived."""
         self.received += len(message.get("body", b""))
         self.complete = not message.get("more_body", False)
 

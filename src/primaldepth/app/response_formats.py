@@ -54,17 +54,17 @@ class Answer:
 
 
 def file_name(output: str) -> str:
-    """The name under which clients know an output."""
+    """Return the name under which clients know an output."""
     return "depth" if output == "out" else output
 
 
 def offered(output: str) -> list[str]:
-    """Media types in which an output can be answered, the usual one first."""
+    """Return the media types in which an output can be answered, the usual one first."""
     return [MEDIA_TYPES[suffix] for suffix in MEDIA_TYPES if suffix in OUTPUTS[output].suffixes]
 
 
 def accepted(header: str | None, output: str = "out") -> str:
-    """The media type that an Accept header prefers; the usual one where it leaves the choice."""
+    """Return the media type that an Accept header prefers; the usual one where it leaves the choice."""
     ranked: list[tuple[float, int, str]] = []
     for index, part in enumerate((header or "*/*").split(",")):
         name, *parameters = (each.strip().lower() for each in part.split(";"))
@@ -95,12 +95,12 @@ def _quality(parameters: list[str]) -> float:
 
 
 def result_file(folder: Path, media_type: str) -> Path:
-    """The file of the result, whose extension picks its format."""
+    """Return the file of the result, whose extension picks its format."""
     return folder / f"{RESULT}{SUFFIXES[media_type][1:]}"
 
 
 def answer_to(task: Task, outcome: Outcome, media_type: str, output: str) -> Answer:
-    """The output in the format that was asked for; npz of the depth also says what was measured."""
+    """Return the output in the format that was asked for; npz of the depth also says what was measured."""
     path = result_file(task.folder, media_type)
     result = depth_result(path if output == "out" else Path("result.npy"), outcome)
     if output == "out" and path.suffix == ".npz":
@@ -125,7 +125,7 @@ def _everything(outcome: Outcome, valid: "np.ndarray[tuple[int, ...], np.dtype[n
 
 
 def reported(report: Report) -> dict[str, object]:
-    """Plain values that tell how the result was made, how far it departs from the samples, what is odd."""
+    """Return the fields of a report that clients get, as plain values."""
     found = report.json()
     found |= {"seconds": round(report.seconds, 4), "precision": report.info.get("precision")}
     return {name: found[name] for name in _REPORTED}

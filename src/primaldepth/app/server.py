@@ -61,7 +61,7 @@ class Server(uvicorn.Server):
 
 
 def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
-    """A server that writes no log of its own and takes the service's way to end."""
+    """Return a server that writes no log of its own and takes the service's way to end."""
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -93,7 +93,7 @@ def _note(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
-    """A socket that listens at the place asked for: who connects from now on waits for the service."""
+    """Return a socket that listens at the place asked for: who connects from now on waits for the service."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

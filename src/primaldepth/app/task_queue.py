@@ -47,7 +47,7 @@ class TaskQueue:
         return len(self._waiting)
 
     def put(self, task: Task) -> "Future[Any]":
-        """The promise of the task's answer; refuses when ending or when too many wait."""
+        """Queue a task and return the future of its answer; raise when ending or when too many wait."""
         with self.changed:
             if self.draining:
                 raise RefusedError(DRAINING)
@@ -74,20 +74,20 @@ class TaskQueue:
                     return
 
     def put_back(self, tasks: Iterable[QueuedTask]) -> None:
-        """First in line again, each to be computed alone."""
+        """Put tasks first in line again, each to be computed alone."""
         with self.changed:
             self._waiting.extendleft(reversed([replace(queued, alone=True) for queued in tasks]))
             self.changed.notify_all()
 
     def clear(self) -> list[QueuedTask]:
-        """Everything that waits, taken out."""
+        """Take out and return everything that waits."""
         with self.changed:
             left = list(self._waiting)
             self._waiting.clear()
         return left
 
     def stop(self) -> None:
-        """Nobody waits for work any more."""
+        """Let no thread wait for work any more."""
         with self.changed:
             self.draining = self.stopped = True
             self.changed.notify_all()

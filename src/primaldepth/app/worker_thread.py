@@ -52,7 +52,7 @@ class _WorkerProcess:
         far.close()
 
     def hear(self, seconds: float) -> Message | None:
-        """The next message, or None if it does not come in time; EOFError if the process is gone."""
+        """Return the next message, None if it does not come in time; EOFError if the process is gone."""
         try:
             if not self.line.poll(seconds):
                 return None

@@ -35,7 +35,7 @@ DATA_HELP = "Folder with the protocol's data; PRIMALDEPTH_DATA if not given."
 
 
 def data_folder(data: Path | None) -> Path | None:
-    """--data, or PRIMALDEPTH_DATA, or None; protocols on rendered scenes need neither."""
+    """Return --data, else PRIMALDEPTH_DATA, else None: protocols on rendered scenes need neither."""
     named = data or (Path(os.environ["PRIMALDEPTH_DATA"]) if os.environ.get("PRIMALDEPTH_DATA") else None)
     if named is not None and not named.is_dir():
         raise InputError(named, "not a folder")

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 def run_jobs(calls: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Result]:
-    """The result of every call; in this process if there is one job or one call.
+    """Yield the result of every call; run it in this process if there is one job or one call.
 
     Args:
         calls: picklable, without arguments.

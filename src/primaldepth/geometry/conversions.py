@@ -14,7 +14,7 @@ Mask = NDArray[np.bool_]
 
 
 def radial_from_z(z: Map, valid: Mask, intrinsics: Intrinsics) -> Map:
-    """Distance along the ray: r = z |ray|, with ray = ((x - cx) / fx, (y - cy) / fy, 1), distortion undone.
+    """Return the distance along the ray, r = z |ray|, ray = ((x - cx) / fx, (y - cy) / fy, 1) undistorted.
 
     NaN at valid pixels for which the lens model has no ray.
 
@@ -28,13 +28,13 @@ def radial_from_z(z: Map, valid: Mask, intrinsics: Intrinsics) -> Map:
 
 
 def z_from_radial(radial: Map, valid: Mask, intrinsics: Intrinsics) -> Map:
-    """Depth along the optical axis: z = r / |ray|; the inverse of `radial_from_z`."""
+    """Return the depth along the optical axis, z = r / |ray|; the inverse of `radial_from_z`."""
     check_maps(radial, valid)
     return _times(radial, valid, 1.0 / ray_lengths(radial, intrinsics))
 
 
 def z_from_disparity(disparity: Map, valid: Mask, baseline_focal: float) -> Map:
-    """Depth of a rectified pair: z = baseline focal / disparity, in the baseline's unit.
+    """Return the depth of a rectified pair, z = baseline focal / disparity, in the baseline's unit.
 
     Args:
         disparity: (H, W) in pixels, > 0 where valid.
@@ -45,7 +45,7 @@ def z_from_disparity(disparity: Map, valid: Mask, baseline_focal: float) -> Map:
 
 
 def disparity_from_z(z: Map, valid: Mask, baseline_focal: float) -> Map:
-    """Disparity of a rectified pair: d = baseline focal / z; the inverse of `z_from_disparity`."""
+    """Return the disparity of a rectified pair, d = baseline focal / z; undoes `z_from_disparity`."""
     return _reciprocal("z", z, valid, baseline_focal)
 
 
@@ -71,7 +71,7 @@ def check_size(values: Map, intrinsics: Intrinsics) -> None:
 
 
 def ray_lengths(values: Map, intrinsics: Intrinsics) -> NDArray[np.float64]:
-    """(H, W): length of the ray through each pixel centre, whose z component is 1."""
+    """Return (H, W): length of the ray through each pixel centre, whose z component is 1."""
     check_size(values, intrinsics)
     rays = intrinsics.rays()
     lengths: NDArray[np.float64] = np.sqrt(rays[..., 0] ** 2 + rays[..., 1] ** 2 + 1.0)

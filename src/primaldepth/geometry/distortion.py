@@ -76,7 +76,7 @@ class Distortion:
         return _limit(self)
 
     def distort(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """(x', y') of rays (x, y, 1); meaningless beyond `limit`."""
+        """Return (x', y') of rays (x, y, 1); meaningless beyond `limit`."""
         return _fisheye(self, x, y) if self.model == "fisheye" else _brown(self, x, y)
 
     def undistort(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

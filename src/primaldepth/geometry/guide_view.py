@@ -66,7 +66,7 @@ def to_guide_view(
 
 
 def fitted(camera: Intrinsics, width: int, height: int, name: str, what: str) -> Intrinsics:
-    """Scaled to the image, unless the image has another shape."""
+    """Return the camera scaled to the image; raise if the image has another shape."""
     if abs(height - width * camera.height / camera.width) > 1.0:
         raise InputError(
             "cameras",

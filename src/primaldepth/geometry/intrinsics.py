@@ -65,7 +65,7 @@ class Intrinsics:
 
     @classmethod
     def guess(cls, width: int, height: int, fov_degrees: float = 60.0) -> Self:
-        """A stand-in where no camera is known: fx = fy = (width / 2) / tan(fov / 2), centre in the middle.
+        """Make up a camera where none is known: fx = fy = (width / 2) / tan(fov / 2), centre in the middle.
 
         Args:
             width: columns of the image.
@@ -87,7 +87,7 @@ class Intrinsics:
         pixel_centres: PixelCentres,
         distortion: Distortion | None = None,
     ) -> Self:
-        """From K = [[fx, 0, cx], [0, fy, cy], [0, 0, 1]].
+        """Make a camera of K = [[fx, 0, cx], [0, fy, cy], [0, 0, 1]].
 
         Args:
             matrix: (3, 3).
@@ -115,14 +115,14 @@ class Intrinsics:
         return cls(fx, fy, cx + shift, cy + shift, width, height, distortion)
 
     def scaled_to(self, width: int, height: int) -> "Intrinsics":
-        """The same camera sampled with width x height pixels over the same field of view."""
+        """Return the same camera sampled with width x height pixels over the same field of view."""
         sx, sy = width / self.width, height / self.height
         return Intrinsics(
             self.fx * sx, self.fy * sy, self.cx * sx, self.cy * sy, width, height, self.distortion
         )
 
     def rays(self, *, ends: bool = False) -> NDArray[np.float64]:
-        """(height, width, 3): (X, Y, 1) through each pixel centre, with the distortion undone.
+        """Return (height, width, 3): (X, Y, 1) through each pixel centre, with the distortion undone.
 
         Without distortion X = (x - cx) / fx, Y = (y - cy) / fy. NaN where the lens model has no ray.
 

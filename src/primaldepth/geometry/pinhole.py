@@ -56,7 +56,7 @@ class Region(NamedTuple):
     binning_y: int = 0
 
     def image_of(self, sensor: Pinhole) -> Pinhole:
-        """The camera of the image that is read."""
+        """Return the camera of the image that is read."""
         x, y, width, height = self[:4] if self.width and self.height else (0, 0, sensor.width, sensor.height)
         across, down = max(self.binning_x, 1), max(self.binning_y, 1)
         return sensor._replace(

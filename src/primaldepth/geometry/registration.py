@@ -74,7 +74,7 @@ def project_samples(
     occlusion: bool = True,
     max_slope: float = 10.0,
 ) -> RegisteredDepth:
-    """The sparse map in the target's view: the mean of the samples that fall on one pixel.
+    """Return the sparse map in the target's view: the mean of the samples that fall on one pixel.
 
     Args:
         depth: (B, 1, h, w) of the source, metres.
@@ -118,7 +118,7 @@ def register(
     cell: int | None = None,
     max_slope: float = 10.0,
 ) -> Registered:
-    """What a method can take: the samples that the guide sees, averaged over square cells of its pixels.
+    """Return the samples that the guide sees, averaged over square cells of its pixels.
 
     Of the samples in one cell those that lie on a surface behind the nearest are left out.
 

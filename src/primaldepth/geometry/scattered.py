@@ -62,7 +62,7 @@ def scattered(points: Tensor, cameras: Cameras, size: tuple[int, int]) -> Scatte
 
 
 def hidden_points(depth: Tensor, valid: Tensor) -> Tensor:
-    """True for points of a sparse map (1, 1, H, W) that have nearer ones in three quarters around them."""
+    """Return True for points of a sparse map (1, 1, H, W) with nearer ones in three quarters around them."""
     reach = max(1, round(REACH * _spacing(valid)))
     inverse = torch.where(valid, 1.0 / depth.clamp_min(1e-6), 0.0)
     limit = inverse * (1.0 + NEARER)
@@ -89,7 +89,7 @@ def _spacing(valid: Tensor) -> float:
 
 
 def view_note(found: Scattered, camera: Intrinsics, points: int) -> str:
-    """What was done, in a sentence."""
+    """Say in a sentence how points were projected."""
     return (
         f"{points} points seen from the guide ({camera.width}x{camera.height}): {int(found.valid.sum())} "
         f"pixels have one, {found.hidden} were left out as hidden by a nearer surface; assumed: metres"

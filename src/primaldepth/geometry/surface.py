@@ -36,7 +36,7 @@ class Layers:
 def draw_layers(
     depth: Tensor, valid: Tensor, rig: Rig, kind: MetricKind, *, max_slope: float, stretch: float
 ) -> Layers:
-    """Every triangle of neighbouring samples, as part of a surface or as the front of a gap."""
+    """Draw every triangle of neighbouring samples, as part of a surface or as the front of a gap."""
     z = z_of(torch.where(valid, depth, 1.0), rig.source, kind)
     grid = _vertices(1.0 / z[:, 0], valid[:, 0], rig)
     shape = z.shape[0], 1, rig.target.height, rig.target.width
@@ -207,5 +207,5 @@ def _cover(
 
 
 def in_image(i: Tensor, j: Tensor, camera: Intrinsics) -> Tensor:
-    """True where row i and column j exist."""
+    """Return True where row i and column j exist."""
     return (i >= 0) & (i < camera.height) & (j >= 0) & (j < camera.width)

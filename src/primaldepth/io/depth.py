@@ -39,7 +39,7 @@ def write_depth(path: str | os.PathLike[str], depth: DepthMap) -> None:
 def write_values(
     path: str | os.PathLike[str], values: NDArray[np.floating[Any]], valid: NDArray[np.bool_], unit: Unit
 ) -> None:
-    """`write_depth` of values that need not become float64 first, which a large result has no room for.
+    """Write values as `write_depth` does, without a copy in float64, which a large result has no room for.
 
     Args:
         values: (H, W) metres, or pixels of disparity; finite and positive where valid, not read elsewhere.
@@ -52,7 +52,7 @@ def write_values(
 def encode_values(
     path: str | os.PathLike[str], values: NDArray[np.floating[Any]], valid: NDArray[np.bool_], unit: Unit
 ) -> bytes:
-    """What `write_values` writes; the extension of `path` picks the format, nothing is opened."""
+    """Return the bytes that `write_values` writes; the extension of `path` picks the format."""
     where = Path(path)
     codec = writer_for(where)
     if not valid.any():
@@ -63,7 +63,7 @@ def encode_values(
 
 
 def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
-    """The unit to write `path` in so that reading it with no unit given is right.
+    """Return the unit to write `path` in so that reading it with no unit given is right.
 
     Disparity stays. PNG takes mm unless one of its integer units is asked for; the others take metres.
     """
@@ -76,7 +76,7 @@ def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
 
 
 def writer_for(path: Path) -> Codec:
-    """The codec an output's extension asks for."""
+    """Return the codec an output's extension asks for."""
     known = [codec for codec in CODECS if codec.encode is not None]
     for codec in known:
         if path.suffix.lower() in codec.extensions:
@@ -112,7 +112,7 @@ class _Whole:
 def stored_pixels(
     path: Path, codec: Codec, values: NDArray[np.floating[Any]], valid: NDArray[np.bool_], unit: Unit
 ) -> Pixels:
-    """(H, W) numbers of the narrowest type of `codec` that keeps `values`.
+    """Return (H, W) numbers of the narrowest type of `codec` that keeps `values`.
 
     Formats of integers alone round. The others keep integers for the units meant for them, which is all but m
     and disparity, where every value is whole, so that the default unit on reading stays right, and use floats

@@ -90,7 +90,7 @@ def _plane(path: Path, raster: Raster) -> NDArray[np.generic]:
 
 
 def is_number(values: Any, number: float) -> Any:
-    """Where an array or tensor holds this number, which 32-bit floats may hold rounded."""
+    """Return True where an array or tensor holds this number, perhaps rounded to 32 bits."""
     return abs(values - number) <= _ROUNDING * abs(number)
 
 
@@ -124,7 +124,7 @@ def _custom_unit(dtype: np.dtype[Any]) -> Unit:
 
 
 def read_guide(path: str | os.PathLike[str]) -> NDArray[np.float32]:
-    """(H, W, C) in [0, 1] with C = 1 or 3, each channel contiguous in memory.
+    """Read an image as (H, W, C) in [0, 1] with C = 1 or 3, each channel contiguous in memory.
 
     8- and 16-bit integers are scaled by their full range, floats are taken as they are. Alpha is dropped, a
     palette expanded, the EXIF orientation applied.
@@ -173,7 +173,7 @@ def _checked(path: Path, pixels: Pixels) -> NDArray[np.float32]:
 
 
 def read_confidence(path: str | os.PathLike[str], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """(H, W) in [0, 1], where (H, W) must be `shape`, the size of the depth.
+    """Read a confidence map as (H, W) in [0, 1]; (H, W) must be `shape`, the size of the depth.
 
     Integers are scaled by their full range, except 8-bit files with nothing above 2: these hold the levels
     low, medium and high, read as 0, 0.5 and 1. Floats are taken as they are.
@@ -196,7 +196,7 @@ def read_confidence(path: str | os.PathLike[str], shape: tuple[int, int]) -> NDA
 
 
 def from_integers(pixels: Pixels) -> NDArray[np.float32]:
-    """uint8 or uint16 to [0, 1]: by the full range, or by levels as `read_confidence` says."""
+    """Scale uint8 or uint16 to [0, 1]: by the full range, or by levels as `read_confidence` says."""
     levels = pixels.dtype == np.uint8 and pixels.size > 0 and pixels.max() <= _LEVELS
     return pixels.astype(np.float32) / np.float32(_LEVELS if levels else np.iinfo(pixels.dtype).max)
 

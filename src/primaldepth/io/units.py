@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,20})?")
 
 
 def per_metre(unit: Unit) -> float:
-    """Stored numbers per metre, or per pixel of disparity; raises where `unit` does not say."""
+    """Return the stored numbers per metre, or per pixel of disparity; raise if `unit` is not known."""
     if unit in _PER_METRE:
         return _PER_METRE[unit]
     if not (isinstance(unit, str) and _NUMBER.fullmatch(unit)):
@@ -41,12 +41,12 @@ def holds_integers(unit: Unit) -> bool:
 
 
 def from_stored(stored: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]:
-    """Metres (or pixels of disparity) = stored / scale."""
+    """Return metres, or pixels of disparity: stored / scale."""
     return stored / per_metre(unit)
 
 
 def to_stored(values: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]:
-    """The number whose quotient by the scale is exactly `values`, where there is one.
+    """Return the number whose quotient by the scale is exactly `values`, where there is one.
 
     `values * scale` can miss it by one unit in the last place, so its two neighbours are tried too.
     """
@@ -60,7 +60,7 @@ def to_stored(values: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]:
 
 
 def whole_stored(values: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]:
-    """The nearest whole stored number."""
+    """Return the nearest whole stored number."""
     with np.errstate(over="ignore"):
         return np.rint(values * per_metre(unit))
 
@@ -118,7 +118,7 @@ class DepthMap:
     def from_array(
         cls, values: ArrayLike, valid: ArrayLike | None = None, *, unit: Unit = "m", kind: Kind | None = None
     ) -> "DepthMap":
-        """Clean metres or pixels: 0, NaN, infinities, negatives and what is masked become invalid."""
+        """Make a map of metres or pixels; 0, NaN, infinite, negative and masked ones become invalid."""
         clean = np.array(values, dtype=np.float64)
         mask = np.isfinite(clean) & (clean > 0)
         if valid is not None:

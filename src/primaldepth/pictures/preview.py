@@ -51,7 +51,7 @@ class Bar:
 
 
 def robust_limits(depth: Map, valid: Mask) -> Limits:
-    """The 1st and 99th percentile of the valid values; widened if equal, (0, 1) if none is valid.
+    """Return the 1st and 99th percentile of the valid values; widened if equal, (0, 1) if none is valid.
 
     Args:
         depth: (H, W) any unit.
@@ -116,7 +116,7 @@ def robust_error(pred: Map, truth: Map, valid: Mask) -> float:
 
 
 def enlarge(rgb: RGB, height: int, width: int) -> RGB:
-    """Nearest-neighbour enlargement, so that one sees the pixels: row i shows floor((i + 1/2) h / height)."""
+    """Enlarge so that one sees the pixels: row i shows row floor((i + 1/2) h / height)."""
     rows = (np.arange(height) * 2 + 1) * rgb.shape[0] // (2 * height)
     columns = (np.arange(width) * 2 + 1) * rgb.shape[1] // (2 * width)
     large: RGB = rgb[rows[:, None], columns]
@@ -124,7 +124,7 @@ def enlarge(rgb: RGB, height: int, width: int) -> RGB:
 
 
 def spread(depth: Map, valid: Mask, reach: int) -> tuple[Map, Mask]:
-    """Every sample as a square of 2 reach + 1 pixels, cut where another one is nearer.
+    """Draw every sample as a square of 2 reach + 1 pixels, cut where another one is nearer.
 
     Args:
         depth: (H, W).
@@ -145,12 +145,12 @@ def spread(depth: Map, valid: Mask, reach: int) -> tuple[Map, Mask]:
 def draw_samples(
     depth: Map, valid: Mask, limits: tuple[float, float], size: tuple[int, int], reach: int
 ) -> RGB:
-    """Samples in colours, as large as the result's `size`; lone ones by `reach` pixels larger each way."""
+    """Draw samples in colours, as large as `size`; lone ones by `reach` pixels larger each way."""
     return enlarge(colorize(*spread(depth, valid, reach), limits), *size)
 
 
 def mark_filled(rgb: RGB, measured: Mask) -> RGB:
-    """Paler colours and diagonal hatching where `measured` is False: depth that was filled in.
+    """Pale and hatch the colours where `measured` is False: depth that was filled in.
 
     Args:
         rgb: (H, W, 3).
@@ -170,7 +170,7 @@ def mark_filled(rgb: RGB, measured: Mask) -> RGB:
 
 
 def panel(images: Sequence[tuple[str, RGB]], bars: Sequence[Bar] = (), max_width: int = MAX_WIDTH) -> RGB:
-    """Pictures side by side at one height, each below its title, with colour bars at the bottom.
+    """Draw pictures side by side at one height, each below its title, with colour bars at the bottom.
 
     Args:
         images: (title, (H, W, 3)) in order; they are brought to the tallest one's height, within bounds.
@@ -219,7 +219,7 @@ def overview(
     truth_valid: Mask | None = None,
     reach: int = 0,
 ) -> RGB:
-    """The picture of one result: guide, input, result, and with `truth` also the truth and the error.
+    """Return the picture of one result: guide, input, result, and with `truth` also the truth and the error.
 
     Args:
         guide: (H, W, 3).
@@ -296,7 +296,7 @@ def _draw_bar(canvas: Image.Image, bar: Bar, corner: tuple[int, int], width: int
 
 
 def ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
-    """Round numbers in [low, high], about `count` of them, 1, 2, 2.5 or 5 times a power of ten apart."""
+    """Return about `count` round numbers in [low, high], 1, 2, 2.5 or 5 times a power of ten apart."""
     raw = (high - low) / count
     power = math.floor(math.log10(raw))
     step = next(m * 10.0**power for m in (1, 2, 2.5, 5, 10) if m * 10.0**power >= raw * (1 - 1e-9))

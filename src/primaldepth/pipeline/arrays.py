@@ -10,12 +10,12 @@ from primaldepth.pipeline.request import ArrayLike
 
 
 def depth_tensor(depth: ArrayLike) -> Tensor:
-    """(B, 1, h, w) of a depth map, holes included."""
+    """Return (B, 1, h, w) of a depth map, holes included."""
     return _map(_tensor("depth", depth), "depth")
 
 
 def guide_tensor(guide: ArrayLike) -> Tensor:
-    """(B, C, H, W) in [0, 1] of an image; an alpha channel is dropped."""
+    """Return (B, C, H, W) in [0, 1] of an image; an alpha channel is dropped."""
     image = _tensor("guide", guide)
     if image.dtype in (torch.uint8, torch.uint16):
         image = image.float().div_(torch.iinfo(image.dtype).max)
@@ -38,7 +38,7 @@ def _unit_range(image: Tensor) -> Tensor:
 
 
 def confidence_tensor(confidence: ArrayLike, depth: Tensor) -> Tensor:
-    """(B, 1, h, w) in [0, 1] of a confidence map for this depth."""
+    """Return (B, 1, h, w) in [0, 1] of a confidence map for this depth."""
     values = _tensor("confidence", confidence)
     if values.dtype in (torch.uint8, torch.uint16):
         values = torch.from_numpy(from_integers(values.numpy()))
@@ -46,7 +46,7 @@ def confidence_tensor(confidence: ArrayLike, depth: Tensor) -> Tensor:
 
 
 def tensor_like(name: str, values: ArrayLike, depth: Tensor) -> Tensor:
-    """A map as large as the depth; one for a batch holds for all of its images."""
+    """Return a map of the depth's size; a single one is repeated for every image of a batch."""
     found = _map(_tensor(name, values), name)
     if found.shape[1:] != depth.shape[1:] or found.shape[0] not in (1, depth.shape[0]):
         raise InputError(name, f"shape {tuple(found.shape)}, but the depth has {tuple(depth.shape)}")

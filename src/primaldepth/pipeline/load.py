@@ -56,7 +56,7 @@ class Inputs:
 
     @property
     def median_depth(self) -> float:
-        """Of the valid samples, in the frame's unit; NaN where there is none."""
+        """Median of the valid samples, in the frame's unit; NaN where there is none."""
         samples = self.frame.depth[self.frame.valid]
         return float(samples.median()) if len(samples) else math.nan
 
@@ -153,17 +153,17 @@ class _Measurement:
 
     @property
     def sampling(self) -> Sampling | None:
-        """How the samples of the sensor come about that the noise names; None where it names none."""
+        """How the sensor that the noise names makes a sample; None where it names no sensor."""
         return SAMPLINGS_OF.get(self.noise) if isinstance(self.noise, str) else None
 
     def sigma(self, valid: Tensor) -> Tensor:
-        """Noise in the unit of the depth, as these samples show it."""
+        """Return the noise of each sample in the unit of the depth."""
         if isinstance(self.noise, str) and self.noise in METRIC_SENSORS:
             return noise_map(self.noise, self.depth * self.metres, valid) / self.metres
         return noise_map(self.noise, self.depth, valid)
 
     def nearer(self, most: float) -> "_Measurement":
-        """The same with holes where samples are farther than so many metres."""
+        """Return the same with holes where samples are farther than `most` metres."""
         if self.kind == "disparity":
             raise InputError("max_depth", "the depth holds disparities, which are no metres", "leave it out")
         near = self.valid & (self.depth * self.metres <= most)
@@ -172,14 +172,14 @@ class _Measurement:
         return replace(self, valid=near)
 
     def without_spikes(self) -> "_Measurement":
-        """The same with holes where samples stand out from others that are trusted."""
+        """Return the same with holes where a sample stands out from the trusted ones around it."""
         trusted = self.valid if self.trust is None else self.valid & (self.trust > 0)
         return replace(self, valid=self.valid & ~find_spikes(self.depth, trusted, self.sigma))
 
     def in_guide_view(
         self, cameras: Cameras | None, size: tuple[int, int]
     ) -> "tuple[_Measurement, str | None]":
-        """As z, seen from the guide, of that size; and what was assumed to register a camera of its own."""
+        """Return the samples as z in the guide's view, and a note on how they were registered there."""
         if cameras is not None and cameras.depth is not None:
             maps = tuple(each for each in (self.trust, self.noise) if isinstance(each, Tensor))
             view = to_guide_view(

@@ -55,7 +55,7 @@ class Output:
 
     @property
     def metavar(self) -> str:
-        """Formats in a word."""
+        """The formats as one word of the command line's help."""
         return "FILE" if len(self.suffixes) > 2 else "|".join(each[1:].upper() for each in self.suffixes)
 
 
@@ -82,7 +82,7 @@ def _unit_of(path: Path, inputs: Inputs) -> Unit:
 
 
 def depth_result(path: Path, outcome: Outcome) -> DepthResult:
-    """The first depth map of the outcome, as it is to be written to `path`.
+    """Return the first depth map of the outcome, as it is to be written to `path`.
 
     An estimate that is not finite and positive, that an integer format would round to its invalid 0, or that
     is larger than such a format can hold, is a hole.

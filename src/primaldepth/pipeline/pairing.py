@@ -57,7 +57,7 @@ class Named:
 
 
 def list_items(named: Named) -> tuple[list[Item], bool]:
-    """The frames to run, and whether they are a batch; every place to write to is checked."""
+    """Return the frames to run, and whether they are a batch; check every place to write to."""
     recording = _recording(named)
     batch = recording is not None or _is_many(named.depth)
     if recording is not None:

@@ -78,7 +78,7 @@ class Report:
         return {name: _plain(value) for name, value in values.items()}
 
     def length(self, value: float) -> str:
-        """Metres as millimetres, disparity as pixels, to three digits or whole."""
+        """Write metres as millimetres, or a disparity as pixels, to three digits or whole."""
         return length_text(value, self.kind)
 
     @property
@@ -164,13 +164,13 @@ def report_of(outcome: Outcome, advice: Advice, result: DepthResult | None = Non
 
 
 def length_text(value: float, kind: str) -> str:
-    """Metres as millimetres, disparity as pixels, to three digits or whole."""
+    """Write metres as millimetres, or a disparity as pixels, to three digits or whole."""
     number, unit = (value, "px") if kind == "disparity" else (1000 * value, "mm")
     return f"{number:.0f} {unit}" if number >= 1000 else f"{number:.3g} {unit}"
 
 
 def noise_origin(source: str, is_least: bool, samples: int) -> str:
-    """Where a noise comes from, in a word or two."""
+    """Say in a word or two where a noise comes from."""
     if source != "auto":
         return "given" if source.replace(".", "", 1).isdecimal() else source
     if is_least:

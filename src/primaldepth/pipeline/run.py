@@ -58,7 +58,7 @@ class Outcome:
         return self.prediction if self.request.holes == "fill" else self.prediction.measured_only()
 
     def in_metres(self) -> "Outcome":
-        """The same with depths in metres, as files have them, where an array came in another unit."""
+        """Return the outcome with depths in metres, as files have them, if an array came in another unit."""
         inputs, prediction, metres = self.inputs, self.prediction, self.inputs.metres or 1.0
         if metres == 1.0:
             return self
@@ -145,7 +145,7 @@ def predict(
 
 
 def pick_device(device: str | torch.device) -> torch.device:
-    """The device to run on; asking for one that is missing is an error."""
+    """Return the device to run on; raise if it is missing or not known."""
     if isinstance(device, torch.device):
         return _current(device)
     if device == "auto":
@@ -168,10 +168,10 @@ def _current(device: torch.device) -> torch.device:
 
 
 def first(values: Tensor) -> NDArray[np.float64]:
-    """(H, W) of the first image."""
+    """Return (H, W) of the first image."""
     return values[0, 0].double().cpu().numpy()
 
 
 def first_mask(values: Tensor) -> NDArray[np.bool_]:
-    """(H, W) of the first mask."""
+    """Return (H, W) of the first mask."""
     return np.asarray(values[0, 0].cpu(), dtype=bool)

@@ -47,7 +47,7 @@ class SequenceLedger(Ledger):
         self._stored = _stored_after(self._file)
 
     def kept(self, items: Sequence[Item]) -> dict[Item, dict[str, Any]]:
-        """Reports of the frames that are finished, whether those that are not fail again or succeed."""
+        """Return the reports of finished frames, whether the others will fail again or succeed."""
         found: dict[Item, dict[str, Any]] = {}
         failed = done = ""  # keys of the frame before, if those that are not finished fail, or succeed
         for item in items:
@@ -83,7 +83,7 @@ class SequenceLedger(Ledger):
             write_bytes(self._file, safetensors.torch.save(tensors, {"after": self._before}))
 
     def method(self, method: Method, inputs: Inputs) -> Callable[[Frame], Prediction]:
-        """The method with the memory of the frames before."""
+        """Return the method with the memory of the frames before."""
         return partial(self._run, method, inputs.kind)
 
     def _run(self, method: Method, kind: Kind, frame: Frame) -> Prediction:

@@ -38,7 +38,7 @@ class VisitorFolders:
         self.gradio.mkdir(parents=True)
 
     def new(self) -> Path:
-        """An empty folder."""
+        """Make and return an empty folder."""
         self.tidy()
         return Path(tempfile.mkdtemp(prefix="result-", dir=self.root))
 

@@ -101,11 +101,11 @@ class Source:
     role: Role = "depth"
 
     def error(self, found: str, hint: str = "", *quoted: str) -> FileFormatError:
-        """An error that names the file; what is quoted from it stands for the {} of `found`."""
+        """Return an error that names the file; what is quoted from it stands for the {} of `found`."""
         return FileFormatError(self.path, found, hint, quoted)
 
     def picture_hint(self, hint: str) -> str:
-        """The hint for what is a picture, perhaps given where a depth map should be."""
+        """Return the hint for a picture that was perhaps given where a depth map should be."""
         if self.role != "depth":
             return hint
         in_form = f"{hint}, and put the depth map in the field 'depth', the image in 'guide'"
@@ -218,7 +218,7 @@ def inflated(packed: bytes, most: int) -> bytes:
 
 
 def native(pixels: Pixels) -> Pixels:
-    """The same numbers, contiguous and in the machine's byte order."""
+    """Return the same numbers, contiguous and in the machine's byte order."""
     return np.ascontiguousarray(pixels, dtype=pixels.dtype.newbyteorder("="))
 
 
@@ -229,7 +229,7 @@ def listing(names: list[str]) -> str:
 
 
 def row_blocks(height: int, width: int) -> Iterator[slice]:
-    """Slices of whole rows that cover the map from top to bottom."""
+    """Yield slices of whole rows that cover the map from top to bottom."""
     rows = max(1, PIXELS_AT_ONCE // width)
     for top in range(0, height, rows):
         yield slice(top, min(height, top + rows))

@@ -68,7 +68,7 @@ def _read(source: Source) -> Raster:
 
 
 def list_variables(source: Source) -> list[tuple[str, tuple[int, ...], bool]]:
-    """(name, shape, whether it is a plain numeric array) of everything in the file."""
+    """Return (name, shape, whether it is a plain numeric array) of everything in the file."""
     with library_errors(source, "MATLAB"):
         if not _is_hdf5(source.data):
             return [(each.name, each.shape, each.numeric) for each in _variables(source)]
@@ -76,7 +76,7 @@ def list_variables(source: Source) -> list[tuple[str, tuple[int, ...], bool]]:
 
 
 def read_variable(source: Source, name: str) -> Pixels:
-    """The numbers of one of the numeric arrays that `list_variables` names."""
+    """Return the numbers of one of the numeric arrays that `list_variables` names."""
     with library_errors(source, "MATLAB"):
         if _is_hdf5(source.data):
             return _read_hdf5(source, name)

@@ -45,7 +45,7 @@ class Streams(NamedTuple):
 
 
 def streams_of(topics: Mapping[str, str]) -> Streams | None:
-    """The streams of a bag; None where the SDK has not recorded it, or no image beside the depth."""
+    """Return the streams of a bag; None where the SDK has not recorded it, or no image beside the depth."""
     found = {topic: match[2] for topic in sorted(topics) if (match := _STREAM.fullmatch(topic))}
     depths = [topic for topic, kind in found.items() if kind == "Depth"]
     guides = [topic for kind in _GUIDES for topic, each in found.items() if each == kind]
@@ -53,7 +53,7 @@ def streams_of(topics: Mapping[str, str]) -> Streams | None:
 
 
 def read(bag: Bag, streams: Streams, within: float) -> Recording:
-    """Each depth image with the image nearest by the device's time stamps."""
+    """Pair each depth image with the image nearest by the device's time stamps."""
     counts = [len(bag.times(topic)) for topic in streams]
     if max(counts) > MOST_SHOTS:
         raise FileFormatError(bag.root, f"more than {MOST_SHOTS} images on a topic", "split the bag")

@@ -42,7 +42,7 @@ def is_grey(message: Any) -> bool:
 
 
 def depth_metres(message: Any, path: Path) -> NDArray[np.float32]:
-    """(h, w) in metres; 0 and NaN where nothing was measured."""
+    """Return (h, w) in metres; 0 and NaN where nothing was measured."""
     if not hasattr(message, "encoding"):
         return _compressed_depth(message, path)
     kind, scale = _of_encoding(message, _DEPTHS, "a depth image", path)
@@ -50,14 +50,14 @@ def depth_metres(message: Any, path: Path) -> NDArray[np.float32]:
 
 
 def depth_steps(message: Any, path: Path) -> NDArray[np.float32]:
-    """(h, w) of a raw image of whole numbers, whose unit something else says."""
+    """Return (h, w) of a raw image of whole numbers, whose unit something else says."""
     if message.encoding not in ("16UC1", "mono16"):
         raise FileFormatError(path, f"a depth image of encoding {shortened(message.encoding)}, not mono16")
     return _rows(message, np.dtype("u2"), 1, path)[..., 0].astype(np.float32)
 
 
 def color_pixels(message: Any, path: Path) -> NDArray[np.uint8]:
-    """(H, W, 3) in RGB."""
+    """Return (H, W, 3) in RGB."""
     if not hasattr(message, "encoding"):
         return _decoded(bytes(message.data), path)
     count, order = _of_encoding(message, _CHANNELS, "an image", path)

@@ -33,11 +33,11 @@ class BagFile(Protocol):
     connections: dict[int, Connection]
 
     def rows(self, connection: int) -> Rows:
-        """(n, 3): time in ns and two numbers that tell `message` where it lies; in any order."""
+        """Return (n, 3): time in ns and two numbers that tell `message` where it lies; in any order."""
         ...
 
     def message(self, connection: int, first: int, second: int) -> bytes:
-        """The bytes of the message that a row tells of."""
+        """Return the bytes of the message that a row tells of."""
         ...
 
 
@@ -48,7 +48,7 @@ class Index:
     pieces: dict[int, list[Rows]] = field(default_factory=dict)
 
     def add(self, connection: int, times: NDArray[np.uint64], first: int, second: NDArray[np.uint64]) -> None:
-        """Messages of a connection in one part of the file; all share `first`."""
+        """Add messages of a connection in one part of the file; all share `first`."""
         if max(times.max(initial=0), second.max(initial=0)) >= 2**63:
             raise ValueError("a time or place beyond 2^63")
         rows = np.empty((len(times), 3), np.int64)
@@ -56,7 +56,7 @@ class Index:
         self.pieces.setdefault(connection, []).append(rows)
 
     def rows(self, connection: int) -> Rows:
-        """All of them."""
+        """Return all rows of a connection."""
         return np.concatenate([np.empty((0, 3), np.int64), *self.pieces.get(connection, [])])
 
 
@@ -85,7 +85,7 @@ class ChunkedFile:
         self._last: tuple[int, bytes] = (-1, b"")
 
     def rows(self, connection: int) -> Rows:
-        """(n, 3): time in ns, number of the chunk, and place in it."""
+        """Return (n, 3): time in ns, number of the chunk, and place in it."""
         return self._index.rows(connection)
 
     def _unpacked(self, number: int) -> bytes:
@@ -107,15 +107,15 @@ class Cursor:
         self.data, self.place = data, place
 
     def number(self, size: int) -> int:
-        """A whole number of so many bytes."""
+        """Read a whole number of `size` bytes."""
         return int.from_bytes(self.take(size), "little")
 
     def text(self) -> str:
-        """A text after its length."""
+        """Read a text after its length."""
         return self.take(self.number(4)).decode()
 
     def take(self, size: int) -> bytes:
-        """So many bytes."""
+        """Read `size` bytes."""
         if size > len(self.data) - self.place:
             raise ValueError("a part is longer than what holds it")
         self.place += size
@@ -128,7 +128,7 @@ class Cursor:
 
 
 def read_exactly(file: BufferedReader, place: int, size: int, most: int) -> bytes:
-    """Bytes at a place of a file, at most so many."""
+    """Read `size` bytes at a place of a file; raise if they are more than `most`, or if it ends before."""
     if size > most:
         raise ValueError(f"a part of {size} bytes, more than {most}")
     file.seek(place)
@@ -139,7 +139,7 @@ def read_exactly(file: BufferedReader, place: int, size: int, most: int) -> byte
 
 
 def numbers(data: bytes, kind: str, columns: int) -> NDArray[np.uint64]:
-    """(n, columns) of a table of numbers."""
+    """Read a table of numbers of the type `kind` as (n, columns)."""
     width = np.dtype(kind).itemsize * columns
     if len(data) % width:
         raise struct.error("a table is cut short")

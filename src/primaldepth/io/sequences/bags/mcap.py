@@ -47,7 +47,7 @@ class McapFile(ChunkedFile):
                 self._look_into(number)
 
     def message(self, connection: int, first: int, second: int) -> bytes:
-        """The bytes of the message at a place of a chunk or of the file."""
+        """Return the bytes of the message at a place of a chunk or of the file."""
         if first == _ALONE:
             with open_file(self.path) as file:
                 size = int.from_bytes(read_exactly(file, second + 1, 8, 8), "little")

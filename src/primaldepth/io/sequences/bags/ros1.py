@@ -51,7 +51,7 @@ class Ros1File(ChunkedFile):
                 self._take(file, record)
 
     def message(self, connection: int, first: int, second: int) -> bytes:
-        """The bytes of the message at a place of a chunk."""
+        """Return the bytes of the message at a place of a chunk."""
         cursor = Cursor(self._unpacked(first), second)
         while True:
             fields = _fields(cursor.take(cursor.number(4)))
