@@ -126,7 +126,7 @@ def _add_errors(app: FastAPI) -> None:
 def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
     @with_declared_fields(settings.method)
     async def upsample(request: Request, output: str, accept: str | None, **asked: Any) -> Response:
-        """Return the answer is a depth map in the format that `Accept` prefers, PNG in the unit of the input.
+        """The answer is a depth map in the format that `Accept` prefers, PNG in the unit of the input.
 
         `output` asks for another output in place of the depth map.
         """

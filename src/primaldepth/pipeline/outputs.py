@@ -218,7 +218,16 @@ def check_request(request: Request, method: object) -> None:
 def checked_outputs(
     outputs: Mapping[str, str | os.PathLike[str]], method: object, called: str
 ) -> dict[str, Path]:
-    """Return the files by name; raise if a name is not known or a file cannot be made or written."""
+    """Return the wanted files by name, checked before the work is done.
+
+    Args:
+        outputs: files by names of `OUTPUTS`.
+        method: that is going to make the result.
+        called: the method's name, for errors.
+
+    Raises:
+        InputError: if a name is not known, or a file cannot be made by the method or written there.
+    """
     for name in outputs:
         if name not in OUTPUTS:
             hint = did_you_mean(name, OUTPUTS) or f"known: {', '.join(OUTPUTS)}"

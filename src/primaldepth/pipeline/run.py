@@ -84,7 +84,17 @@ def compute(
     method: Callable[[Frame], Prediction],
     device: str | torch.device | None = None,
 ) -> Outcome:
-    """Compute the result of inputs that are loaded."""
+    """Compute the result of inputs that are loaded.
+
+    Args:
+        inputs: of one frame, or of a batch of frames of one size.
+        request: as it was loaded for.
+        method: turns a frame on the device into a prediction.
+        device: in place of the request's.
+
+    Raises:
+        PrimalDepthError: if the device is missing or has too little memory.
+    """
     place, start = pick_device(device or request.device), time.perf_counter()
     prediction = predict(request.method, method, inputs.frame, place)
     return outcome_of(request, inputs, prediction, time.perf_counter() - start)

@@ -49,7 +49,7 @@ class VariantRows:
     rows: Sequence[Row]
 
     def mean(self, method: str, key: str) -> Value:
-        """Mean over the frames that have the number; None if the method was not run or no frame has it."""
+        """Return the mean over the frames that have the number; None if no frame has it."""
         found = [_number(row, key) for row in self.rows if row.method == method]
         known = [value for value in found if value is not None]
         return fmean(known) if known else None

@@ -75,7 +75,7 @@ def has_weights(name: str, scale: int) -> bool:
 
 
 def lines(settings: ReportSettings, scales: Sequence[int]) -> list[Line]:
-    """Every method in the order of the documentation, then the networks."""
+    """List every method in the order of the documentation, then the networks."""
     families = {info.name: info.family for info in list_methods()} | dict.fromkeys(SHIPPED, "network")
     chosen = families if settings.methods is None else settings.methods
     for name in chosen:
@@ -91,7 +91,7 @@ def _line(name: str, family: str, scales: Sequence[int]) -> Line:
 
 
 def energy_networks(settings: ReportSettings, name: str = "fcn-s") -> dict[str, Network]:
-    """The FCN alone ("fcn") and followed by each energy; empty while it has no weights.
+    """Return the FCN alone ("fcn") and followed by each energy; empty while it has no weights.
 
     The solver is untrained: `settings.iterations` steps of the classical size on the FCN's depth and
     affinities.

@@ -24,7 +24,7 @@ class Work(Protocol):
     """A computation whose result is plain data and depends on nothing but its key."""
 
     def key(self) -> Key | None:
-        """Everything the result depends on."""
+        """Return everything the result depends on."""
         ...
 
     def __call__(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Bench:
         return found
 
     def results(self, what: str, works: Sequence[Work]) -> list[dict[str, Any]]:
-        """The result of every work, in order."""
+        """Yield the result of every work, in order."""
         found: list[dict[str, Any]] = []
         if works:
             self.watch(what, "", 0, len(works))
@@ -105,7 +105,7 @@ class Bench:
             yield result
 
     def task(self, benchmark: Benchmark, method: Method, scene: str, scale: int) -> ScoringTask:
-        """One row, to be measured in other ways than `rows` does."""
+        """Return the task of one row, to be measured in other ways than `rows` does."""
         return ScoringTask(benchmark, method, benchmark.root(self.data), scene, scale, self.device)
 
 
