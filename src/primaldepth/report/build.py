@@ -31,7 +31,7 @@ class EvaluationReport:
     windows: dict[int, WindowCost]
 
     def as_json(self) -> dict[str, Any]:
-        """Return what it was made with, rows by benchmark as `evaluate --json` has them, costs of the windows."""
+        """Return plain values: what it was made with, rows as `evaluate --json` has them, windows."""
         rows = {name: [row.as_json() for row in found.values()] for name, found in self.rows.items()}
         windows = {str(side): cost._asdict() for side, cost in self.windows.items()}
         return {"made_with": self.made_with, "rows": rows, "windows": windows}
