@@ -38,7 +38,9 @@ def train_command(
 ) -> None:
     """Train a network on given scenes or on those that CONFIG names; torchrun starts it on several GPUs."""
     recipe = read_recipe(config, changes)
-    place = validation or (Path(os.environ["PRIMALDEPTH_DATA"]) if os.environ.get("PRIMALDEPTH_DATA") else None)
+    place = validation or (
+        Path(os.environ["PRIMALDEPTH_DATA"]) if os.environ.get("PRIMALDEPTH_DATA") else None
+    )
     scenes = _scenes(recipe, data, out, place, workers)
     total = sum(stage.steps for stage in recipe.stages)
     with progress_bar("starting", total) as update:
