@@ -104,6 +104,16 @@ def upsample(
 
     Warns:
         DepthWarning: of what is odd about the inputs or the result; see `primaldepth.pipeline.warnings`.
+
+    Example:
+        >>> import numpy as np
+        >>> import primaldepth
+        >>> depth = np.full((15, 20), 1.5, np.float32)  # metres
+        >>> depth[5:8, 5:8] = 0  # a hole
+        >>> image = np.zeros((60, 80, 3), np.uint8)
+        >>> result = primaldepth.upsample(depth, image, method="bicubic")
+        >>> result.depth.shape, bool(result.measured.all())
+        (torch.Size([60, 80]), False)
     """
     item, request = _asked(
         depth,

@@ -28,6 +28,14 @@ class PrimalDepthError(Exception):
         found: what is wrong with it; each {} stands for one of `quoted`.
         hint: what to do.
         quoted: words of a file, which only the owner of the file may see.
+
+    Example:
+        >>> from primaldepth.core.errors import PrimalDepthError
+        >>> error = PrimalDepthError("depth.png", "no valid pixel", "check the unit")
+        >>> error.subject, error.found, error.hint
+        ('depth.png', 'no valid pixel', 'check the unit')
+        >>> print(error)
+        depth.png: no valid pixel; check the unit
     """
 
     def __init__(self, subject: object, found: str = "", hint: str = "", quoted: Sequence[str] = ()) -> None:
@@ -58,7 +66,15 @@ class PrimalDepthError(Exception):
 
 
 class InputError(PrimalDepthError, ValueError):
-    """What was handed in cannot be used: a wrong size, unit, name or option."""
+    """What was handed in cannot be used: a wrong size, unit, name or option.
+
+    Example:
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> Intrinsics.guess(640, 480, fov_degrees=200)
+        Traceback (most recent call last):
+            ...
+        primaldepth.core.errors.InputError: field of view: 200 degrees, expected between 0 and 180
+    """
 
 
 class FileFormatError(InputError):

@@ -57,6 +57,14 @@ class Frame:
             if unknown.
         registered: whether the samples were seen from another place than the guide's. Then holes are what
             that place did not see, mostly background, and not what beside a surface was hard to measure.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth import Frame
+        >>> depth = torch.full((1, 1, 15, 20), 1.5)
+        >>> frame = Frame(depth, depth > 0, guide=torch.rand(1, 3, 60, 80))
+        >>> frame.low_size, frame.high_size
+        ((15, 20), (60, 80))
     """
 
     depth: Tensor
@@ -149,6 +157,15 @@ class Prediction:
         measured: (B, 1, H, W) True where a valid sample covers the pixel; False marks a filled hole.
         sigma: (B, 1, H, W) how far the estimate may be off, about 68 % of the errors are smaller; or None.
         info: what the method reports of its run (iterations, energy, ...).
+
+    Example:
+        >>> import torch
+        >>> from primaldepth import Prediction
+        >>> depth = torch.tensor([[[[1.0, 2.0], [3.0, -0.1]]]])
+        >>> everywhere = torch.ones_like(depth, dtype=torch.bool)
+        >>> prediction = Prediction(depth, valid=everywhere, measured=everywhere)
+        >>> prediction.depths_only().valid.sum()  # a negative estimate is no depth
+        tensor(3)
     """
 
     depth: Tensor
@@ -193,7 +210,14 @@ class Prediction:
 
 @runtime_checkable
 class Method(Protocol):
-    """Anything that turns a frame into a prediction."""
+    """Anything that turns a frame into a prediction.
+
+    Example:
+        >>> from primaldepth import Method
+        >>> from primaldepth.methods import create
+        >>> isinstance(create("bicubic"), Method)
+        True
+    """
 
     @property
     def name(self) -> str:

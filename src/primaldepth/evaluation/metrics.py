@@ -22,12 +22,28 @@ def _at(values: Tensor, known: Tensor) -> Tensor:
 
 
 def rmse(depth: Tensor, truth: Tensor, known: Tensor) -> float:
-    """sqrt(mean (d - t)^2), in the unit of the depth."""
+    """sqrt(mean (d - t)^2), in the unit of the depth.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.evaluation.metrics import rmse
+        >>> depth, truth = torch.tensor([1.0, 2.0, 9.0]), torch.tensor([1.0, 4.0, 0.0])
+        >>> rmse(depth, truth, known=truth > 0)  # the mean of 0 and 4
+        1.4142135623730951
+    """
     return float(_errors(depth, truth, known).square().mean().sqrt())
 
 
 def mae(depth: Tensor, truth: Tensor, known: Tensor) -> float:
-    """Mean |d - t|, in the unit of the depth."""
+    """Mean |d - t|, in the unit of the depth.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.evaluation.metrics import mae
+        >>> depth, truth = torch.tensor([1.0, 2.0, 9.0]), torch.tensor([1.0, 4.0, 0.0])
+        >>> mae(depth, truth, known=truth > 0)
+        1.0
+    """
     return float(_errors(depth, truth, known).abs().mean())
 
 
@@ -133,5 +149,11 @@ def coverage(depth: Tensor, sigma: Tensor, truth: Tensor, known: Tensor) -> floa
 
 
 def geometric_mean(values: list[float]) -> float:
-    """exp(mean(log v)): every scene and scale counts by its ratio, not its size."""
+    """exp(mean(log v)): every scene and scale counts by its ratio, not its size.
+
+    Example:
+        >>> from primaldepth.evaluation.metrics import geometric_mean
+        >>> round(geometric_mean([1.0, 4.0]), 6)
+        2.0
+    """
     return float(torch.tensor(values, dtype=torch.float64).log().mean().exp())

@@ -22,6 +22,18 @@ def radial_from_z(z: Map, valid: Mask, intrinsics: Intrinsics) -> Map:
         z: (H, W) along the optical axis.
         valid: (H, W).
         intrinsics: of the camera that saw this map, for H x W pixels.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> from primaldepth.geometry.conversions import radial_from_z, z_from_radial
+        >>> camera = Intrinsics(fx=3, fy=3, cx=0.5, cy=0.5, width=5, height=1)
+        >>> z = np.full((1, 5), 3.0)
+        >>> radial = radial_from_z(z, z > 0, camera)
+        >>> float(radial[0, 4])  # a triangle of 3, 4 and 5
+        5.0
+        >>> bool(np.allclose(z_from_radial(radial, z > 0, camera), z))
+        True
     """
     check_maps(z, valid)
     return _times(z, valid, ray_lengths(z, intrinsics))
@@ -40,6 +52,13 @@ def z_from_disparity(disparity: Map, valid: Mask, baseline_focal: float) -> Map:
         disparity: (H, W) in pixels, > 0 where valid.
         valid: (H, W).
         baseline_focal: baseline (metres, say) times focal length (pixels of the disparity's image).
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.geometry.conversions import z_from_disparity
+        >>> disparity = np.array([[30.0, 60.0]])
+        >>> z_from_disparity(disparity, disparity > 0, baseline_focal=0.1 * 600).tolist()
+        [[2.0, 1.0]]
     """
     return _reciprocal("disparity", disparity, valid, baseline_focal)
 

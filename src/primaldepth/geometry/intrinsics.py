@@ -33,6 +33,14 @@ class Intrinsics:
         width: columns of the image.
         height: rows of the image.
         distortion: of the lens, or None for a pinhole.
+
+    Example:
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> camera = Intrinsics(fx=600, fy=600, cx=320, cy=240, width=640, height=480)
+        >>> camera.scaled_to(320, 240).fx
+        300.0
+        >>> camera.project([0.0, 0.0, 2.0]).tolist()  # the point two metres ahead
+        [320.0, 240.0]
     """
 
     fx: float

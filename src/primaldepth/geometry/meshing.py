@@ -31,6 +31,15 @@ def depth_mesh(
         colors: (H, W, 3) sRGB of the same pixels, or None for mid-grey.
         max_jump: relative; a surface seen by pixels of a thousandth of the focal length may be steeper than
             the tangent max_jump 1000 before it is cut.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> from primaldepth.geometry.meshing import depth_mesh
+        >>> depth = np.full((2, 6), 2.0)
+        >>> depth[:, 3:] = 3.0  # a step from 2 to 3 metres is cut
+        >>> len(depth_mesh(depth, depth > 0, Intrinsics.guess(6, 2)).triangles)
+        8
     """
     check_jump(max_jump)
     check_maps(depth, valid)

@@ -130,6 +130,17 @@ def register(
         cell: pixels of the target per side; None for as many as a pixel of the source covers. With 1,
             samples stay on the pixel they fall on. Cells that do not divide the image are a little larger.
         max_slope: as in `project_samples`.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> from primaldepth.geometry.registration import register
+        >>> from primaldepth.geometry.rig import Rig
+        >>> color, camera = Intrinsics.guess(64, 48), Intrinsics.guess(32, 24)
+        >>> depth = torch.full((1, 1, 24, 32), 2.0)
+        >>> seen = register(depth, depth > 0, Rig(camera, color, translation=(0.1, 0.0, 0.0)))
+        >>> bool(seen.valid.any()), bool(seen.valid.all())  # a border is seen by one camera alone
+        (True, False)
     """
     if cell is None:
         cell = max(1, round(min(magnification(rig).typical)))

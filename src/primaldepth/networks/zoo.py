@@ -79,6 +79,12 @@ def load(name: str, scale: int | None = None, device: torch.device | str = "cpu"
 
     Args:
         scale: one of those it has weights for; a network with one set of weights needs none.
+
+    Example:
+        >>> import primaldepth
+        >>> net = primaldepth.load("fcn-pdn-s", scale=8)
+        >>> net.training, net.settings.iterations
+        (False, 20)
     """
     if name not in SHIPPED:
         hint = did_you_mean(name, SHIPPED)
@@ -109,7 +115,15 @@ def weights_folder() -> Path:
 
 
 def from_pretrained(path: str | os.PathLike[str]) -> DepthNet:
-    """The network saved at `path`: NAME.safetensors, NAME alone, or a folder that holds one network."""
+    """The network saved at `path`: NAME.safetensors, NAME alone, or a folder that holds one network.
+
+    Example:
+        >>> import primaldepth
+        >>> from primaldepth.networks.zoo import weights_folder
+        >>> net = primaldepth.from_pretrained(weights_folder() / "fcn-s-x4.safetensors")
+        >>> net.settings.iterations  # convolutions alone
+        0
+    """
     weights, card_path = _pair(_found(Path(path)))
     try:
         file = open_file(weights)
