@@ -43,6 +43,13 @@ def test_a_page_names_files_and_modules_that_exist(page):
     assert not [name for name in names if not exists(name)]
 
 
+def test_extras_that_pages_and_messages_name_exist():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    texts = [path.read_text(encoding="utf-8") for path in [*PAGES, *SOURCE.rglob("*.py")]]
+    named = {extra for text in texts for extra in re.findall(r"primaldepth\[([\w,]+)\]", text)}
+    assert {each for extras in named for each in extras.split(",")} <= set(project["optional-dependencies"])
+
+
 def test_the_table_of_rooms_is_the_order_of_imports():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## ")[0]
     rooms = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
