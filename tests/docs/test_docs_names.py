@@ -43,6 +43,16 @@ def test_a_page_names_files_and_modules_that_exist(page):
     assert not [name for name in names if not exists(name)]
 
 
+def test_the_tour_stops_at_functions_that_exist():
+    text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    stops = re.findall(r"`([\w/]+\.py): ([\w.]+)`", text)
+    assert len(stops) > 10
+    for file, name in stops:
+        source = (SOURCE / file).read_text(encoding="utf-8")
+        defined = [rf"^\s*(?:def|class) {part}\b" for part in name.split(".")]
+        assert all(re.search(pattern, source, re.MULTILINE) for pattern in defined), f"{file}: {name}"
+
+
 def test_extras_that_pages_and_messages_name_exist():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     texts = [path.read_text(encoding="utf-8") for path in [*PAGES, *SOURCE.rglob("*.py")]]
