@@ -10,7 +10,7 @@ from primaldepth.geometry.conversions import Map, Mask, check_maps, check_size
 
 
 def backproject(depth: Map, valid: Mask, intrinsics: Intrinsics) -> NDArray[np.float32]:
-    """Points z (X, Y, 1) of the valid pixels, with (X, Y, 1) the pixel's ray, distortion undone.
+    """Return the point z (X, Y, 1) of each valid pixel, with (X, Y, 1) its ray, distortion undone.
 
     Args:
         depth: (H, W) z along the optical axis, any unit.
@@ -48,7 +48,7 @@ def point_cloud(
     colors: NDArray[np.uint8] | None = None,
     measured: Mask | None = None,
 ) -> PointCloud:
-    """The valid pixels as a cloud ready to be written.
+    """Return the valid pixels as coloured points in the camera's frame, ready to be written.
 
     Args:
         depth: (H, W) z along the optical axis; metres if the cloud shall be in metres.
