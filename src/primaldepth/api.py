@@ -147,7 +147,7 @@ def upsample(
 
 
 def as_given(prediction: Prediction, depth: ArrayLike | PathLike) -> Prediction:
-    """Return a prediction in the form of the depth it was made from, with holes where it is no depth.
+    """Return a prediction in the shape of the user's depth, with holes where the estimate is no depth.
 
     Args:
         prediction: maps of (B, 1, H, W) on any device.
@@ -168,7 +168,7 @@ def load_inputs(
     cameras: Cameras | Intrinsics | PathLike | None = None,
     **options: Any,
 ) -> Inputs:
-    """Read and check everything that `upsample` of the same arguments reads."""
+    """Read and check the inputs of `upsample`, without computing anything."""
     return load(*_asked(depth, guide, noise, confidence, cameras, **options))
 
 
