@@ -31,7 +31,7 @@ _KINDS: dict[str, Callable[[str, Mapping[str, Any], Mapping[str, Any]], Protocol
 
 
 def protocol_names() -> tuple[str, ...]:
-    """Every protocol there is.
+    """Return the names of all protocols.
 
     Example:
         >>> from primaldepth.evaluation.protocols import protocol_names
@@ -42,7 +42,7 @@ def protocol_names() -> tuple[str, ...]:
 
 
 def get_protocol(name: str) -> Protocol:
-    """The protocol `name`, from its frozen description.
+    """Return the protocol `name`, from its frozen description.
 
     Example:
         >>> from primaldepth.evaluation.protocols import get_protocol
