@@ -32,6 +32,12 @@ def write_depth(path: str | os.PathLike[str], depth: DepthMap) -> None:
 
     Integer formats round to the nearest step. A value the format cannot hold is an error: too large, too
     small to differ from the invalid 0, or a unit the format cannot mean.
+
+    Example:
+        >>> from primaldepth.io import DepthMap, read_depth, write_depth
+        >>> write_depth("depth.png", DepthMap.from_array([[1.0, 0.0], [2.0, 2.5]], unit="mm"))
+        >>> read_depth("depth.png").values.tolist()
+        [[1.0, 0.0], [2.0, 2.5]]
     """
     write_values(path, depth.values, depth.valid, depth.unit)
 
@@ -66,6 +72,11 @@ def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
     """Return the unit to write `path` in so that reading it with no unit given is right.
 
     Disparity stays. PNG takes mm unless one of its integer units is asked for; the others take metres.
+
+    Example:
+        >>> from primaldepth.io import output_unit
+        >>> output_unit("depth.png", "m"), output_unit("depth.exr", "mm")
+        ('mm', 'm')
     """
     floating = any("float" in name for name in writer_for(Path(path)).dtypes)
     if unit == "disparity":

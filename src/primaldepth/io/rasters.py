@@ -59,6 +59,13 @@ def read_depth(
     pixel with kind "disparity", as text. Without one, integers are millimetres and floats metres; 8-bit
     integers and anything of kind "disparity" are disparity in pixels. 0, NaN, infinities and negatives are
     invalid, and so is the stored number `invalid`.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.io import read_depth
+        >>> np.save("depth.npy", np.array([[5000, 0], [10000, 2500]], np.uint16))
+        >>> read_depth("depth.npy", unit="5000").values.tolist()  # 5000 a metre
+        [[1.0, 0.0], [2.0, 0.5]]
     """
     check_meaning(unit, kind)
     where = Path(path)
@@ -128,6 +135,15 @@ def read_guide(path: str | os.PathLike[str]) -> NDArray[np.float32]:
 
     8- and 16-bit integers are scaled by their full range, floats are taken as they are. Alpha is dropped, a
     palette expanded, the EXIF orientation applied.
+
+    Example:
+        >>> import numpy as np
+        >>> from PIL import Image
+        >>> from primaldepth.io import read_guide
+        >>> Image.fromarray(np.full((2, 3, 3), 255, np.uint8)).save("image.png")
+        >>> image = read_guide("image.png")
+        >>> image.shape, float(image.max())
+        ((2, 3, 3), 1.0)
     """
     where = Path(path)
     pixels = _channels(where, read_raster(where, "guide").pixels)
@@ -177,6 +193,13 @@ def read_confidence(path: str | os.PathLike[str], shape: tuple[int, int]) -> NDA
 
     Integers are scaled by their full range, except 8-bit files with nothing above 2: these hold the levels
     low, medium and high, read as 0, 0.5 and 1. Floats are taken as they are.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.io import read_confidence
+        >>> np.save("confidence.npy", np.array([[0, 1, 2]], np.uint8))  # low, medium, high
+        >>> read_confidence("confidence.npy", shape=(1, 3)).tolist()
+        [[0.0, 0.5, 1.0]]
     """
     where = Path(path)
     pixels = read_raster(where, "confidence").pixels

@@ -93,6 +93,14 @@ class DepthMap:
         unit: of the file it came from or is to be written in: mm, m, disparity, or the stored numbers per
             metre, such as "5000".
         kind: along the optical axis, along the ray, or a disparity.
+
+    Example:
+        >>> from primaldepth.io import DepthMap
+        >>> depth = DepthMap.from_array([[1.0, 0.0], [float("nan"), 2.5]], unit="mm")
+        >>> depth.values.tolist()  # metres; the unit is that of the file
+        [[1.0, 0.0], [0.0, 2.5]]
+        >>> depth.valid.tolist()
+        [[True, False], [False, True]]
     """
 
     values: NDArray[np.float64]
