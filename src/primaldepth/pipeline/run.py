@@ -16,6 +16,9 @@ from primaldepth.methods.kept_samples import overruled, samples_kept
 from primaldepth.pipeline.load import Inputs, load
 from primaldepth.pipeline.request import KEEP_SAMPLES, Item, Request
 
+FrameMethod = Callable[[Frame], Prediction]
+Place = str | torch.device
+
 
 @dataclass(frozen=True, slots=True)
 class Departure:
@@ -68,22 +71,12 @@ class Outcome:
         return replace(self, inputs=replace(inputs, frame=frame, metres=1.0), prediction=found)
 
 
-def run(
-    item: Item,
-    request: Request,
-    method: Callable[[Frame], Prediction],
-    device: str | torch.device | None = None,
-) -> Outcome:
+def run(item: Item, request: Request, method: FrameMethod, device: Place | None = None) -> Outcome:
     """Read the inputs of one frame and compute its result, on the request's device if none is given."""
     return compute(load(item, request), request, method, device)
 
 
-def compute(
-    inputs: Inputs,
-    request: Request,
-    method: Callable[[Frame], Prediction],
-    device: str | torch.device | None = None,
-) -> Outcome:
+def compute(inputs: Inputs, request: Request, method: FrameMethod, device: Place | None = None) -> Outcome:
     """Compute the result of inputs that are loaded.
 
     Args:
@@ -130,9 +123,7 @@ def _rms(values: Tensor) -> float:
     return float(values.square().mean().sqrt())
 
 
-def predict(
-    name: str, method: Callable[[Frame], Prediction], frame: Frame, device: torch.device
-) -> Prediction:
+def predict(name: str, method: FrameMethod, frame: Frame, device: torch.device) -> Prediction:
     """Run the method on the device and wait for the end.
 
     Raises:
@@ -154,7 +145,7 @@ def predict(
         ) from error
 
 
-def pick_device(device: str | torch.device) -> torch.device:
+def pick_device(device: Place) -> torch.device:
     """Return the device to run on; raise if it is missing or not known."""
     if isinstance(device, torch.device):
         return _current(device)

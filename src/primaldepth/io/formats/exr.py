@@ -157,12 +157,4 @@ def _with_chunks(head: bytes, pixels: Pixels) -> bytes:
     return stream.getvalue()
 
 
-CODEC = Codec(
-    name="EXR",
-    extensions=(".exr",),
-    recognises=lambda head: head[:4] == MAGIC,
-    read=_read,
-    dtypes=("uint32", "float32"),
-    missing=0.0,
-    encode=_encode,
-)
+CODEC = Codec("EXR", (".exr",), lambda head: head[:4] == MAGIC, _read, ("uint32", "float32"), encode=_encode)

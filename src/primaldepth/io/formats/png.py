@@ -274,11 +274,4 @@ def _deflated(pixels: Pixels) -> list[bytes]:
     return [*parts, deflate.flush()]
 
 
-CODEC = Codec(
-    name="PNG",
-    extensions=(".png",),
-    recognises=lambda head: head[:8] == _MAGIC,
-    read=_read,
-    dtypes=("uint8", "uint16"),
-    encode=_encode,
-)
+CODEC = Codec("PNG", (".png",), lambda head: head[:8] == _MAGIC, _read, ("uint8", "uint16"), encode=_encode)
