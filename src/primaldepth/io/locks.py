@@ -8,6 +8,7 @@ from pathlib import Path
 
 from primaldepth.core.errors import InputError
 
+_IN_PLACE_OF_FOLDER = ".lock" if os.name == "nt" else ""  # Windows opens no folder
 _WITHOUT_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # of some network file systems
 
 
@@ -29,7 +30,7 @@ def held(folder: Path, doing: str, name: str = ".lock") -> Iterator[None]:
     """
     from filelock import lock_descriptor
 
-    place = folder / (name or (".lock" if os.name == "nt" else ""))
+    place = folder / (name or _IN_PLACE_OF_FOLDER)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         how = os.O_RDONLY if place == folder else os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
