@@ -154,9 +154,4 @@ def open_ledger(folder: Path, request: Request, cameras: Cameras | Path | None, 
     settings = f"{request} {cameras} {matrix!r} {temporal} {identity}"
     if not temporal:
         return Ledger(folder, settings)
-    read = partial(_read, request)
-    return SequenceLedger(folder, settings, read, torch.device(request.device))
-
-
-def _read(request: Request, item: Item) -> Inputs:
-    return load(item, request)
+    return SequenceLedger(folder, settings, partial(load, request=request), torch.device(request.device))

@@ -178,7 +178,5 @@ def _line(method: str, rows: Sequence[Row]) -> str:
 
 
 def _mean(rows: Sequence[Row], key: str) -> str:
-    plain = ("rmse", "mae", "seconds")
-    found = [getattr(row, key) if key in plain else row.more.get(key) for row in rows]
-    known = [value for value in found if value is not None]
+    known = [value for row in rows if (value := row.number(key)) is not None]
     return f"{fmean(known):.1f}" if known else "–"
