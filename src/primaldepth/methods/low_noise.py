@@ -7,8 +7,8 @@ two has a smaller error than either. The share of `nlh-l2` is
 
 s the pixels per sample along one side, r the noise over half the range of the depth: chosen by the noise-free
 sets at x2 to x16, with and without noise. Only complete maps of averages over pixels are treated so, not what
-depth cameras give. Beside the holes of a camera the network is better alone, and at edges between point samples
-the mean of two positions of an edge would be a depth where there is no surface.
+depth cameras give: beside their holes the network is better alone, and at edges between point samples the
+mean of two positions of an edge would be a depth where there is no surface.
 """
 
 from dataclasses import replace
