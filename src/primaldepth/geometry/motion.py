@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from primaldepth.core.errors import InputError, shortened
 
@@ -37,3 +37,12 @@ def inverse(rotation: ArrayLike, translation: ArrayLike) -> tuple[Rotation, Vect
     """The way back: X_here = R' X_there - R' t."""
     R, t = np.asarray(rotation, np.float64), np.asarray(translation, np.float64)
     return as_tuples(R.T), as_tuples(-R.T @ t)
+
+
+def rotation(quaternion: ArrayLike) -> NDArray[np.float64]:
+    """(3, 3) of the quaternion x, y, z, w: v + 2 w (q x v) + 2 q x (q x v) of each unit vector v."""
+    values = np.asarray(quaternion, np.float64)
+    x, y, z, w = values / np.linalg.norm(values)
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    turned: NDArray[np.float64] = np.eye(3) + 2.0 * w * cross + 2.0 * cross @ cross
+    return turned

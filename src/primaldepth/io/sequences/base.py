@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from primaldepth.core.errors import SHOWN, FileFormatError, MissingDependencyError, shortened
 from primaldepth.geometry.pinhole import Beside, Pinhole
+from primaldepth.geometry.poses import Pose
 from primaldepth.io.files import read_file
 from primaldepth.io.formats.budget import MAX_FILE_BYTES
 from primaldepth.io.picture_files import picture_size
@@ -38,6 +39,7 @@ class Content:
         confidence: file of the depth's size, or None.
         camera: of the guide, or None if the recording does not say.
         beside: the depth map's own camera, or None if it shares the guide's.
+        pose: where the guide's camera stood, or None if the recording does not say.
     """
 
     depth: Map
@@ -45,6 +47,7 @@ class Content:
     confidence: Path | None = None
     camera: Pinhole | None = None
     beside: Beside | None = None
+    pose: Pose | None = None
 
 
 @dataclass(frozen=True, slots=True)
