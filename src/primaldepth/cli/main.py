@@ -17,6 +17,7 @@ from primaldepth.cli import (
     doctor,
     evaluate,
     export,
+    fuse,
     live,
     methods,
     render,
@@ -56,6 +57,7 @@ def _root(
 
 app.command("upsample")(upsample.upsample)
 app.command("live")(live.live)
+app.command("fuse")(fuse.fuse)
 app.command("demo")(demo.demo)
 app.command("methods")(methods.methods)
 app.command("evaluate")(evaluate.evaluate)
