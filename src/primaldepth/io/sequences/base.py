@@ -194,8 +194,14 @@ def finite_numbers(words: Sequence[object], where: object, expected: str) -> lis
     return found
 
 
-def optional(package: str, extra: str, path: Path) -> Any:
+def optional(package: str, extra: str, path: Path, doing: str = "reading") -> Any:
     """Import an optional package.
+
+    Args:
+        package: its name for an import.
+        extra: of ours that brings it.
+        path: of the file that needs it, for errors.
+        doing: what is done to the file.
 
     Raises:
         MissingDependencyError: it is not installed, or a library of the system that it needs is not.
@@ -205,7 +211,7 @@ def optional(package: str, extra: str, path: Path) -> Any:
         return import_module(package)
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
-            path, f"reading it needs the package '{name}'", f"run: pip install 'primaldepth[{extra}]'"
+            path, f"{doing} it needs the package '{name}'", f"run: pip install 'primaldepth[{extra}]'"
         ) from error
     except ImportError as error:
         raise MissingDependencyError(
