@@ -23,6 +23,7 @@ _EDGES: Final = [
     if np.abs(_CORNERS[low] - _CORNERS[high]).sum() == 1
 ]
 _BITS: Final = 21  # of each coordinate in a packed one
+_HALF: Final = 2 ** (_BITS - 1)
 _BATCH: Final = 1024  # blocks that are worked on at a time
 
 
@@ -132,16 +133,20 @@ def _triangles(
     return np.concatenate(found)
 
 
-def _packed(cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(M,) one number for three."""
-    x, y, z = (cells + 2 ** (_BITS - 1)).T
-    packed: NDArray[np.int64] = (x << 2 * _BITS) | (y << _BITS) | z
-    return packed
+def packed(cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(M,) one number for the three of a cell, each in -2^20..2^20 - 1."""
+    x, y, z = (cells + _HALF).T
+    return np.asarray((x << 2 * _BITS) | (y << _BITS) | z)
+
+
+def unpacked(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(M, 3): the way back."""
+    return np.stack([numbers >> shift & 2 * _HALF - 1 for shift in (2 * _BITS, _BITS, 0)], -1) - _HALF
 
 
 def _rows(known: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where cells stand in a list of others, -1 where they do not."""
-    ours, theirs = _packed(known), _packed(wanted)
+    ours, theirs = packed(known), packed(wanted)
     if not len(ours):
         return np.full(len(theirs), -1)
     order = np.argsort(ours)

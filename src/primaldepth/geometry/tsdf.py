@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from primaldepth.core.errors import InputError, Worded
 from primaldepth.geometry.clouds import Mesh
 from primaldepth.geometry.conversions import Mask
-from primaldepth.geometry.surface_nets import SIDE, Blocks, surface_nets
+from primaldepth.geometry.surface_nets import SIDE, Blocks, packed, surface_nets, unpacked
 from primaldepth.geometry.views import PosedView
 
 TRUNCATION: Final = 4.0  # voxels
@@ -86,8 +86,8 @@ class Volume:
         rays, z = view.camera.rays()[::step, ::step][some], view.depth[::step, ::step][some]
         points = view.pose.to_world(rays * z[:, None])
         points = points[np.isfinite(points).all(-1)]
-        around = [_unique((points + shift) / side) for shift in self.tau * _CORNERS]
-        keys = _unique(np.concatenate([np.zeros((0, 3)), *around]))
+        cells = np.floor((points[:, None] + self.tau * _CORNERS) / side).astype(np.int64)
+        keys = unpacked(np.unique(packed(cells.reshape(-1, 3))))
         rows = [self._rows.setdefault(tuple(key), len(self._rows)) for key in keys.tolist()]
         self._make_room()
         return keys, np.array(rows, np.int64)
@@ -126,16 +126,12 @@ class Volume:
         gap = (view.depth[row, column] - seen[at, 2]) / self.tau
         known = (weights[row, column] > 0) & (gap >= -1.0)
         at, row, column, d = at[known], row[known], column[known], np.minimum(gap[known], 1.0)
-        voxel, w = (rows[at // SIDE**3], at % SIDE**3), weights[row, column]
-        total = self._weight[voxel] + w
-        self._distance[voxel] += (w * (d - self._distance[voxel]) / total).astype(np.float32)
-        self._weight[voxel] = total
-        near = w * (1.0 - np.abs(d))  # free space in front of a surface has no colour
-        colors = view.colors[row, column].astype(np.float32)
-        self._color[voxel] += near[:, None] * np.concatenate([colors, np.ones((len(d), 1))], -1)
-
-
-def _unique(places: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the cells of a grid of step 1 in which places lie, each once."""
-    cells = np.floor(places).astype(np.int64)
-    return np.unique(cells, axis=0)
+        voxel, w = rows[at // SIDE**3] * SIDE**3 + at % SIDE**3, weights[row, column]
+        distance, weight = self._distance.reshape(-1), self._weight.reshape(-1)  # views
+        weight[voxel] += w
+        distance[voxel] += (w * (d - distance[voxel]) / weight[voxel]).astype(np.float32)
+        (near,) = np.nonzero(d < 1.0)  # free space in front of a surface has no colour
+        color = np.ones((len(near), 4), np.float32)
+        color[:, :3] = view.colors[row[near], column[near]]
+        share = (w * (1.0 - np.abs(d)))[near, None].astype(np.float32)
+        self._color.reshape(-1, 4)[voxel[near]] += share * color

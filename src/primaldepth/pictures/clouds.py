@@ -49,7 +49,7 @@ def turntable(points: NDArray[np.float32], colors: RGB, count: int = 48) -> list
     low, high = np.percentile(some, [1, 99], axis=0) if len(some) else np.zeros((2, 3))
     radius = max(float(np.linalg.norm(high - low)) / 2, 1e-6)
     away = 1.1 * _FOCAL * radius / (_HEIGHT / 2)
-    spread = int(np.clip(round(_HEIGHT / max(math.sqrt(len(some)), 1.0)), 1, 4)) + 1
+    spread = int(np.clip(math.ceil(1.5 * _HEIGHT / max(math.sqrt(len(some)), 1.0)), 1, 4)) + 1
     pictures = []
     for angle in 2 * math.pi * np.arange(count) / count:
         seen = (some - (low + high) / 2) @ _turn(angle).T + [0.0, 0.0, away]
