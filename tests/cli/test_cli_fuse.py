@@ -9,7 +9,7 @@ import pytest
 
 import recording_files
 from primaldepth.io.pointcloud import read_ply
-from primaldepth.live import simulated
+from primaldepth.live.simulated import off_surface
 
 MAKE_SCAN = Path(__file__).parents[2] / "examples" / "make_scan.py"
 COARSE = ("--voxel", "0.05")
@@ -23,16 +23,6 @@ def scan(tmp_path_factory):
     return root
 
 
-def distances(points: np.ndarray) -> np.ndarray:
-    """Of points to the nearest surface of the simulated room."""
-    walls = np.abs(np.concatenate([points - simulated._ROOM[0], points - simulated._ROOM[1]], 1)).min(1)
-    ball = np.abs(np.linalg.norm(points - simulated._BALL, axis=1) - simulated._RADIUS)
-    low, high = simulated._BOX
-    near = ((points > low - 0.1) & (points < high + 0.1)).all(1)
-    box = np.where(near, np.abs(np.concatenate([points - low, points - high], 1)).min(1), np.inf)
-    return np.minimum(np.minimum(walls, ball), box)
-
-
 def test_from_phone_frames_to_mesh_cloud_and_film(cli, scan, tmp_path):
     fine, sigma = tmp_path / "fine", tmp_path / "sigma"
     assert cli("upsample", scan, "-o", fine, "--sigma", sigma, "--method", "pdn-any-small").code == 0
@@ -43,14 +33,14 @@ def test_from_phone_frames_to_mesh_cloud_and_film(cli, scan, tmp_path):
     assert (outcome.json["frames"], outcome.json["skipped"]) == (4, 0)
     points = read_ply(files["cloud"]).points
     assert len(points) == outcome.json["points"] > 1000
-    assert np.median(distances(points)) < 0.02
+    assert np.median(off_surface(points)) < 0.02
     assert files["mesh"].read_bytes()[:4] == b"glTF"
     assert files["turntable"].read_bytes()[:3] == b"GIF"
 
 
 def test_depth_as_it_was_recorded_is_fused_too(cli, scan, tmp_path):
     assert cli("fuse", scan, "--cloud", tmp_path / "c.ply", *COARSE).code == 0
-    assert np.median(distances(read_ply(tmp_path / "c.ply").points)) < 0.03
+    assert np.median(off_surface(read_ply(tmp_path / "c.ply").points)) < 0.03
 
 
 def test_folders_for_other_programs(cli, scan, tmp_path):

@@ -130,6 +130,15 @@ def seen_from(camera: Intrinsics, pose: Pose) -> View:
     return View(depth, _shaded(point, normal, nearest), facing)
 
 
+def off_surface(points: NDArray[np.floating]) -> Array:
+    """(N,): metres from points (N, 3) to the nearest surface of the room, for what is made of its frames."""
+    walls = np.abs(points[:, None] - _ROOM).min(axis=(1, 2))
+    ball = np.abs(np.linalg.norm(points - _BALL, axis=1) - _RADIUS)
+    outside = np.maximum(_BOX[0] - points, points - _BOX[1])
+    nearest = np.linalg.norm(np.maximum(outside, 0.0), axis=1) + np.abs(np.minimum(outside.max(axis=1), 0.0))
+    return np.asarray(np.minimum(np.minimum(walls, ball), nearest))
+
+
 def _box(place: Array, rays: Array, corners: Array, *, inside: bool = False) -> tuple[Array, Array]:
     """Ray parameter and normal where rays meet a box, or its inner side; infinite where they miss."""
     with np.errstate(divide="ignore"):

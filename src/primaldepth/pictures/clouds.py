@@ -28,11 +28,11 @@ def draw_points(points: Array, colors: RGB, pixels: Array, size: tuple[int, int]
     picture = np.broadcast_to(_BEHIND, (height, width, 3)).copy()
     far_first = np.argsort(-points[:, 2])
     corner = np.clip(pixels[far_first], -1e6, 1e6).astype(np.int64)
-    for down in range(spread):
-        for right in range(spread):
-            column, row = (corner + np.array([right, down])).T
-            inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
-            picture[row[inside], column[inside]] = colors[far_first][inside]
+    square = np.stack(np.meshgrid(np.arange(spread), np.arange(spread)), -1).reshape(-1, 2)
+    column, row = np.moveaxis(corner[:, None] + square, -1, 0)  # (N, spread^2)
+    inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+    shades = np.broadcast_to(colors[far_first][:, None], (*inside.shape, 3))
+    picture[row[inside], column[inside]] = shades[inside]  # of two on one pixel the last stays
     return picture
 
 
@@ -44,8 +44,8 @@ def turntable(points: NDArray[np.float32], colors: RGB, count: int = 48) -> list
         colors: (N, 3).
         count: of pictures.
     """
-    step = max(1, math.ceil(len(points) / MOST_POINTS))
-    some, shades = points[::step].astype(np.float64), colors[::step]
+    chosen = np.random.default_rng(0).permutation(len(points))[:MOST_POINTS]  # every n-th would leave gaps
+    some, shades = points[chosen].astype(np.float64), colors[chosen]
     low, high = np.percentile(some, [1, 99], axis=0) if len(some) else np.zeros((2, 3))
     radius = max(float(np.linalg.norm(high - low)) / 2, 1e-6)
     away = 1.1 * _FOCAL * radius / (_HEIGHT / 2)
