@@ -53,6 +53,17 @@ def test_folders_for_other_programs(cli, scan, tmp_path):
     assert [line.split()[-1] for line in listed] == [f"{index:06d}.jpg" for index in range(4)]
 
 
+def test_frames_of_a_film_are_written_as_images(cli, tmp_path):
+    pytest.importorskip("av", reason="the extra 'video' reads films")
+    recording_files.write_stray_scanner(tmp_path / "scan", film=True)
+    rows = [f"{index}, {index:06d}, 0, 0, 0, 0, 0, 0, 1" for index in range(recording_files.COUNT)]
+    (tmp_path / "scan/odometry.csv").write_text(
+        "\n".join(["timestamp, frame, x, y, z, qx, qy, qz, qw", *rows])
+    )
+    assert cli("fuse", tmp_path / "scan", "--nerfstudio", tmp_path / "ns", *COARSE).code == 0
+    assert len(list((tmp_path / "ns/images").glob("*.jpg"))) == recording_files.COUNT
+
+
 def test_frames_without_result_are_counted(cli, scan, tmp_path):
     fine = tmp_path / "fine"
     fine.mkdir()
