@@ -28,6 +28,16 @@ def write_cloud(path: str | Path, cloud: PointCloud, axes: str = CAMERA_AXES) ->
         path: of the file.
         cloud: in metres.
         axes: of the cloud, in words, for the header of a PLY file.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.geometry.backproject import point_cloud
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> from primaldepth.io.pointcloud import read_ply, write_cloud
+        >>> depth = np.full((3, 4), 2.0)
+        >>> write_cloud("cloud.ply", point_cloud(depth, depth > 0, Intrinsics.guess(4, 3)))
+        >>> read_ply("cloud.ply").points.shape
+        (12, 3)
     """
     path = Path(path)
     encode = _ENCODERS.get(path.suffix.lower())

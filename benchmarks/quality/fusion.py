@@ -1,6 +1,6 @@
 """How far a fused surface is from the true one: a sphere, and the room of the simulated phone scan.
 
-python -m benchmarks.fusion [--frames 24] [--method pdn-any]
+python -m benchmarks.quality.fusion [--frames 24] [--method pdn-any]
 
 The sphere is seen without noise by 24 cameras all around. The room is scanned by `examples/make_scan.py`; its
 frames are fused as they were recorded, upsampled, and upsampled with sigma as weight.
@@ -25,7 +25,7 @@ from primaldepth.live.simulated import off_surface
 from primaldepth.pipeline.scans import Scan, fuse
 
 RADIUS, AWAY = 0.5, 2.0
-MAKE_SCAN = Path(__file__).parents[1] / "examples" / "make_scan.py"
+MAKE_SCAN = Path(__file__).parents[2] / "examples" / "make_scan.py"
 
 
 def sphere(voxel: float) -> dict[str, float]:
