@@ -36,7 +36,7 @@ def classical_energy(pdn, f, affinities, trust, guide, samples):
     """The energy that the first row of coefficients describes, and its steps."""
     sigma, tau, eps, lam, theta, rho = pdn.coefficients[0].detach()
     support = pdn.support(affinities, guide).detach()
-    terms = pdn.model.terms(support, pdn.offsets, tuple(f.shape[2:]), alpha_0=ALPHA_0, eps=eps)
+    terms = pdn.model.terms(support, pdn.pairs(f), alpha_0=ALPHA_0, eps=eps)
     data = Quadratic if pdn.model.norm == "l2" else Absolute
     measured = Term(samples.A, Quadratic(samples.d, samples.lam))
     energy = Energy((*terms, measured), OnDepth(data(f, lam * trust)))

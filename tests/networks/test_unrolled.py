@@ -41,7 +41,7 @@ def classical(pdn, n, f, affinities, trust, guide):
     """n steps of the solver on the energy that the first row of coefficients describes."""
     sigma, tau, eps, lam, theta = pdn.coefficients[0].detach()
     support = pdn.support(affinities, guide).detach()
-    terms = pdn.model.terms(support, pdn.offsets, tuple(f.shape[2:]), alpha_0=ALPHA_0, eps=eps)
+    terms = pdn.model.terms(support, pdn.pairs(f), alpha_0=ALPHA_0, eps=eps)
     data = Quadratic if pdn.model.norm == "l2" else Absolute
     energy = Energy(terms, OnDepth(data(f, lam * trust)))
     slopes = f.new_zeros((f.shape[0], pdn.model.channels - 1, *f.shape[2:]))

@@ -16,7 +16,7 @@ from primaldepth.networks.inputs import SensorSamples
 from primaldepth.networks.unet import FIRST, UNet
 from primaldepth.networks.unrolled import PrimalDualNet
 from primaldepth.operators.pairwise import half_window
-from primaldepth.operators.sampling import MixedResample, PointSamples, Resample, SampleTerm
+from primaldepth.operators.sampling import MixedResample, PointSamples, Resample
 from primaldepth.variational.models import MODELS
 
 MOST_ITERATIONS = 1000
@@ -234,21 +234,36 @@ class DepthNet(nn.Module):
     ) -> Estimate:
         """Estimate the depth; see `NetworkInput` for the arguments."""
         features = self.features(depth, sigma, trust, guide, ratio)
-        if self.pdn is None:
-            return Estimate(features.first, features)
         kind = depth.device.type
         storage = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
-        weight = trust if features.weight is None else trust * features.weight
         with torch.autocast(kind, enabled=False):
-            measured = self._measured(features, samples)
-            result = self.pdn(features.first, features.affinities, weight, guide, storage, measured)
-        return Estimate(result, features)
+            return Estimate(self.solve(features, trust, guide, samples, storage), features)
 
-    def _measured(self, features: Features, samples: SensorSamples | None) -> SampleTerm | None:
-        """What the sample term reads; None where the network or the frame has none."""
-        if samples is None or not self.settings.samples:
-            return None
-        return samples.weighed(features.omega(samples.A))
+    def solve(
+        self,
+        features: Features,
+        trust: Tensor,
+        guide: Tensor,
+        samples: SensorSamples | None = None,
+        storage: torch.dtype | None = None,
+    ) -> Tensor:
+        """Return the depth that the primal-dual part makes of the features; without one the first estimate.
+
+        Args:
+            features: of the fully convolutional part.
+            trust: (B, 1, H, W) as in `NetworkInput`, like guide and samples.
+            guide: (B, 1 or 3, H, W).
+            samples: of the sample term, or None; ignored by a network without it.
+            storage: type in which Triton keeps p and w between iterations; None keeps float32.
+        """
+        if self.pdn is None:
+            return features.first
+        weight = trust if features.weight is None else trust * features.weight
+        measured = None
+        if samples is not None and self.settings.samples:
+            measured = samples.weighed(features.omega(samples.A))
+        depth: Tensor = self.pdn(features.first, features.affinities, weight, guide, storage, measured)
+        return depth
 
     def features(
         self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor, ratio: Tensor | None = None

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.base import LinearOperator
-from primaldepth.variational.fused import WeightedStep, fused_dual_step, fused_value
-from primaldepth.variational.penalties import Number, Penalty, Quadratic
+from primaldepth.variational.kernels import DualUpdate, WeightedStep, step_kernel, value_kernel
+from primaldepth.variational.penalties import Number, Penalty
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,23 +20,21 @@ class Term:
 
     def value(self, u: Tensor) -> Tensor:
         """F(K u), shape (B,)."""
-        fused = fused_value(self.K, self.F, u)
-        return fused if fused is not None else self.F.value(self.K(u))
+        return value_kernel(self.K, self.F, u).value(self.K, self.F, u)
 
     def dual_step(
-        self, p: Tensor, u_bar: Tensor, sigma: Number | WeightedStep, reuse: Tensor | None = None
+        self, p: Tensor, u_bar: Tensor, sigma: Number | WeightedStep, out: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """p+ = prox_{sigma F*}(p + sigma K u_bar), and K' p+.
 
         Args:
-            reuse: memory of the shape of p that a fused backend may write p+ to; may be p itself.
+            p: (B, *K.out_shape) dual variable; not modified unless it is `out`.
+            u_bar: (B, *K.in_shape).
+            sigma: a number, a tensor that varies from pixel to pixel, or a step by the penalty's weights.
+            out: memory of the shape of p that a kernel may write p+ to; may be p itself.
         """
-        fused = fused_dual_step(self.K, self.F, p, u_bar, sigma, reuse)
-        if fused is not None:
-            return fused
-        step = sigma.tensor if isinstance(sigma, WeightedStep) else sigma
-        p = self.F.prox_conjugate(p + step * self.K(u_bar), step)
-        return p, self.K.adjoint(p)
+        update = DualUpdate(self.K, self.F, p, u_bar, sigma)
+        return step_kernel(update).step(update, out)
 
 
 class SimpleTerm(Protocol):
@@ -50,8 +48,12 @@ class SimpleTerm(Protocol):
         """prox_{tau G}(u)."""
         ...
 
-    def conjugate(self, z: Tensor) -> Tensor | None:
-        """G*(z), or None where it is infinite almost everywhere."""
+    def has_conjugate(self, channels: int) -> bool:
+        """Whether G* is finite everywhere, for a u of so many channels."""
+        ...
+
+    def conjugate(self, z: Tensor) -> Tensor:
+        """G*(z), shape (B,)."""
         ...
 
     @property
@@ -73,9 +75,14 @@ class Unconstrained:
         """Itself."""
         return u
 
-    def conjugate(self, z: Tensor) -> Tensor | None:
-        """Infinite unless z = 0."""
-        return None
+    def has_conjugate(self, channels: int) -> bool:
+        """No: G* is infinite unless z = 0."""
+        return False
+
+    def conjugate(self, z: Tensor) -> Tensor:
+        """0 at z = 0, else infinite."""
+        zero = (z == 0).flatten(1).all(dim=1)
+        return torch.where(zero, 0.0, torch.inf).to(z.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +101,13 @@ class OnDepth:
         depth = self.D.prox(u[:, :1], tau_0)
         return depth if u.shape[1] == 1 else torch.cat([depth, u[:, 1:]], dim=1)
 
-    def conjugate(self, z: Tensor) -> Tensor | None:
-        """D*(z_0) if the depth is the only channel and D* is finite everywhere."""
-        if z.shape[1] != 1 or not isinstance(self.D, Quadratic):
-            return None
-        if not bool((torch.as_tensor(self.D.lam) > 0).all()):
-            return None
-        return self.D.conjugate(z)
+    def has_conjugate(self, channels: int) -> bool:
+        """If the depth is the only channel and D* is finite everywhere."""
+        return channels == 1 and self.D.has_conjugate
+
+    def conjugate(self, z: Tensor) -> Tensor:
+        """D*(z_0)."""
+        return self.D.conjugate(z[:, :1])
 
     @property
     def dual_scale(self) -> Number:
@@ -124,12 +131,9 @@ class Energy:
 
     def dual_value(self, p: tuple[Tensor, ...]) -> Tensor | None:
         """- sum_i F_i*(p_i) - G*(-sum_i K_i' p_i), shape (B,), or None where G* is not finite."""
-        if isinstance(self.G, Unconstrained):  # its conjugate is not finite at any K' p of interest
+        if not self.G.has_conjugate(self.terms[0].K.in_shape[0]):
             return None
-        conjugate = self.G.conjugate(-self.adjoint(p))
-        if conjugate is None:
-            return None
-        total = conjugate
+        total = self.G.conjugate(-self.adjoint(p))
         for term, p_i in zip(self.terms, p, strict=True):
             total = total + term.F.conjugate(p_i)
         return -total

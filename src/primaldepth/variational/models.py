@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 import torch
 from pydantic import AfterValidator, Field
@@ -82,26 +82,59 @@ class DataTerm:
         return (Term(K, self.penalty),), Unconstrained()
 
 
-def atv_terms(T: Tensor, size: Size) -> tuple[Term, ...]:
+class PairOperators(Protocol):
+    """Makes the operators over the pairs of a window, for images of one size."""
+
+    def difference(self, channels: int = 1) -> LinearOperator:
+        """u(x) - u(y) of every pair and channel: (channels, H, W) -> (channels * N, H, W)."""
+        ...
+
+    def slope(self) -> LinearOperator:
+        """Departure of every pair from the plane through its slopes: (3, H, W) -> (N, H, W)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SlicedPairs:
+    """The pairwise operators by their definition, which slices images of a known size."""
+
+    size: Size
+    offsets: Offsets
+
+    def difference(self, channels: int = 1) -> LinearOperator:
+        """`PairwiseDifference`."""
+        return PairwiseDifference(self.size, self.offsets, channels)
+
+    def slope(self) -> LinearOperator:
+        """`PairwiseSlope`."""
+        return PairwiseSlope(self.size, self.offsets)
+
+
+def atv_terms(T: Tensor) -> tuple[Term, ...]:
     """|T grad u|."""
-    return (Term(EdgeTensor(T) @ ForwardDifference(size), GroupNorm(1.0)),)
+    return (Term(EdgeTensor(T) @ ForwardDifference(_size(T)), GroupNorm(1.0)),)
 
 
-def atgv_terms(T: Tensor, size: Size, alpha_0: Number) -> tuple[Term, ...]:
+def atgv_terms(T: Tensor, alpha_0: Number) -> tuple[Term, ...]:
     """|T (grad u - v)| + alpha_0 |E v|."""
+    size = _size(T)
     slopes = SymmetrizedGradient(size) @ SelectChannels((3, *size), 1, 3)
     return Term(EdgeTensor(T) @ GradientMinusField(size), GroupNorm(1.0)), Term(slopes, GroupNorm(alpha_0))
 
 
-def nlh_terms(w: Tensor, offsets: Offsets, size: Size, eps: Number) -> tuple[Term, ...]:
+def nlh_terms(w: Tensor, pairs: PairOperators, eps: Number) -> tuple[Term, ...]:
     """Sum w |u(x) - u(y)|_eps; eps = 0 is non-local TV."""
-    return (Term(PairwiseDifference(size, offsets), Huber(w, eps)),)
+    return (Term(pairs.difference(), Huber(w, eps)),)
 
 
-def nltgv_terms(w: Tensor, offsets: Offsets, size: Size, alpha_0: Number) -> tuple[Term, ...]:
+def nltgv_terms(w: Tensor, pairs: PairOperators, alpha_0: Number) -> tuple[Term, ...]:
     """Sum w |u(x) - u(y) - <v, x - y>| + alpha_0 sum w |v(x) - v(y)|."""
-    slopes = PairwiseDifference(size, offsets, channels=2) @ SelectChannels((3, *size), 1, 3)
-    return Term(PairwiseSlope(size, offsets), Huber(w)), Term(slopes, Huber(alpha_0 * w.repeat(1, 2, 1, 1)))
+    slopes = pairs.difference(channels=2) @ SelectChannels((3, *_size(w)), 1, 3)
+    return Term(pairs.slope(), Huber(w)), Term(slopes, Huber(alpha_0 * w.repeat(1, 2, 1, 1)))
+
+
+def _size(image: Tensor) -> Size:
+    return image.shape[2], image.shape[3]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +151,23 @@ class Model:
         return self.family in ("atv", "atgv")
 
     def terms(
-        self, support: Tensor, offsets: Offsets, size: Size, *, alpha_0: Number, eps: Number
+        self, support: Tensor, pairs: PairOperators, *, alpha_0: Number, eps: Number
     ) -> tuple[Term, ...]:
         """The regulariser.
 
         Args:
             support: (B, 3, H, W) edge tensor of a local model, else (B, N, H, W) weights of the pairs.
+            pairs: makes the operators of a model that is not local.
+            alpha_0: weight of the second order, where the model has one.
+            eps: width of Huber's quadratic part, where the model has one.
         """
         if self.family == "atv":
-            return atv_terms(support, size)
+            return atv_terms(support)
         if self.family == "atgv":
-            return atgv_terms(support, size, alpha_0)
+            return atgv_terms(support, alpha_0)
         if self.family == "nltgv":
-            return nltgv_terms(support, offsets, size, alpha_0)
-        return nlh_terms(support, offsets, size, eps if self.family == "nlh" else 0.0)
+            return nltgv_terms(support, pairs, alpha_0)
+        return nlh_terms(support, pairs, eps if self.family == "nlh" else 0.0)
 
 
 MODELS: dict[str, Model] = {
@@ -153,11 +189,11 @@ def build_energy(name: str, guide: Tensor, data: DataTerm, parameters: ModelPara
         data: its norm should be that of the model.
     """
     model, q = MODELS[name], parameters
-    size = (int(guide.shape[2]), int(guide.shape[3]))
-    offsets = half_window(q.window)
+    size, offsets = _size(guide), half_window(q.window)
     if model.is_local:
         support = edge_tensor(guide, q.beta, q.gamma)
     else:
         support = guide_affinities(guide, offsets, q.sigma_d, q.sigma_v)
     data_terms, G = data.split(model.channels, size)
-    return Energy(model.terms(support, offsets, size, alpha_0=q.alpha_0, eps=q.eps) + data_terms, G)
+    terms = model.terms(support, SlicedPairs(size, offsets), alpha_0=q.alpha_0, eps=q.eps)
+    return Energy(terms + data_terms, G)

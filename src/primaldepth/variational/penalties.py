@@ -51,6 +51,16 @@ class Penalty(ABC):
     def dual_scale(self) -> Number:
         """Typical size of the dual variable, which balances the step sizes."""
 
+    @property
+    def has_conjugate(self) -> bool:
+        """Whether F* is finite everywhere."""
+        return False
+
+    @property
+    def couples_channels(self) -> bool:
+        """Whether f_x reads all channels of a pixel together, so that steps must not vary over them."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class Huber(Penalty):
@@ -109,6 +119,11 @@ class GroupNorm(Penalty):
 
     w: Number
 
+    @property
+    def couples_channels(self) -> bool:
+        """The norm is over all of them."""
+        return True
+
     def value(self, z: Tensor) -> Tensor:
         """Sum of the weighted norms."""
         return _per_image(self.w * _length(z))
@@ -134,11 +149,26 @@ class GroupNorm(Penalty):
 
 
 @dataclass(frozen=True, slots=True)
-class Quadratic(Penalty):
-    """F(z) = sum lam / 2 (z - f)^2,  F*(p) = sum p^2 / (2 lam) + p f; lam = 0 switches a sample off."""
+class Distance(Penalty):
+    """A penalty of the distance from data f, weighted by lam >= 0; lam = 0 switches a sample off."""
 
     f: Tensor
     lam: Number
+
+    @property
+    def dual_scale(self) -> Number:
+        """|p| is lam |z - f| at the optimum of the square, and at most lam for the absolute value."""
+        return self.lam
+
+
+@dataclass(frozen=True, slots=True)
+class Quadratic(Distance):
+    """F(z) = sum lam / 2 (z - f)^2,  F*(p) = sum p^2 / (2 lam) + p f."""
+
+    @property
+    def has_conjugate(self) -> bool:
+        """Where lam is 0 anywhere, F* is infinite there but at 0."""
+        return bool((torch.as_tensor(self.lam) > 0).all())
 
     def value(self, z: Tensor) -> Tensor:
         """Weighted squared distance to f."""
@@ -158,18 +188,10 @@ class Quadratic(Penalty):
         """Lam (p - sigma f) / (lam + sigma)."""
         return self.lam * (p - sigma * self.f) / (self.lam + sigma)
 
-    @property
-    def dual_scale(self) -> Number:
-        """P = lam (z - f) at the optimum."""
-        return self.lam
-
 
 @dataclass(frozen=True, slots=True)
-class Absolute(Penalty):
-    """F(z) = sum lam |z - f|,  F*(p) = p f for |p| <= lam; lam = 0 switches a sample off."""
-
-    f: Tensor
-    lam: Number
+class Absolute(Distance):
+    """F(z) = sum lam |z - f|,  F*(p) = p f for |p| <= lam."""
 
     def value(self, z: Tensor) -> Tensor:
         """Weighted absolute distance to f."""
@@ -188,8 +210,3 @@ class Absolute(Penalty):
         """Clamp p - sigma f to [-lam, lam]."""
         lam = torch.as_tensor(self.lam, dtype=p.dtype, device=p.device)
         return torch.clamp(p - sigma * self.f, -lam, lam)
-
-    @property
-    def dual_scale(self) -> Number:
-        """|p| <= lam."""
-        return self.lam

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.variational.energies import Energy
-from primaldepth.variational.primal_dual import State, primal_dual_step
+from primaldepth.variational.primal_dual import State, Workspace, primal_dual_step
 from primaldepth.variational.step_sizes import StepSizes, check_step_sizes
 
 
@@ -86,9 +86,9 @@ def solve(
     steps = steps if steps is not None else StepSizes.uniform(energy)
     check_step_sizes(energy, steps, state.u)
     history: list[SolverProgress] = []
+    workspace = Workspace()
     for iteration in range(1, iterations + 1):
-        spare = state if iteration > 1 else None  # never the caller's, only a state made here
-        before, state = state.u, primal_dual_step(energy, state, steps, reuse=spare)
+        before, state = state.u, primal_dual_step(energy, state, steps, workspace)
         if iteration % check_every and iteration < iterations:
             continue
         with torch.no_grad():

@@ -6,6 +6,7 @@ cache still holds. So an iteration needs no exchange between programs and moves 
 written) and w once through memory. README.md beside this file has the derivation and the bytes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from torch.autograd.function import once_differentiable
 
 from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.pairwise import triton_kernels as kernels
+from primaldepth.operators.pairwise.reference import Offset
 from primaldepth.operators.sampling import SampleTerm
 from primaldepth.operators.sampling.triton_term import SampleDual, SampleGradients
 
@@ -23,6 +25,7 @@ TILE_Y, TILE_X, WARPS = 1, 128, 1
 BACK_Y, BACK_X, BACK_WARPS = 4, 64, 4
 ENTER_Y, ENTER_X = 4, 256
 BLOCK = 1024
+DTYPES = (torch.float32,)
 
 
 def _up(value: int, step: int) -> int:
@@ -139,19 +142,9 @@ class Iterations(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        A: LinearOperator | None,
-        u: Tensor,
-        u_bar: Tensor,
-        p: Tensor,
-        w: Tensor,
-        f: Tensor,
-        c: Tensor,
-        coefficients: Tensor,
-        *measured: Tensor,
-    ) -> tuple[Tensor, ...]:
-        """Run and keep the states."""
+    def forward(ctx: Any, A: LinearOperator | None, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """Run and keep the states; tensors as of `run`."""
+        u, u_bar, p, w, f, c, coefficients, *measured = tensors
         ctx.A, ctx.layout = A, PaddedLayout.of(p)
         layout = ctx.layout
         state = (layout.enter(u), layout.enter(u_bar), layout.enter(p))
@@ -241,31 +234,27 @@ def _dual_backward(
 
 
 def run(
-    u: Tensor,
-    u_bar: Tensor,
-    p: Tensor,
-    w: Tensor,
-    f: Tensor,
-    c: Tensor,
-    coefficients: Tensor,
-    *measured: Tensor,
+    *tensors: Tensor,
+    offsets: Sequence[Offset] = (),
     A: LinearOperator | None = None,
     storage: torch.dtype | None = None,
 ) -> tuple[Tensor, ...]:
     """N iterations; keeps the states only if a gradient will be asked for.
 
     Args:
-        measured: q, d and lam of the sample term, or nothing.
+        tensors: u, u_bar, p, w, f, c and coefficients, then q, d and lam of the sample term or nothing.
+        offsets: those of the half window with as many pairs as p has maps; not read.
         A: operator of the sample term, or None.
         storage: type in which p and w are kept.
 
     Returns:
         u, u_bar, p and, with samples, q.
     """
-    tensors = (u, u_bar, p, w, f, c, coefficients, *measured)
+    tensors = tuple(t.contiguous() for t in tensors)
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         result: tuple[Tensor, ...] = Iterations.apply(A, *tensors)  # type: ignore[no-untyped-call]
         return result
+    u, u_bar, p, w, f, c, coefficients, *measured = tensors
     layout = PaddedLayout.of(p)
     state = (layout.enter(u), layout.enter(u_bar), layout.enter(p, storage))
     fixed = (layout.enter(w, storage), layout.enter(f), layout.enter(c))
@@ -275,16 +264,20 @@ def run(
 
 
 def run_from_affinities(
-    f: Tensor,
-    affinities: Tensor,
-    c: Tensor,
-    scales: Tensor,
-    coefficients: Tensor,
-    *,
+    *tensors: Tensor,
+    offsets: Sequence[Offset] = (),
     samples: SampleTerm | None = None,
     storage: torch.dtype | None = None,
 ) -> Tensor:
-    """N iterations from u = f, p = q = 0 with the support weights of `affinities`, without gradient: u."""
+    """N iterations from u = f, p = q = 0 with the support weights of `affinities`, without gradient: u.
+
+    Args:
+        tensors: f, affinities, c, scales and coefficients.
+        offsets: those of the half window with as many pairs as there are affinities; not read.
+        samples: of the sample term, or None.
+        storage: type in which p and w are kept.
+    """
+    f, affinities, c, scales, coefficients = tensors
     layout = PaddedLayout.of(affinities)
     w = layout.support(affinities, scales, storage)
     start = layout.enter(f)

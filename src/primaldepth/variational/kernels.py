@@ -1,0 +1,137 @@
+"""Which code updates a term F(K u): a kernel for its operator, penalty and backend, else the definition.
+
+A kernel computes what `Definition` computes, in one pass over memory. `numba_kernels.TERMS` lists those of
+the CPU. Each says which updates it can do; every other update is left to the definition.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from primaldepth.operators.base import LinearOperator
+from primaldepth.operators.pairwise import pick_backend
+from primaldepth.variational.penalties import Number, Penalty
+
+MODULES = {"numba": "primaldepth.variational.numba_kernels"}  # imported on first use
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedStep:
+    """A dual step (base + slope w) / rows[k] for pair k, without a tensor of its own; no rows: all 1."""
+
+    base: float
+    slope: float
+    w: Tensor
+    rows: tuple[float, ...] | None = None
+
+    @property
+    def tensor(self) -> Tensor:
+        """The same as a tensor."""
+        step = self.base + self.slope * self.w
+        return step if self.rows is None else step / step.new_tensor(self.rows).view(-1, 1, 1)
+
+
+def as_number(step: Number | WeightedStep) -> Number:
+    """Return a dual step as a number or a tensor."""
+    return step.tensor if isinstance(step, WeightedStep) else step
+
+
+@dataclass(frozen=True, slots=True)
+class DualUpdate:
+    """What one dual update of a term F(K u) reads.
+
+    Args:
+        K: the operator; a kernel knows its type, under which it is listed.
+        F: the penalty, likewise.
+        p: (B, *K.out_shape) dual variable.
+        u_bar: (B, *K.in_shape) extrapolated primal variable.
+        sigma: dual step.
+    """
+
+    K: Any
+    F: Any
+    p: Tensor
+    u_bar: Tensor
+    sigma: Number | WeightedStep
+
+    @property
+    def step(self) -> Number:
+        """The dual step as a number or a tensor."""
+        return as_number(self.sigma)
+
+
+class TermKernel(ABC):
+    """Code for the terms of one operator and one penalty."""
+
+    @abstractmethod
+    def can_step(self, update: DualUpdate) -> bool:
+        """Whether `step` can do this update."""
+
+    @abstractmethod
+    def step(self, update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return p+ = prox_{sigma F*}(p + sigma K u_bar) and K' p+.
+
+        Args:
+            update: what is read; nothing of it is modified, except p if it is `out`.
+            out: memory for p+, or None for fresh memory.
+        """
+
+    def has_value(self, K: Any, F: Any, u: Tensor) -> bool:
+        """Whether `value` can be asked for; by default it cannot."""
+        return False
+
+    def value(self, K: Any, F: Any, u: Tensor) -> Tensor:
+        """Return F(K u), shape (B,)."""
+        values: Tensor = F.value(K(u))
+        return values
+
+
+class Definition(TermKernel):
+    """Any operator and any penalty, differentiable, in torch's operations."""
+
+    def can_step(self, update: DualUpdate) -> bool:
+        """Every update."""
+        return True
+
+    def step(self, update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The formula, operation by operation; `out` is not used."""
+        K, step = update.K, update.step
+        p = update.F.prox_conjugate(update.p + step * K(update.u_bar), step)
+        return p, K.adjoint(p)
+
+
+DEFINITION = Definition()
+
+
+def step_kernel(update: DualUpdate) -> TermKernel:
+    """Return the code for a dual update: a kernel of the backend in force, or the definition."""
+    kernel = _listed(update.K, update.F, update.p)
+    return kernel if kernel.can_step(update) else DEFINITION
+
+
+def value_kernel(K: LinearOperator, F: Penalty, u: Tensor) -> TermKernel:
+    """Return the code for F(K u): a kernel of the backend in force, or the definition."""
+    kernel = _listed(K, F, u)
+    return kernel if kernel.has_value(K, F, u) else DEFINITION
+
+
+def table(name: str, like: Tensor) -> Mapping[Any, Any]:
+    """Return a table of kernels of the backend for such tensors; empty where the definition runs.
+
+    An exporter follows the definition, for sizes it does not know.
+    """
+    if torch.compiler.is_compiling():
+        return {}
+    module = MODULES.get(pick_backend(like))
+    found: Mapping[Any, Any] = {} if module is None else getattr(import_module(module), name)
+    return found
+
+
+def _listed(K: LinearOperator, F: Penalty, like: Tensor) -> TermKernel:
+    kernel: TermKernel = table("TERMS", like).get((K.parts, type(F)), DEFINITION)
+    return kernel
