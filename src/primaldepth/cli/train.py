@@ -10,7 +10,7 @@ from primaldepth.cli.render import render_scenes
 from primaldepth.core.errors import InputError
 from primaldepth.pipeline.run import pick_device
 from primaldepth.training.recipe import Recipe, read_recipe
-from primaldepth.training.run import Event, check_recipe, train
+from primaldepth.training.run import TrainingEvent, check_recipe, train
 from primaldepth.training.scene_sets import missing_sets
 from primaldepth.training.validation_plan import planned
 
@@ -46,7 +46,7 @@ def train_command(
     with progress_bar("starting", total) as update:
         speed = "starting"
 
-        def observer(event: Event) -> None:
+        def observer(event: TrainingEvent) -> None:
             nonlocal speed
             if event.kind == "log":
                 speed = f"{event.values['steps_per_second']:.1f} steps/s"
@@ -79,7 +79,7 @@ def _scenes(recipe: Recipe, data: Path | None, out: Path, validation: Path | Non
     return folder
 
 
-def _tell(event: Event, stage: str) -> None:
+def _tell(event: TrainingEvent, stage: str) -> None:
     numbers = ", ".join(
         f"{key} {value:.4g}" for key, value in event.values.items() if isinstance(value, float)
     )

@@ -133,6 +133,22 @@ class Protocol(ABC):
             raise InputError(f"{self.name} has the scales {', '.join(map(str, self.scales))}, not {scale}")
 
 
+@dataclass(frozen=True)
+class NamedFrames(Protocol):
+    """A protocol that lists its frames by name.
+
+    Args:
+        names: frames that are scored; those of a part are in the folder.
+    """
+
+    names: tuple[str, ...]
+
+    @property
+    def scenes(self) -> tuple[str, ...]:
+        """Names of the frames."""
+        return self.names
+
+
 def chosen_scenes(parts: Sequence[Protocol], names: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the scenes of each part that are named, one by one or by their part; all without names.
 

@@ -112,14 +112,19 @@ class ConvolvedPairs:
         return self._slope
 
 
-class TraceableSolver(nn.Module):
-    """`PrimalDualNet` with the coefficients as numbers and no use of the image's size."""
+class TraceableSolver(PrimalDualNet):
+    """`PrimalDualNet` with the coefficients as numbers and no use of the image's size.
+
+    Samples have to come by an operator whose norm is 1.
+    """
+
+    is_fused = False
 
     def __init__(self, pdn: PrimalDualNet) -> None:
-        super().__init__()
-        self.pdn = pdn
-        self.rows = pdn.coefficients.tolist()
-        self.alphas = torch.as_tensor(pdn.alphas).tolist()
+        super().__init__(len(pdn.log_coefficients), pdn.window, pdn.name, samples=pdn.samples)
+        self.load_state_dict(pdn.state_dict())
+        self.numbers = pdn.coefficients.tolist()
+        self.second_order = torch.as_tensor(pdn.alphas).tolist()
         self.ends, self.once, self.twice, self.slopes = (
             nn.Buffer(taps.to(pdn.log_coefficients))
             for taps in (
@@ -130,19 +135,18 @@ class TraceableSolver(nn.Module):
             )
         )
 
-    def forward(
-        self,
-        f: Tensor,
-        affinities: Tensor,
-        trust: Tensor,
-        guide: Tensor,
-        storage: torch.dtype | None = None,
-        samples: SampleTerm | None = None,
-    ) -> Tensor:
-        """As `PrimalDualNet.forward`, with samples of an operator whose norm is 1."""
-        pdn, support = self.pdn, self.pdn.support(affinities, guide)
-        pairs = ConvolvedPairs(self.ends, (self.once, self.twice), self.slopes, f)
-        return pdn.iterate(f, support, trust, pdn.scaled(samples), pairs, self.rows, self.alphas)
+    @property
+    def alphas(self) -> list[float]:
+        """As numbers."""
+        return self.second_order
+
+    def pairs(self, image: Tensor) -> ConvolvedPairs:
+        """As convolutions."""
+        return ConvolvedPairs(self.ends, (self.once, self.twice), self.slopes, image)
+
+    def rows(self, samples: SampleTerm | None) -> list[list[float]]:
+        """As numbers."""
+        return self.numbers
 
 
 class TraceableNet(nn.Module):
@@ -156,24 +160,18 @@ class TraceableNet(nn.Module):
         super().__init__()
         self.net = net
         if net.pdn is not None:
-            net.add_module("pdn", TraceableSolver(net.pdn))
+            net.pdn = TraceableSolver(net.pdn)
 
-    def forward(
-        self,
-        depth: Tensor,
-        sigma: Tensor,
-        trust: Tensor,
-        guide: Tensor,
-        ratio: Tensor | None = None,
-        *measured: Tensor,
-    ) -> tuple[Tensor, ...]:
+    def forward(self, *maps: Tensor) -> tuple[Tensor, ...]:
         """As `DepthNet.forward`: the result and, where the network gives one, its uncertainty.
 
         Args:
-            measured: of a network with the sample term: the matrices of the sampling operator, (h, H) and
-                (w, W), then the samples, their noise and the trust in them, (1, 1, h, w).
+            maps: depth, sigma, trust and guide; for networks of any scale also the ratio; with the sample
+                term then the matrices of the sampling operator, (h, H) and (w, W), and the samples, their
+                noise and the trust in them, (1, 1, h, w).
         """
-        features = self.net.features(depth, sigma, trust, guide, ratio)
+        (trust, guide), measured = maps[2:4], maps[5:]
+        features = self.net.features(*maps[:5])
         samples = SensorSamples(MixedResample.given(*measured[:2]), *measured[2:]) if measured else None
         found = Estimate(self.net.solve(features, trust, guide, samples), features)
         return (found.depth,) if found.sigma is None else (found.depth, found.sigma)

@@ -18,7 +18,7 @@ KEPT = 2**23  # pixels of all recordings together, about 300 bytes each in bfloa
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class RecordingKey:
     """What a recording holds for: the shapes of the maps, the CUDA stream, and where the weights lie.
 
     Also the sampling operator, whose weights the recorded kernels read where they lie.
@@ -67,7 +67,7 @@ class Inference:
 
     def __init__(self, net: DepthNet, precision: torch.dtype | None = torch.float32) -> None:
         self._net, self._precision = net, precision
-        self._seen: OrderedDict[Key, RecordedGraph | None] = OrderedDict()
+        self._seen: OrderedDict[RecordingKey, RecordedGraph | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type["Inference"], tuple[DepthNet, torch.dtype | None]]:
@@ -82,7 +82,7 @@ class Inference:
         stream = torch.cuda.current_stream(device).cuda_stream
         places = tuple(each.data_ptr() for each in self._net.parameters())  # others after it was moved
         A = None if maps.samples is None else maps.samples.A
-        key = Key(tuple(image.shape for image in maps.tensors()), stream, places, A)
+        key = RecordingKey(tuple(image.shape for image in maps.tensors()), stream, places, A)
         with self._lock, torch.cuda.device(device):
             if key not in self._seen:  # kernels are compiled and chosen now
                 self._remember(key)
@@ -96,7 +96,7 @@ class Inference:
         """Return the type of the convolutions for frames on the device."""
         return usual_dtype(self._net, device) if self._precision is None else self._precision
 
-    def _remember(self, key: Key) -> None:
+    def _remember(self, key: RecordingKey) -> None:
         """As the newest; the oldest are forgotten where they would take too much memory."""
         self._seen[key] = None
         while sum(each.pixels for each in self._seen) > max(KEPT, key.pixels):

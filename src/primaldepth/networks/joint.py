@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from torch import Tensor, nn
 
 from primaldepth.core.errors import shortened
@@ -21,6 +21,17 @@ from primaldepth.variational.models import MODELS
 
 MOST_ITERATIONS = 1000
 SIGMA_MAP, AFFINITY_MAP = 2, 3  # of the backbone's maps: residual, weight, uncertainty, affinities[, omega]
+
+
+def _is_odd(window: int) -> int:
+    half_window(window)
+    return window
+
+
+def _is_known(model: str) -> str:
+    if model not in MODELS:
+        raise ValueError(f"model {shortened(model)} is not one of {', '.join(MODELS)}")
+    return model
 
 
 class NetworkSettings(Settings):
@@ -42,9 +53,9 @@ class NetworkSettings(Settings):
         (48, 96, 160, 224), max_length=8
     )
     blocks: tuple[Annotated[int, Field(ge=0, le=32)], ...] = Field((1, 2, 2, 2), max_length=8)
-    window: int = Field(7, ge=3, le=17)
+    window: Annotated[int, Field(ge=3, le=17), AfterValidator(_is_odd)] = 7
     iterations: int = Field(20, ge=0, le=MOST_ITERATIONS)
-    model: str = "nlh-l2"
+    model: Annotated[str, AfterValidator(_is_known)] = "nlh-l2"
     samples: bool = False
 
     @field_validator("samples")
@@ -53,19 +64,6 @@ class NetworkSettings(Settings):
         if samples and info.data.get("backbone") != "unet":
             raise ValueError("only the backbone 'unet' has a map of the trust in samples")
         return samples
-
-    @field_validator("window")
-    @classmethod
-    def _is_odd(cls, window: int) -> int:
-        half_window(window)
-        return window
-
-    @field_validator("model")
-    @classmethod
-    def _is_known(cls, model: str) -> str:
-        if model not in MODELS:
-            raise ValueError(f"model {shortened(model)} is not one of {', '.join(MODELS)}")
-        return model
 
     @property
     def parameters(self) -> int:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame
-from primaldepth.sensors.noise import estimate_sigma
+from primaldepth.measurement.noise_estimate import noise_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,5 +40,5 @@ class Scaling:
 
 def relative_sigma(frame: Frame, scaling: Scaling) -> Tensor:
     """(B, 1, h, w) noise in the network's unit; estimated where the frame does not know it."""
-    sigma = frame.sigma if frame.sigma is not None else estimate_sigma(frame.depth, frame.valid)
+    sigma = noise_of(frame)
     return torch.where(frame.valid, sigma / scaling.spread, 0.0)

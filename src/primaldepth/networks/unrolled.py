@@ -61,7 +61,7 @@ class PrimalDualNet(nn.Module):
         super().__init__()
         if model not in MODELS:
             raise ValueError(f"model '{model}' is not one of {', '.join(MODELS)}")
-        self.model, self.name, self.offsets = MODELS[model], model, half_window(window)
+        self.model, self.name, self.window, self.offsets = MODELS[model], model, window, half_window(window)
         self.samples = samples
         self.radius = iterations * (window // 2 if not self.model.is_local else 1)
         start = torch.tensor(self._classical_steps()).log()
@@ -94,8 +94,7 @@ class PrimalDualNet(nn.Module):
 
     def resampled(self, count: int) -> "PrimalDualNet":
         """With `count` iterations: log coefficients linear between those of the learned ones."""
-        window = 2 * max(abs(dy) for dy, _ in self.offsets) + 1
-        other = PrimalDualNet(count, window, self.name, samples=self.samples).to(self.log_coefficients)
+        other = PrimalDualNet(count, self.window, self.name, samples=self.samples).to(self.log_coefficients)
         state = {
             name: value if name in OF_ALL_ITERATIONS else _between(value, count)
             for name, value in self.state_dict().items()
@@ -111,8 +110,7 @@ class PrimalDualNet(nn.Module):
         """
         if self.samples:
             return self
-        window = 2 * max(abs(dy) for dy, _ in self.offsets) + 1
-        other = PrimalDualNet(len(self.log_coefficients), window, self.name, samples=True)
+        other = PrimalDualNet(len(self.log_coefficients), self.window, self.name, samples=True)
         _, tau, _, lam, _ = self.coefficients.detach().unbind(1)
         rho = SHARE_OF_SAMPLES * (1.0 / tau + lam)
         state = self.state_dict() | {"log_precision": torch.zeros(()).to(rho)}
@@ -159,16 +157,20 @@ class PrimalDualNet(nn.Module):
         if self.is_fused:
             scales, rows = self.log_support.exp(), self._rows(samples)
             return huber_from_affinities(
-                f, affinities, trust, scales, rows, self.offsets, samples, storage=storage
+                f, affinities, trust, scales, rows, self.offsets, storage=storage, samples=samples
             )
         support = self.support(affinities.to(f.dtype), guide)
-        return self.iterate(f, support, trust, samples, self.pairs(f), self._rows(samples), self.alphas)
+        return self.iterate(f, support, trust, samples, self.pairs(f), self.rows(samples), self.alphas)
 
     def scaled(self, samples: SampleTerm | None) -> SampleTerm | None:
         """Return the samples with their precisions times g, or None for a network without the sample term."""
         if samples is None or not self.samples:
             return None
         return SampleTerm(samples.A, samples.d, self.log_precision.exp() * samples.lam)
+
+    def rows(self, samples: SampleTerm | None) -> Iterable[Iterable[Number]]:
+        """Return the coefficients that `iterate` reads, iteration by iteration."""
+        return self._rows(samples)
 
     def _rows(self, samples: SampleTerm | None) -> Tensor:
         """Return the coefficients for the iterations: eps is 0 where a model has none, rho becomes a step."""
@@ -184,7 +186,7 @@ class PrimalDualNet(nn.Module):
         """Return alpha_0 of each iteration; of no influence in models without a second order."""
         return self.log_alpha_0.exp() if self.model.channels == 3 else [ALPHA_0] * len(self.log_coefficients)
 
-    def pairs(self, image: Tensor) -> SlicedPairs:
+    def pairs(self, image: Tensor) -> PairOperators:
         """Return the maker of pairwise operators for images of this size."""
         return SlicedPairs((image.shape[2], image.shape[3]), self.offsets)
 

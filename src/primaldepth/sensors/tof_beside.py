@@ -48,7 +48,9 @@ class TofBeside(TimeOfFlight):
         u = noise.uniform(depth.new_empty((4, depth.shape[0], 1, 1, 1)))
         inverse = torch.where(seen, 1.0 / torch.where(seen, depth, 1.0), NOTHING)
         mean = (inverse * seen).sum((2, 3), keepdim=True) / seen.sum((2, 3), keepdim=True).clamp_min(1)
-        view = _View(self.parallax * (2.0 * u[0] - 1.0), mean, 1.0 - self.coarser * u[1], self.scale * u[2:])
+        view = _OtherCamera(
+            self.parallax * (2.0 * u[0] - 1.0), mean, 1.0 - self.coarser * u[1], self.scale * u[2:]
+        )
         points = view.there(inverse)
         drawn = _draw(inverse, *points, inverse > 0)
         other, inside = view.filled(drawn)
@@ -61,7 +63,7 @@ class TofBeside(TimeOfFlight):
         return view.drawn_here(samples, self.scale)
 
 
-class _View:
+class _OtherCamera:
     """The other camera's image, of the same size as the guide's."""
 
     def __init__(self, parallax: Tensor, mean: Tensor, zoom: Tensor, offset: Tensor) -> None:

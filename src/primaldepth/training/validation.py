@@ -13,7 +13,7 @@ from primaldepth.core.seeds import generator
 from primaldepth.data.patches import Scenes, Variation
 from primaldepth.evaluation.protocols import Case
 from primaldepth.evaluation.scoring import Scores
-from primaldepth.evaluation.weighted_score import Part, weighted_score
+from primaldepth.evaluation.weighted_score import ScorePart, weighted_score
 from primaldepth.methods.network import Network
 from primaldepth.networks import DepthNet
 from primaldepth.sensors import sensor
@@ -125,7 +125,9 @@ def deciding(groups: Iterable[str]) -> list[str]:
     return [group for group in every if not group.startswith(HELD_OUT)] or every
 
 
-def selection_score(scores: Mapping[str, float], parts: Mapping[str, Part] | None = None) -> float | None:
+def selection_score(
+    scores: Mapping[str, float], parts: Mapping[str, ScorePart] | None = None
+) -> float | None:
     """What checkpoints are chosen by: the weighted score of the protocols.
 
     Args:
@@ -136,7 +138,7 @@ def selection_score(scores: Mapping[str, float], parts: Mapping[str, Part] | Non
     Returns:
         The score, or None where nothing was looked at.
     """
-    chosen = parts or {group: Part() for group in deciding(scores)}
+    chosen = parts or {group: ScorePart() for group in deciding(scores)}
     return weighted_score(scores, chosen) if chosen else None
 
 

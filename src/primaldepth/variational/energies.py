@@ -1,7 +1,6 @@
 """An energy is a sum of penalties of linear operators plus a simple term."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -37,56 +36,32 @@ class Term:
         return step_kernel(update).step(update, out)
 
 
-class SimpleTerm(Protocol):
-    """G(u): its proximal map is cheap, so it needs no dual variable."""
+class SimpleTerm:
+    """G(u) whose proximal map is cheap, so that it needs no dual variable; this one is G = 0."""
 
     def value(self, u: Tensor) -> Tensor:
         """G(u), shape (B,)."""
-        ...
-
-    def prox(self, u: Tensor, tau: Number) -> Tensor:
-        """prox_{tau G}(u)."""
-        ...
-
-    def has_conjugate(self, channels: int) -> bool:
-        """Whether G* is finite everywhere, for a u of so many channels."""
-        ...
-
-    def conjugate(self, z: Tensor) -> Tensor:
-        """G*(z), shape (B,)."""
-        ...
-
-    @property
-    def dual_scale(self) -> Number:
-        """Typical size of its gradient."""
-        ...
-
-
-class Unconstrained:
-    """G = 0: every term of the energy has a dual variable."""
-
-    dual_scale: Number = 0.0
-
-    def value(self, u: Tensor) -> Tensor:
-        """0."""
         return u.new_zeros(u.shape[0])
 
     def prox(self, u: Tensor, tau: Number) -> Tensor:
-        """Itself."""
+        """prox_{tau G}(u)."""
         return u
 
     def has_conjugate(self, channels: int) -> bool:
-        """No: G* is infinite unless z = 0."""
+        """Whether G* is finite everywhere, for a u of so many channels."""
         return False
 
     def conjugate(self, z: Tensor) -> Tensor:
-        """0 at z = 0, else infinite."""
-        zero = (z == 0).flatten(1).all(dim=1)
-        return torch.where(zero, 0.0, torch.inf).to(z.dtype)
+        """G*(z), shape (B,)."""
+        raise ValueError("the conjugate is not finite")
+
+
+class Unconstrained(SimpleTerm):
+    """G = 0: every term of the energy has a dual variable."""
 
 
 @dataclass(frozen=True, slots=True)
-class OnDepth:
+class OnDepth(SimpleTerm):
     """G(u) = D(u_0): a data term on the first channel, the depth; other channels are free."""
 
     D: Penalty
@@ -108,11 +83,6 @@ class OnDepth:
     def conjugate(self, z: Tensor) -> Tensor:
         """D*(z_0)."""
         return self.D.conjugate(z[:, :1])
-
-    @property
-    def dual_scale(self) -> Number:
-        """That of D."""
-        return self.D.dual_scale
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Protocol, cast
+from types import ModuleType
 
 import torch
 from torch import Tensor
 
-from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.pairwise import (
     Offset,
     PairwiseDifference,
@@ -26,33 +25,10 @@ KERNELS = {
     "numba": "primaldepth.operators.pairwise.cpu_iterations",
     "triton": "primaldepth.operators.pairwise.triton",
 }
-"""Module with the iterations of each backend, imported on first use; see `IterationKernel`."""
+"""Module with the iterations of each backend, imported on first use.
 
-
-class IterationKernel(Protocol):
-    """What a module of `KERNELS` has."""
-
-    DTYPES: tuple[torch.dtype, ...]
-
-    def run(
-        self,
-        *tensors: Tensor,
-        offsets: tuple[Offset, ...],
-        A: LinearOperator | None,
-        storage: torch.dtype | None,
-    ) -> tuple[Tensor, ...]:
-        """`huber_iterations` on tensors."""
-        ...
-
-    def run_from_affinities(
-        self,
-        *tensors: Tensor,
-        offsets: tuple[Offset, ...],
-        samples: SampleTerm | None,
-        storage: torch.dtype | None,
-    ) -> Tensor:
-        """`huber_from_affinities` on tensors, without a gradient."""
-        ...
+It has `DTYPES` that it takes, and `run` and `run_from_affinities`: the functions below on tensors alone.
+"""
 
 
 def huber_iterations(
@@ -91,7 +67,7 @@ def huber_iterations(
     kernel = _kernel(f, offsets)
     if kernel is None or any(t.dtype not in kernel.DTYPES for t in tensors):
         refuse_forced_backend("it takes a half window of pairs, Triton only float32")
-        return reference_iterations(state, w, f, c, coefficients, offsets, samples)
+        return _definition(state, w, (f, c), coefficients, offsets, samples)
     A = None if samples is None else samples.A
     u, u_bar, *p = kernel.run(*tensors, offsets=tuple(offsets), A=A, storage=storage)
     return State(u, u_bar, tuple(p))
@@ -104,48 +80,55 @@ def huber_from_affinities(
     scales: Tensor,
     coefficients: Tensor,
     offsets: Sequence[Offset],
-    samples: SampleTerm | None = None,
     *,
     storage: torch.dtype | None = None,
+    samples: SampleTerm | None = None,
 ) -> Tensor:
-    """Iterate from u = f, p = q = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1]); returns u.
+    """Iterate from u = f, p = q = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1]); return u.
 
     Differentiable; without a gradient the kernels make the weights in one pass, Triton in the type it
     keeps them.
+
+    Args:
+        affinities: (B, N, H, W); their sign has no influence.
+        scales: (2,) of the distance of two pixels and of their affinity.
     """
     tensors = (f, affinities, c, scales, coefficients)
     measured = () if samples is None else (samples.d, samples.lam)
     learns = torch.is_grad_enabled() and any(t.requires_grad for t in (*tensors, *measured))
     kernel = None if learns else _kernel(f, offsets)
     if kernel is not None:
-        return kernel.run_from_affinities(*tensors, offsets=tuple(offsets), samples=samples, storage=storage)
+        u: Tensor = kernel.run_from_affinities(
+            *tensors, offsets=tuple(offsets), samples=samples, storage=storage
+        )
+        return u
     w = support_weights(affinities.to(f.dtype).abs(), offsets, scales[0], scales[1])
     duals = (torch.zeros_like(w),) if samples is None else (torch.zeros_like(w), torch.zeros_like(samples.d))
     return huber_iterations(State(f, f, duals), w, f, c, coefficients, offsets, samples, storage=storage).u
 
 
-def reference_iterations(
+def _definition(
     state: State,
     w: Tensor,
-    f: Tensor,
-    c: Tensor,
+    data: tuple[Tensor, Tensor],
     coefficients: Tensor,
     offsets: Sequence[Offset],
-    samples: SampleTerm | None = None,
+    samples: SampleTerm | None,
 ) -> State:
-    """The definition: one `primal_dual_step` per row of coefficients."""
-    K = PairwiseDifference((int(w.shape[2]), int(w.shape[3])), offsets)
+    """One `primal_dual_step` per row of coefficients; data: f and c."""
+    K = PairwiseDifference((w.shape[2], w.shape[3]), offsets)
     measured = () if samples is None else (Term(samples.A, Quadratic(samples.d, samples.lam)),)
     for sigma, tau, eps, lam, theta, *steps in coefficients:
-        energy = Energy((Term(K, Huber(w, eps)), *measured), OnDepth(Quadratic(f, lam * c)))
+        G = OnDepth(Quadratic(data[0], lam * data[1]))
+        energy = Energy((Term(K, Huber(w, eps)), *measured), G)
         state = primal_dual_step(energy, state, StepSizes(tau, (sigma, *steps), theta))
     return state
 
 
-def _kernel(like: Tensor, offsets: Sequence[Offset]) -> IterationKernel | None:
+def _kernel(like: Tensor, offsets: Sequence[Offset]) -> ModuleType | None:
     """Return the module of the backend in force, or None if it is torch or the pairs are no half window."""
     size = 1 + 2 * max(-dy for dy, _ in offsets)
     name = KERNELS.get(pick_backend(like))
     if name is None or size < 3 or tuple(offsets) != half_window(size):
         return None
-    return cast("IterationKernel", import_module(name))
+    return import_module(name)

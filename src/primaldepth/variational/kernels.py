@@ -1,11 +1,10 @@
 """Which code updates a term F(K u): a kernel for its operator, penalty and backend, else the definition.
 
-A kernel computes what `Definition` computes, in one pass over memory. `numba_kernels.TERMS` lists those of
+A kernel computes what `DEFINITION` computes, in one pass over memory. `numba_kernels.TERMS` lists those of
 the CPU. Each says which updates it can do; every other update is left to the definition.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -65,47 +64,41 @@ class DualUpdate:
         return as_number(self.sigma)
 
 
-class TermKernel(ABC):
-    """Code for the terms of one operator and one penalty."""
-
-    @abstractmethod
-    def can_step(self, update: DualUpdate) -> bool:
-        """Whether `step` can do this update."""
-
-    @abstractmethod
-    def step(self, update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return p+ = prox_{sigma F*}(p + sigma K u_bar) and K' p+.
-
-        Args:
-            update: what is read; nothing of it is modified, except p if it is `out`.
-            out: memory for p+, or None for fresh memory.
-        """
-
-    def has_value(self, K: Any, F: Any, u: Tensor) -> bool:
-        """Whether `value` can be asked for; by default it cannot."""
-        return False
-
-    def value(self, K: Any, F: Any, u: Tensor) -> Tensor:
-        """Return F(K u), shape (B,)."""
-        values: Tensor = F.value(K(u))
-        return values
+def _never(*arguments: object) -> bool:
+    return False
 
 
-class Definition(TermKernel):
-    """Any operator and any penalty, differentiable, in torch's operations."""
-
-    def can_step(self, update: DualUpdate) -> bool:
-        """Every update."""
-        return True
-
-    def step(self, update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The formula, operation by operation; `out` is not used."""
-        K, step = update.K, update.step
-        p = update.F.prox_conjugate(update.p + step * K(update.u_bar), step)
-        return p, K.adjoint(p)
+def _defined_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
+    K, step = update.K, update.step
+    p = update.F.prox_conjugate(update.p + step * K(update.u_bar), step)
+    return p, K.adjoint(p)
 
 
-DEFINITION = Definition()
+def _defined_value(K: Any, F: Any, u: Tensor) -> Tensor:
+    values: Tensor = F.value(K(u))
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class TermKernel:
+    """Code for the terms of one operator and one penalty.
+
+    Args:
+        can_step: whether `step` can do an update.
+        step: returns p+ = prox_{sigma F*}(p + sigma K u_bar) and K' p+. It may write p+ to the memory it is
+            given beside the update, which may be p itself; nothing else is modified.
+        has_value: whether `value` can be asked for K, F and u.
+        value: returns F(K u), shape (B,).
+    """
+
+    can_step: Callable[[DualUpdate], bool]
+    step: Callable[[DualUpdate, Tensor | None], tuple[Tensor, Tensor]]
+    has_value: Callable[[Any, Any, Tensor], bool] = _never
+    value: Callable[[Any, Any, Tensor], Tensor] = _defined_value
+
+
+DEFINITION = TermKernel(_never, _defined_step)
+"""Any operator and any penalty, differentiable, in torch's operations; it takes what no kernel does."""
 
 
 def step_kernel(update: DualUpdate) -> TermKernel:

@@ -32,7 +32,7 @@ def _odd(value: int) -> int:
     return value
 
 
-Window = Annotated[int, Field(ge=3, le=17), AfterValidator(_odd)]
+WindowSize = Annotated[int, Field(ge=3, le=17), AfterValidator(_odd)]
 Size = tuple[int, int]
 Offsets = Sequence[Offset]
 
@@ -46,7 +46,7 @@ class ModelParameters(Settings):
     beta: NotNegative = 9.0
     gamma: NotNegative = 0.85
     alpha_0: Positive = 2.0
-    window: Window = 7
+    window: WindowSize = 7
     sigma_d: Positive = 3.0
     sigma_v: Positive = 0.1
     eps: NotNegative = 0.0
@@ -110,35 +110,12 @@ class SlicedPairs:
         return PairwiseSlope(self.size, self.offsets)
 
 
-def atv_terms(T: Tensor) -> tuple[Term, ...]:
-    """|T grad u|."""
-    return (Term(EdgeTensor(T) @ ForwardDifference(_size(T)), GroupNorm(1.0)),)
-
-
-def atgv_terms(T: Tensor, alpha_0: Number) -> tuple[Term, ...]:
-    """|T (grad u - v)| + alpha_0 |E v|."""
-    size = _size(T)
-    slopes = SymmetrizedGradient(size) @ SelectChannels((3, *size), 1, 3)
-    return Term(EdgeTensor(T) @ GradientMinusField(size), GroupNorm(1.0)), Term(slopes, GroupNorm(alpha_0))
-
-
-def nlh_terms(w: Tensor, pairs: PairOperators, eps: Number) -> tuple[Term, ...]:
-    """Sum w |u(x) - u(y)|_eps; eps = 0 is non-local TV."""
-    return (Term(pairs.difference(), Huber(w, eps)),)
-
-
-def nltgv_terms(w: Tensor, pairs: PairOperators, alpha_0: Number) -> tuple[Term, ...]:
-    """Sum w |u(x) - u(y) - <v, x - y>| + alpha_0 sum w |v(x) - v(y)|."""
-    slopes = pairs.difference(channels=2) @ SelectChannels((3, *_size(w)), 1, 3)
-    return Term(pairs.slope(), Huber(w)), Term(slopes, Huber(alpha_0 * w.repeat(1, 2, 1, 1)))
-
-
 def _size(image: Tensor) -> Size:
     return image.shape[2], image.shape[3]
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class EnergyModel:
     """A family of regularisers, the data norm that goes with it, and how many primal channels it needs."""
 
     family: Literal["atv", "atgv", "nltv", "nlh", "nltgv"]
@@ -161,23 +138,28 @@ class Model:
             alpha_0: weight of the second order, where the model has one.
             eps: width of Huber's quadratic part, where the model has one.
         """
-        if self.family == "atv":
-            return atv_terms(support)
-        if self.family == "atgv":
-            return atgv_terms(support, alpha_0)
-        if self.family == "nltgv":
-            return nltgv_terms(support, pairs, alpha_0)
-        return nlh_terms(support, pairs, eps if self.family == "nlh" else 0.0)
+        size = _size(support)
+        slopes = SelectChannels((3, *size), 1, 3)
+        if self.family == "atv":  # |T grad u|
+            return (Term(EdgeTensor(support) @ ForwardDifference(size), GroupNorm(1.0)),)
+        if self.family == "atgv":  # |T (grad u - v)| + alpha_0 |E v|
+            first = Term(EdgeTensor(support) @ GradientMinusField(size), GroupNorm(1.0))
+            return first, Term(SymmetrizedGradient(size) @ slopes, GroupNorm(alpha_0))
+        if self.family == "nltgv":  # sum w |u(x) - u(y) - <v, x - y>| + alpha_0 sum w |v(x) - v(y)|
+            second = Huber(alpha_0 * support.repeat(1, 2, 1, 1))
+            return Term(pairs.slope(), Huber(support)), Term(pairs.difference(channels=2) @ slopes, second)
+        eps = eps if self.family == "nlh" else 0.0  # sum w |u(x) - u(y)|_eps; eps = 0 is non-local TV
+        return (Term(pairs.difference(), Huber(support, eps)),)
 
 
-MODELS: dict[str, Model] = {
-    "atv-l2": Model("atv", "l2", 1),
-    "atgv-l2": Model("atgv", "l2", 3),
-    "nltv-l2": Model("nltv", "l2", 1),
-    "nlh-l2": Model("nlh", "l2", 1),
-    "nlh-l1": Model("nlh", "l1", 1),
-    "nltgv-l2": Model("nltgv", "l2", 3),
-    "nltgv-l1": Model("nltgv", "l1", 3),
+MODELS: dict[str, EnergyModel] = {
+    "atv-l2": EnergyModel("atv", "l2", 1),
+    "atgv-l2": EnergyModel("atgv", "l2", 3),
+    "nltv-l2": EnergyModel("nltv", "l2", 1),
+    "nlh-l2": EnergyModel("nlh", "l2", 1),
+    "nlh-l1": EnergyModel("nlh", "l1", 1),
+    "nltgv-l2": EnergyModel("nltgv", "l2", 3),
+    "nltgv-l1": EnergyModel("nltgv", "l1", 3),
 }
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.pairwise.reference import Offset
-from primaldepth.operators.threads import Array, thread_count
+from primaldepth.operators.threads import Array, band_of, thread_count
 
 BLOCK_ROWS = 16  # of one pair at a time: a stretch of memory long enough to be fetched ahead
 Offsets = tuple[Offset, ...]
@@ -40,6 +40,14 @@ def _dual_row(p: Array, w: Array, z: Array, z_there: Array, step: Array, out: Ar
         out[x] = value if value > -bound else -bound
 
 
+@numba.njit(cache=True)
+def inside(offset: Array, y: int, width: int) -> tuple[int, int, int, int]:
+    """Return dx and the other row of the pairs of row y, and which columns of them end inside the image."""
+    dx, there = offset[1], y + offset[0]
+    left, right = max(0, -dx), width - max(0, dx)
+    return (dx, there, width, width) if there < 0 or left >= right else (dx, there, left, right)
+
+
 @numba.njit(fastmath=True, cache=True)
 def add_flow(flow: Array, here: Array, there: Array) -> None:
     """What flows from x to y leaves x and enters y."""
@@ -57,18 +65,14 @@ def _dual_bands(
     images, pairs, height, width = p.shape
     bands, reach = halo.shape[1], halo.shape[2]
     for job in numba.prange(images * bands):
-        b, band = job // bands, job % bands
-        top, bottom = height * band // bands, height * (band + 1) // bands
+        b, band, top, bottom = band_of(job, bands, height)
         div[b, top:bottom] = 0
         halo[b, band] = 0
         new = np.empty_like(z[b, 0])  # a row apart from p, which may be `out`: only so is it vectorised
         for start in range(top, bottom, BLOCK_ROWS):
             for k in range(pairs):
                 for y in range(start, min(start + BLOCK_ROWS, bottom)):
-                    dx, there = offsets[k, 1], y + offsets[k, 0]
-                    left, right = max(0, -dx), width - max(0, dx)
-                    if there < 0 or left >= right:
-                        left, right = width, width
+                    dx, there, left, right = inside(offsets[k], y, width)
                     old, bound, here = p[b, k, y], w[b, k, y], z[b, y]
                     _dual_row(old[:left], bound[:left], here[:left], here[:left], step, new[:left])
                     _dual_row(old[right:], bound[right:], here[right:], here[right:], step, new[right:])

@@ -72,7 +72,7 @@ def run(
     Returns:
         u, u_bar, p and, with samples, q.
     """
-    found: tuple[Tensor, ...] = Iterations.apply(A, offsets, *tensors)  # type: ignore[no-untyped-call]
+    found: tuple[Tensor, ...] = CpuIterations.apply(A, offsets, *tensors)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -98,13 +98,12 @@ def run_from_affinities(
     return iterations(f, f, p, w, (f, c), coefficients, offsets, samples, q, out=p)[0]
 
 
-class Iterations(torch.autograd.Function):
+class CpuIterations(torch.autograd.Function):
     """The iterations; if a gradient is asked for, what each leaves for it is kept."""
 
     @staticmethod
     def forward(ctx: Any, A: LinearOperator | None, offsets: Offsets, *tensors: Tensor) -> tuple[Tensor, ...]:
         """N iterations."""
-        ctx.measured = A is not None
         u, u_bar, p, w, f, c, rows, *measured = (t.detach() for t in tensors)
         q, samples = (None, None) if A is None else (measured[0], SampleTerm(A, *measured[1:]))
         if not any(ctx.needs_input_grad):
@@ -120,8 +119,7 @@ class Iterations(torch.autograd.Function):
         """Undo the iterations."""
         found = iterations_backward(grads, ctx.kept, *ctx.fixed)
         ctx.kept = ctx.fixed = None
-        images = (found.u, found.u_bar, found.p, found.w, found.f, found.c, found.coefficients)
-        return (None, None, *images, *((found.q, found.d, found.lam) if ctx.measured else ()))
+        return (None, None, *found.values())
 
 
 def iterations(

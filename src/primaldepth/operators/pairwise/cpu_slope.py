@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primaldepth.operators.threads import Array, thread_count
+from primaldepth.operators.threads import Array, band_of, thread_count
 
 BLOCK_ROWS = 8  # of one pair at a time; with three channels half as many as in cpu.py stay in the cache
 
@@ -91,8 +91,7 @@ def _slope_bands(
     """As `_slope_band` with the images in front, and the bands in halo: (B, bands, 3, reach, W)."""
     images, bands, height = len(p), halo.shape[1], p.shape[2]
     for job in numba.prange(images * bands):
-        b, band = job // bands, job % bands
-        top, bottom = height * band // bands, height * (band + 1) // bands
+        b, band, top, bottom = band_of(job, bands, height)
         _slope_band(z[b], p[b], w[b], offsets, halves, steps, div[b], halo[b, band], top, bottom)
 
 

@@ -135,7 +135,7 @@ def forward(
     )  # fmt: skip
 
 
-class Iterations(torch.autograd.Function):
+class TritonIterations(torch.autograd.Function):
     """n iterations with gradients for the state, w, f, c, every coefficient and, with samples, d and lam.
 
     Keeps u, u_bar and p of each iteration, with samples also q, and recomputes everything else.
@@ -252,7 +252,7 @@ def run(
     """
     tensors = tuple(t.contiguous() for t in tensors)
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-        result: tuple[Tensor, ...] = Iterations.apply(A, *tensors)  # type: ignore[no-untyped-call]
+        result: tuple[Tensor, ...] = TritonIterations.apply(A, *tensors)  # type: ignore[no-untyped-call]
         return result
     u, u_bar, p, w, f, c, coefficients, *measured = tensors
     layout = PaddedLayout.of(p)
