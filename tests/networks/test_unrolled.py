@@ -85,7 +85,8 @@ with torch.no_grad(), use_backend("triton"):
 def test_the_interpreted_triton_iterations_agree():
     child = subprocess.run(
         [sys.executable, "-c", INTERPRETED],
-        env={**os.environ, "TRITON_INTERPRET": "1"},  # read when triton is imported
+        # TRITON_INTERPRET is read when triton is imported; helpers lie beside this file and one folder above
+        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
         cwd=Path(__file__).parent,
         capture_output=True,
         text=True,

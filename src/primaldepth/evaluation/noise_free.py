@@ -17,7 +17,7 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
-from primaldepth.evaluation.protocol import Case, NamedFrames, Protocol, file_sha256
+from primaldepth.evaluation.protocol import Case, NamedFrames, Protocol
 from primaldepth.evaluation.scoring import Scoring
 from primaldepth.io import Unit, read_depth, read_guide
 from primaldepth.sensors.noise import AUTO_FLOOR, local_mean
@@ -107,13 +107,10 @@ class NoiseFreeProtocol(NamedFrames):
         """One line for each of the frame's two files that is missing or differs from the public one."""
         found = []
         for name in self._paths(root, scene):
-            path, digest = root / name, self.files.get(name)
-            if not path.is_file():
-                found.append(f"{path}: missing")
-            elif digest is None:
-                found.append(f"{path}: no checksum of it is known; put the public arrays in its place")
-            elif file_sha256(path) != digest:
-                found.append(f"{path}: differs from the file {self.name} v{self.version} was frozen with")
+            if name not in self.files and (root / name).is_file():
+                found.append(f"{root / name}: no checksum of it is known; put the public arrays in its place")
+            else:
+                found += self.changed_files({root / name: self.files.get(name, "")})
         return found
 
     def build(self, root: Path, scene: str, scale: int) -> Case:

@@ -90,14 +90,9 @@ class RealHoldoutProtocol(NamedFrames):
     def problems(self, root: Path, scene: str) -> list[str]:
         """Return one line for each file that is missing, has another size, or differs from the frozen one."""
         paths = _paths(root, scene)
-        missing = [f"{path}: missing" for path in paths if not path.is_file()]
-        if missing or not self.is_frozen:
-            return missing or _size_problems(*paths)
-        return [
-            f"{path}: differs from the file {self.name} v{self.version} was frozen with"
-            for path in paths
-            if file_sha256(path) != self.files[scene][path.name]
-        ]
+        if self.is_frozen:
+            return self.changed_files({path: self.files[scene][path.name] for path in paths})
+        return [f"{path}: missing" for path in paths if not path.is_file()] or _size_problems(*paths)
 
     def build(self, root: Path, scene: str, scale: int) -> Case:
         """Return the case, from inputs that were checked."""

@@ -16,6 +16,7 @@ from primaldepth.networks.inputs import SensorSamples
 from primaldepth.operators import LinearOperator
 from primaldepth.operators.pairwise import Offset
 from primaldepth.operators.sampling import MixedResample, SampleTerm
+from primaldepth.variational.models import PairOperators
 
 
 class MaskedConvolution(LinearOperator):
@@ -85,7 +86,7 @@ def _centre(taps: Tensor) -> Tensor:
     return middle
 
 
-class ConvolvedPairs:
+class ConvolvedPairs(PairOperators):
     """The pairwise operators as convolutions, for images of any size.
 
     Args:

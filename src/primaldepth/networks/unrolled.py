@@ -12,7 +12,7 @@ from primaldepth.operators.sampling import SampleTerm
 from primaldepth.variational.affinities import edge_tensor, support_weights
 from primaldepth.variational.energies import Energy, OnDepth, Term
 from primaldepth.variational.huber_iterations import huber_from_affinities
-from primaldepth.variational.models import MODELS, PairOperators, SlicedPairs
+from primaldepth.variational.models import MODELS, PairOperators
 from primaldepth.variational.penalties import Absolute, Number, Quadratic
 from primaldepth.variational.primal_dual import State, primal_dual_step
 from primaldepth.variational.step_sizes import StepSizes
@@ -83,7 +83,8 @@ class PrimalDualNet(nn.Module):
 
     def _classical_steps(self) -> tuple[float, ...]:
         support = torch.ones(1, 3 if self.model.is_local else len(self.offsets), 64, 64)
-        terms = self.model.terms(support, self.pairs(support), alpha_0=ALPHA_0, eps=EPSILON)
+        pairs = PairOperators((64, 64), self.offsets)
+        terms = self.model.terms(support, pairs, alpha_0=ALPHA_0, eps=EPSILON)
         L = math.sqrt(sum(term.K.norm_bound**2 for term in terms))
         ratio = math.sqrt(DUAL_TO_PRIMAL)
         lam = LAMBDA if self.model.norm == "l2" else LAMBDA_L1
@@ -188,7 +189,7 @@ class PrimalDualNet(nn.Module):
 
     def pairs(self, image: Tensor) -> PairOperators:
         """Return the maker of pairwise operators for images of this size."""
-        return SlicedPairs((image.shape[2], image.shape[3]), self.offsets)
+        return PairOperators((image.shape[2], image.shape[3]), self.offsets)
 
     def iterate(
         self,

@@ -58,18 +58,13 @@ class DualUpdate:
     u_bar: Tensor
     sigma: Number | WeightedStep
 
-    @property
-    def step(self) -> Number:
-        """The dual step as a number or a tensor."""
-        return as_number(self.sigma)
-
 
 def _never(*arguments: object) -> bool:
     return False
 
 
 def _defined_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
-    K, step = update.K, update.step
+    K, step = update.K, as_number(update.sigma)
     p = update.F.prox_conjugate(update.p + step * K(update.u_bar), step)
     return p, K.adjoint(p)
 

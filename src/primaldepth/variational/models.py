@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 import torch
 from pydantic import AfterValidator, Field
@@ -82,31 +82,18 @@ class DataTerm:
         return (Term(K, self.penalty),), Unconstrained()
 
 
-class PairOperators(Protocol):
-    """Makes the operators over the pairs of a window, for images of one size."""
+class PairOperators:
+    """Makes the operators over the pairs of a window, for images of one size; here by their definition."""
+
+    def __init__(self, size: Size, offsets: Offsets) -> None:
+        self.size, self.offsets = size, offsets
 
     def difference(self, channels: int = 1) -> LinearOperator:
         """u(x) - u(y) of every pair and channel: (channels, H, W) -> (channels * N, H, W)."""
-        ...
-
-    def slope(self) -> LinearOperator:
-        """Departure of every pair from the plane through its slopes: (3, H, W) -> (N, H, W)."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class SlicedPairs:
-    """The pairwise operators by their definition, which slices images of a known size."""
-
-    size: Size
-    offsets: Offsets
-
-    def difference(self, channels: int = 1) -> LinearOperator:
-        """`PairwiseDifference`."""
         return PairwiseDifference(self.size, self.offsets, channels)
 
     def slope(self) -> LinearOperator:
-        """`PairwiseSlope`."""
+        """Departure of every pair from the plane through its slopes: (3, H, W) -> (N, H, W)."""
         return PairwiseSlope(self.size, self.offsets)
 
 
@@ -177,5 +164,5 @@ def build_energy(name: str, guide: Tensor, data: DataTerm, parameters: ModelPara
     else:
         support = guide_affinities(guide, offsets, q.sigma_d, q.sigma_v)
     data_terms, G = data.split(model.channels, size)
-    terms = model.terms(support, SlicedPairs(size, offsets), alpha_0=q.alpha_0, eps=q.eps)
+    terms = model.terms(support, PairOperators(size, offsets), alpha_0=q.alpha_0, eps=q.eps)
     return Energy(terms + data_terms, G)

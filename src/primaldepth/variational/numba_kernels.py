@@ -19,7 +19,7 @@ from primaldepth.operators.pointwise import EdgeTensor
 from primaldepth.operators.sampling import Resample
 from primaldepth.operators.sampling.cpu import reduce, spread
 from primaldepth.variational.energies import SimpleTerm, Unconstrained
-from primaldepth.variational.kernels import DualUpdate, TermKernel, WeightedStep
+from primaldepth.variational.kernels import DualUpdate, TermKernel, WeightedStep, as_number
 from primaldepth.variational.penalties import Absolute, GroupNorm, Huber, Number, Penalty, Quadratic
 
 
@@ -123,7 +123,7 @@ def _can_edge(update: DualUpdate) -> bool:
 
 
 def _edge_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
-    return edge_step(update.u_bar, update.p, update.K.outer.tensor, update.step, update.F.w, out)
+    return edge_step(update.u_bar, update.p, update.K.outer.tensor, as_number(update.sigma), update.F.w, out)
 
 
 def _can_bend(update: DualUpdate) -> bool:
@@ -131,7 +131,7 @@ def _can_bend(update: DualUpdate) -> bool:
 
 
 def _bend_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
-    return bend_step(update.u_bar, update.p, update.K.inner.first, update.step, update.F.w, out)
+    return bend_step(update.u_bar, update.p, update.K.inner.first, as_number(update.sigma), update.F.w, out)
 
 
 def _resampling(K: Any) -> tuple[Resample, int]:
@@ -149,7 +149,7 @@ def _can_sample(update: DualUpdate) -> bool:
 
 
 def _sample_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
-    (A, channel), sigma = _resampling(update.K), update.step
+    (A, channel), sigma = _resampling(update.K), as_number(update.sigma)
     p = update.F.prox_conjugate(update.p + sigma * reduce(A, update.u_bar, channel), sigma)
     return p, spread(A, p, update.K.in_shape[0], channel)
 

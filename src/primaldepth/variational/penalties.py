@@ -8,6 +8,7 @@ or tensors, weights may vary from pixel to pixel, and a weight of 0 switches a p
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -28,7 +29,13 @@ def _length(z: Tensor) -> Tensor:
 
 
 class Penalty(ABC):
-    """F(z) = sum_x f_x(z(x)), convex."""
+    """F(z) = sum_x f_x(z(x)), convex.
+
+    Attributes:
+        couples_channels: whether f_x reads all channels of a pixel together: steps must not vary over them.
+    """
+
+    couples_channels: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, z: Tensor) -> Tensor:
@@ -54,11 +61,6 @@ class Penalty(ABC):
     @property
     def has_conjugate(self) -> bool:
         """Whether F* is finite everywhere."""
-        return False
-
-    @property
-    def couples_channels(self) -> bool:
-        """Whether f_x reads all channels of a pixel together, so that steps must not vary over them."""
         return False
 
 
@@ -118,11 +120,7 @@ class GroupNorm(Penalty):
     """
 
     w: Number
-
-    @property
-    def couples_channels(self) -> bool:
-        """The norm is over all of them."""
-        return True
+    couples_channels = True
 
     def value(self, z: Tensor) -> Tensor:
         """Sum of the weighted norms."""

@@ -33,15 +33,7 @@ class Workspace:
     """
 
     def __init__(self) -> None:
-        self._last: tuple[Tensor, ...] = ()
-
-    def memory(self, count: int) -> tuple[Tensor | None, ...]:
-        """Return memory for `count` dual variables, None for each that has none yet."""
-        return self._last or (None,) * count
-
-    def keep(self, p: tuple[Tensor, ...]) -> None:
-        """Lend the dual variables of a step to the next."""
-        self._last = p
+        self.p: tuple[Tensor, ...] = ()
 
 
 def primal_dual_step(
@@ -60,15 +52,14 @@ def primal_dual_step(
         workspace: of a run that needs none of its earlier states; None for fresh memory.
     """
     workspace = Workspace() if workspace is None else workspace
-    memory = workspace.memory(len(energy.terms))
+    memory = workspace.p or (None,) * len(energy.terms)
     duals, pulls = [], []
     for term, p, sigma, out in zip(energy.terms, state.p, steps.sigma, memory, strict=True):
         p_next, divergence = term.dual_step(p, state.u_bar, sigma, out)
         duals.append(p_next)
         pulls.append(divergence)
-    workspace.keep(tuple(duals))
-    u_next, u_bar = _descend(energy.G, state.u, pulls, steps)
-    return State(u_next, u_bar, tuple(duals))
+    workspace.p = tuple(duals)
+    return State(*_descend(energy.G, state.u, pulls, steps), workspace.p)
 
 
 def _descend(G: SimpleTerm, u: Tensor, pulls: list[Tensor], steps: StepSizes) -> tuple[Tensor, Tensor]:

@@ -85,16 +85,13 @@ def _dual_bands(
                     out[b, k, y] = new
 
 
-@numba.njit(cache=True)
 def add_halo(div: Array, halo: Array) -> None:
-    """Add to each row what the band below owes to it."""
-    images, height, _ = div.shape
-    bands, reach = halo.shape[1], halo.shape[2]
-    for b in range(images):
-        for band in range(1, bands):
-            top = height * band // bands
-            for row in range(max(0, reach - top), reach):
-                div[b, top - reach + row] += halo[b, band, row]
+    """Hand what bands owe to rows above them to those rows; (B, ..., H, W) and (B, bands, ..., reach, W)."""
+    height, bands, reach = div.shape[-2], halo.shape[1], halo.shape[-2]
+    for band in range(1, bands):
+        top = height * band // bands
+        skip = max(0, reach - top)
+        div[..., top - reach + skip : top, :] += halo[:, band, ..., skip:, :]
 
 
 def dual_step(

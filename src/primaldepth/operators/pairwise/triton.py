@@ -239,16 +239,11 @@ def run(
     A: LinearOperator | None = None,
     storage: torch.dtype | None = None,
 ) -> tuple[Tensor, ...]:
-    """N iterations; keeps the states only if a gradient will be asked for.
+    """N iterations as of `cpu_iterations.run`; keeps the states only if a gradient will be asked for.
 
     Args:
-        tensors: u, u_bar, p, w, f, c and coefficients, then q, d and lam of the sample term or nothing.
         offsets: those of the half window with as many pairs as p has maps; not read.
-        A: operator of the sample term, or None.
         storage: type in which p and w are kept.
-
-    Returns:
-        u, u_bar, p and, with samples, q.
     """
     tensors = tuple(t.contiguous() for t in tensors)
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
@@ -269,12 +264,9 @@ def run_from_affinities(
     samples: SampleTerm | None = None,
     storage: torch.dtype | None = None,
 ) -> Tensor:
-    """N iterations from u = f, p = q = 0 with the support weights of `affinities`, without gradient: u.
+    """N iterations as of `cpu_iterations.run_from_affinities`; offsets are not read.
 
     Args:
-        tensors: f, affinities, c, scales and coefficients.
-        offsets: those of the half window with as many pairs as there are affinities; not read.
-        samples: of the sample term, or None.
         storage: type in which p and w are kept.
     """
     f, affinities, c, scales, coefficients = tensors
