@@ -93,7 +93,7 @@ class Manifest(Settings):
         write_bytes(folder / MANIFEST, f'{head},\n "shards": [{lines}\n ]\n}}\n'.encode())
 
     def differences(self, other: "Manifest") -> list[str]:
-        """What `other` would be made with instead, one text per difference."""
+        """Return one line for each setting in which `other` differs."""
         mine = {**self.made_with, **_prefixed(self.versions), "scenes per shard": self.scenes_per_shard}
         theirs = {**other.made_with, **_prefixed(other.versions), "scenes per shard": other.scenes_per_shard}
         keys = dict.fromkeys([*mine, *theirs])

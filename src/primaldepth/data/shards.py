@@ -223,7 +223,7 @@ def shard_problems(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def shard_problem(folder: Path, entry: ShardEntry) -> str | None:
-    """What is wrong with a shard: missing, another size, another checksum; None if it is as recorded."""
+    """Return why a shard is not as recorded (missing, another size or checksum), or None if it is."""
     path = folder / entry.file
     if text := size_problem(folder, entry):
         return text

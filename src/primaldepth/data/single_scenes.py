@@ -23,7 +23,7 @@ PARTS = "parts"
 
 
 def part_path(folder: Path, scene: int) -> Path:
-    """Where the finished scene waits for its shard."""
+    """Return the file in which a finished scene waits for its shard."""
     return folder / PARTS / f"{scene:09d}.safetensors"
 
 
@@ -64,7 +64,7 @@ class SceneRow:
 
     @property
     def specs(self) -> dict[str, ArraySpec]:
-        """Its arrays."""
+        """Names, types and shapes of the arrays of a scene."""
         return {name: ArraySpec(spec.dtype, spec.shape[1:]) for name, spec in self.layout.specs.items()}
 
     def read(self, name: str) -> bytes:

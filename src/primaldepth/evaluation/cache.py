@@ -47,7 +47,7 @@ class ResultCache:
         self._failed = False
 
     def get(self, key: Key) -> dict[str, Any] | None:
-        """What was stored for the key."""
+        """Return the result that was stored for the key."""
         try:
             stored = read_json(self._path(key))
         except InputError:
@@ -85,7 +85,7 @@ def code_version() -> str:
 
 @cache
 def machine_identity(device: str) -> dict[str, str]:
-    """What decides the last bits: processor, and the packages that compute."""
+    """Identify what decides the last bits of a result: the processor, and the packages that compute."""
     processor = (
         torch.cuda.get_device_name(device)
         if device.startswith("cuda")

@@ -179,7 +179,7 @@ def reduced(truth: Tensor, scale: int) -> Tensor:
 
 
 def assumed_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """What methods are told: 0.05 % of the local mean, the least that the noise `auto` assumes of any camera.
+    """Return the noise that methods are told: 0.05 % of the local mean, the least that `auto` assumes.
 
     A level or centimetre at least is taken for the mean, so that no sample has a sigma of 0.
     """

@@ -75,7 +75,7 @@ class Protocol(ABC):
 
     @property
     def unit(self) -> str:
-        """Of the errors."""
+        """Unit of the errors."""
         return self.scoring.unit
 
     @property

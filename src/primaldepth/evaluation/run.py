@@ -55,7 +55,7 @@ class Row:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> "Row":
-        """From what `as_json` gave."""
+        """Read what `as_json` wrote."""
         head = ("method", "scene", "scale", "rmse", "mae", "seconds", "prediction")
         more = {name: value for name, value in values.items() if name not in (*head, "variant")}
         variant = values.get("variant", "")

@@ -83,7 +83,7 @@ class Criterion(Settings):
 
 @dataclass(frozen=True, slots=True)
 class ScorePart:
-    """What one group contributes: w, r, and whether its number is an error."""
+    """Contribution of one group to the score: w, r, and whether its number is an error."""
 
     weight: float = 1.0
     reference: float = 1.0

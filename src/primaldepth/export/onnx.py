@@ -81,10 +81,7 @@ def export_onnx(net: DepthNet, path: str | os.PathLike[str], opset: int = OLDEST
 
 
 def check_parity(
-    net: DepthNet,
-    path: str | os.PathLike[str],
-    sizes: Sequence[tuple[int, int]],
-    tolerance: float = 1e-4,
+    net: DepthNet, path: str | os.PathLike[str], sizes: Sequence[tuple[int, int]], tolerance: float = 1e-4
 ) -> tuple[Parity, ...]:
     """Compare the file with `net` on random input of each (height, width); more than `tolerance` is an error.
 

@@ -138,15 +138,15 @@ class TraceableSolver(PrimalDualNet):
 
     @property
     def alphas(self) -> list[float]:
-        """As numbers."""
+        """The weights of the second order as numbers."""
         return self.second_order
 
     def pairs(self, image: Tensor) -> ConvolvedPairs:
-        """As convolutions."""
+        """Return the maker of pairwise operators as convolutions."""
         return ConvolvedPairs(self.ends, (self.once, self.twice), self.slopes, image)
 
     def rows(self, samples: SampleTerm | None) -> list[list[float]]:
-        """As numbers."""
+        """Return the coefficients as numbers."""
         return self.numbers
 
 
@@ -164,7 +164,7 @@ class TraceableNet(nn.Module):
             net.pdn = TraceableSolver(net.pdn)
 
     def forward(self, *maps: Tensor) -> tuple[Tensor, ...]:
-        """As `DepthNet.forward`: the result and, where the network gives one, its uncertainty.
+        """Return the result of `DepthNet.forward` and, where the network gives one, its uncertainty.
 
         Args:
             maps: depth, sigma, trust and guide; for networks of any scale also the ratio; with the sample

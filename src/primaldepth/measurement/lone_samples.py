@@ -29,7 +29,7 @@ class Cells:
 
     @classmethod
     def over(cls, image: Tensor, side: int) -> "Cells":
-        """Of about `side` pixels each way over (B, 1, h, w); at least one."""
+        """Return cells of about `side` pixels each way over (B, 1, h, w); at least one."""
         size = int(image.shape[2]), int(image.shape[3])
         grid = max(1, size[0] // side), max(1, size[1] // side)
         rows, columns = (

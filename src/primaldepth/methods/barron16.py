@@ -62,7 +62,7 @@ class Smoother:
 
     @classmethod
     def of(cls, guide: Tensor, settings: Barron16Settings, shift: float) -> "Smoother":
-        """From a guide (C, H, W)."""
+        """Build the solver from a guide (C, H, W)."""
         grid = BilateralGrid(cells(guide, settings.position, settings.luma, settings.chroma, shift))
         mass = grid.splat(torch.ones_like(guide[:1])[None])
         return cls(grid, mass, *grid.bistochastic(mass))

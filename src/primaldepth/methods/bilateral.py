@@ -19,7 +19,7 @@ CPU_BAND, GPU_BAND = 2**15, 2**26
 
 @dataclass(frozen=True, slots=True)
 class WeightedSamples:
-    """What a window is laid over, or one neighbour of every pixel.
+    """Samples with their weights: all that a window is laid over, or one neighbour of every pixel.
 
     Args:
         depth: (B, 1, h, w) finite everywhere.

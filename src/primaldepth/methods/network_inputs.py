@@ -32,7 +32,7 @@ class Window:
     right: int
 
     def grown(self, margin: int, size: tuple[int, int], stride: int = 1) -> "Window":
-        """With a margin on every side up to a multiple of the stride, cut at the frame's border."""
+        """Return the window with a margin on every side up to a multiple of the stride, cut at the border."""
         return Window(
             max(0, (self.top - margin) // stride * stride),
             min(size[0], -(-(self.bottom + margin) // stride) * stride),

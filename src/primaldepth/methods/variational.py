@@ -72,7 +72,7 @@ class Normalised:
         return cls(depth, relative.clamp_min(1e-2), c, s)
 
     def restore(self, depth: Tensor) -> Tensor:
-        """Back to the frame's unit."""
+        """Convert depth back to the frame's unit."""
         return depth * self.scale + self.centre
 
 

@@ -31,7 +31,7 @@ class RecordingKey:
 
     @property
     def pixels(self) -> int:
-        """Of the batch."""
+        """Pixels of all images of the batch."""
         count, _, height, width = self.shapes[0]
         return count * height * width
 
@@ -46,7 +46,7 @@ class RecordedGraph:
             self._output = inference.run(self._inputs)
 
     def __call__(self, maps: NetworkInput) -> Tensor:
-        """The same on other values."""
+        """Run the recorded kernels on other values."""
         for mine, image in zip(self._inputs.tensors(), maps.tensors(), strict=True):
             mine.copy_(image)
         self._graph.replay()
@@ -75,7 +75,7 @@ class Inference:
         return Inference, (self._net, self._precision)
 
     def __call__(self, maps: NetworkInput) -> Tensor:
-        """Run, or play back."""
+        """Run the network, or play its recording back."""
         if not self._can_be_recorded(maps.depth):
             return self.run(maps)
         device = maps.depth.device
@@ -103,7 +103,7 @@ class Inference:
             self._seen.popitem(last=False)
 
     def run(self, maps: NetworkInput) -> Tensor:
-        """Call by call."""
+        """Run the network without recording it."""
         device, dtype = maps.depth.device, self.dtype_on(maps.depth.device)
         with torch.no_grad(), torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
             found = self._net(*maps)

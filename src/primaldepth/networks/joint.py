@@ -17,15 +17,10 @@ from primaldepth.networks.unet import FIRST, UNet
 from primaldepth.networks.unrolled import PrimalDualNet
 from primaldepth.operators.pairwise import half_window
 from primaldepth.operators.sampling import MixedResample, PointSamples, Resample
-from primaldepth.variational.models import MODELS
+from primaldepth.variational.models import MODELS, WindowSize
 
 MOST_ITERATIONS = 1000
 SIGMA_MAP, AFFINITY_MAP = 2, 3  # of the backbone's maps: residual, weight, uncertainty, affinities[, omega]
-
-
-def _is_odd(window: int) -> int:
-    half_window(window)
-    return window
 
 
 def _is_known(model: str) -> str:
@@ -53,7 +48,7 @@ class NetworkSettings(Settings):
         (48, 96, 160, 224), max_length=8
     )
     blocks: tuple[Annotated[int, Field(ge=0, le=32)], ...] = Field((1, 2, 2, 2), max_length=8)
-    window: Annotated[int, Field(ge=3, le=17), AfterValidator(_is_odd)] = 7
+    window: WindowSize = 7
     iterations: int = Field(20, ge=0, le=MOST_ITERATIONS)
     model: Annotated[str, AfterValidator(_is_known)] = "nlh-l2"
     samples: bool = False

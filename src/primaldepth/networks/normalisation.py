@@ -30,11 +30,11 @@ class Scaling:
         return cls(torch.stack(centres).view(-1, 1, 1, 1), torch.stack(spreads).view(-1, 1, 1, 1))
 
     def apply(self, depth: Tensor) -> Tensor:
-        """To the network's unit."""
+        """Convert depth to the network's unit."""
         return (depth - self.centre) / self.spread
 
     def restore(self, depth: Tensor) -> Tensor:
-        """Back to the frame's unit."""
+        """Convert depth back to the frame's unit."""
         return depth * self.spread + self.centre
 
 

@@ -18,16 +18,8 @@ from primaldepth.variational.primal_dual import State, primal_dual_step
 from primaldepth.variational.step_sizes import StepSizes
 
 # The iteration on depth of unit spread: the noise left in the first estimate is a few hundredths.
-LAMBDA, LAMBDA_L1, EPSILON, SIGMA_D, SIGMA_V, ALPHA_0, BETA, GAMMA = (
-    20.0,
-    1.0,
-    0.01,
-    2.0,
-    0.05,
-    2.0,
-    9.0,
-    0.85,
-)
+LAMBDA, LAMBDA_L1, EPSILON = 20.0, 1.0, 0.01
+SIGMA_D, SIGMA_V, ALPHA_0, BETA, GAMMA = 2.0, 0.05, 2.0, 9.0, 0.85
 DUAL_TO_PRIMAL = 400.0  # sigma / tau
 SHARE_OF_SAMPLES = 0.25  # of the largest sensible step, for a sample term added to a trained solver
 COEFFICIENTS = ("sigma", "tau", "eps", "lam", "theta", "rho")
@@ -94,7 +86,7 @@ class PrimalDualNet(nn.Module):
         return ratio / L, 1.0 / (ratio * L), EPSILON, lam, 1.0, 0.5 * ratio * L
 
     def resampled(self, count: int) -> "PrimalDualNet":
-        """With `count` iterations: log coefficients linear between those of the learned ones."""
+        """Return the solver with `count` iterations, log coefficients interpolated between learned ones."""
         other = PrimalDualNet(count, self.window, self.name, samples=self.samples).to(self.log_coefficients)
         state = {
             name: value if name in OF_ALL_ITERATIONS else _between(value, count)

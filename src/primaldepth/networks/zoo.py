@@ -9,13 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from primaldepth.core.errors import (
-    FileFormatError,
-    InputError,
-    MissingFileError,
-    did_you_mean,
-    shortened,
-)
+from primaldepth.core.errors import FileFormatError, InputError, MissingFileError, did_you_mean, shortened
 from primaldepth.io.atomic import write_bytes
 from primaldepth.io.files import open_file, reading
 from primaldepth.networks.card import ModelCard, read_card
@@ -53,7 +47,7 @@ class Shipped:
 
     @property
     def present(self) -> dict[int | None, Path]:
-        """Those there are."""
+        """Weight files of this network that ship with the package."""
         return {scale: path for scale, path in self.files.items() if path.is_file()}
 
 
@@ -104,7 +98,7 @@ def load(name: str, scale: int | None = None, device: torch.device | str = "cpu"
 
 
 def weights_folder() -> Path:
-    """Where the shipped weights lie."""
+    """Return the folder of the weight files that ship with the package."""
     return Path(str(files("primaldepth") / "weights"))
 
 

@@ -74,12 +74,12 @@ class Composition(LinearOperator):
 
     @property
     def parts(self) -> Parts:
-        """Those of both, the outermost first."""
+        """The parts of both operators, the outermost first."""
         return (*self.outer.parts, *self.inner.parts)
 
     @property
     def row_sums(self) -> tuple[float, ...] | None:
-        """Those of the outer one, if the inner one only selects channels."""
+        """The row sums of the outer operator, if the inner one only selects channels."""
         return self.outer.row_sums if self.inner.is_selection else None
 
     @property

@@ -173,7 +173,7 @@ class Scene(Settings):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` wrote."""
+        """Read what `to_json` wrote."""
         values = parse_json(text, "scene description", limits=RECORDED)
         try:
             return cls.model_validate(values)

@@ -178,7 +178,7 @@ class VectorStage:
 
 @contextmanager
 def one_compiles() -> Iterator[None]:
-    """Of processes that start together, one compiles; the others wait and find the kernels on disk.
+    """Let one of several processes compile; the others wait and find the kernels on disk.
 
     The first to come holds the lock; the others wait until it is free and go on all at once.
     """
@@ -199,7 +199,7 @@ def one_compiles() -> Iterator[None]:
 
 
 def stage(variant: str) -> Any:
-    """What renders with a variant."""
+    """Return the renderer for a variant."""
     if variant == "scalar":
         return ScalarStage(load_mitsuba(variant)[0])
     return VectorStage(variant)

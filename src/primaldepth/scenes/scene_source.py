@@ -107,7 +107,7 @@ class RenderSettings(Settings):
         return name
 
     def resolved(self) -> "RenderSettings":
-        """With the variant that works here and the fingerprint of the textures."""
+        """Return the settings with the variant that works here and the fingerprint of the textures."""
         images = TextureSource(self.textures).fingerprint()
         return self.model_copy(update={"variant": choose(self.variant), "images": images})
 

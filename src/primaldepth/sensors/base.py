@@ -101,7 +101,7 @@ class Sensor(Settings):
 
 
 def known(depth: Tensor, valid: Tensor | None, scale: int) -> Tensor:
-    """Where the truth may be read: marked as valid (if a mask is given), finite and > 0."""
+    """Return where the truth may be read: marked as valid (if a mask is given), finite and > 0."""
     if depth.ndim != 4 or depth.shape[1] != 1 or not depth.is_floating_point():
         raise InputError(
             "depth", f"{depth.dtype} of shape {tuple(depth.shape)}, expected floating point (B, 1, H, W)"

@@ -74,7 +74,7 @@ UNITLESS_SENSORS = frozenset({"lidar"})  # a part of the depth, whatever its uni
 
 
 def least_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """What "auto" assumes where it finds less, or nothing to estimate from: 0.05 % of the local mean."""
+    """Return the least noise that "auto" assumes: 0.05 % of the local mean."""
     return AUTO_FLOOR * local_mean(depth, valid)
 
 

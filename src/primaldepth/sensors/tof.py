@@ -83,10 +83,7 @@ class TimeOfFlight(Sensor):
         measured = covered & (measured_amplitude >= self.min_amplitude) & (distance > 0)
         sigma = phasor_sigma(measured_amplitude, self.wave_number, self.read, self.shot)
         return Samples(
-            torch.where(measured, distance, 0.0),
-            measured,
-            noise.scaled(sigma),
-            amplitude=measured_amplitude,
+            torch.where(measured, distance, 0.0), measured, noise.scaled(sigma), amplitude=measured_amplitude
         )
 
     def _phasor(self, distance: Tensor, seen: Tensor, amplitude: Tensor | None) -> Tensor:

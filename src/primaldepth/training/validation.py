@@ -78,7 +78,7 @@ class Validator:
 
     @property
     def groups(self) -> list[str]:
-        """What scores are given for."""
+        """Names of the groups that get a score."""
         return sorted({name for look in self.looks for name in (look.group, *_more_names(look))})
 
     def see(self, net: DepthNet) -> Iterator[Seen]:
@@ -93,7 +93,7 @@ class Validator:
         net.train()
 
     def score(self, scores: Mapping[str, float]) -> float | None:
-        """What checkpoints are chosen by, see `selection_score`."""
+        """Return the score by which checkpoints are chosen, see `selection_score`."""
         return selection_score(scores, self.parts)
 
 
@@ -128,7 +128,7 @@ def deciding(groups: Iterable[str]) -> list[str]:
 def selection_score(
     scores: Mapping[str, float], parts: Mapping[str, ScorePart] | None = None
 ) -> float | None:
-    """What checkpoints are chosen by: the weighted score of the protocols.
+    """Return the score by which checkpoints are chosen: the weighted score of the protocols.
 
     Args:
         scores: what `summary` returns.

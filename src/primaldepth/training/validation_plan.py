@@ -33,7 +33,7 @@ class Group:
 
 @dataclass(slots=True)
 class Plan:
-    """What is validated on.
+    """Frames and protocols that a run is validated on.
 
     Args:
         groups: by name.

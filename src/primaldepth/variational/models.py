@@ -26,10 +26,9 @@ from primaldepth.variational.energies import Energy, OnDepth, SimpleTerm, Term, 
 from primaldepth.variational.penalties import Absolute, GroupNorm, Huber, Number, Penalty, Quadratic
 
 
-def _odd(value: int) -> int:
-    if value % 2 == 0:
-        raise ValueError("a window has an odd number of pixels on each side")
-    return value
+def _odd(size: int) -> int:
+    half_window(size)
+    return size
 
 
 WindowSize = Annotated[int, Field(ge=3, le=17), AfterValidator(_odd)]

@@ -165,7 +165,7 @@ class Quadratic(Distance):
 
     @property
     def has_conjugate(self) -> bool:
-        """Where lam is 0 anywhere, F* is infinite there but at 0."""
+        """F* is finite everywhere if lam > 0 everywhere: where lam is 0, it is infinite but at 0."""
         return bool((torch.as_tensor(self.lam) > 0).all())
 
     def value(self, z: Tensor) -> Tensor:

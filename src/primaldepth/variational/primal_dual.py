@@ -20,7 +20,7 @@ class State:
 
     @classmethod
     def start(cls, energy: Energy, u: Tensor) -> "State":
-        """From a first estimate u: (B, C, H, W), with p = 0."""
+        """Start from a first estimate u: (B, C, H, W), with p = 0."""
         p = tuple(u.new_zeros((u.shape[0], *term.K.out_shape)) for term in energy.terms)
         return cls(u, u, p)
 

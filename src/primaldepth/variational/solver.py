@@ -14,7 +14,7 @@ from primaldepth.variational.step_sizes import StepSizes, check_step_sizes
 
 @dataclass(frozen=True, slots=True)
 class SolverProgress:
-    """What is known after `iteration` steps; worst image of the batch."""
+    """Progress of the solver after `iteration` steps; of the worst image of the batch."""
 
     iteration: int
     energy: float

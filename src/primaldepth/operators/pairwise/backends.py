@@ -38,7 +38,7 @@ def available_backends() -> tuple[str, ...]:
 
 
 def missing_for_triton() -> str:
-    """What Triton compiles the start of its kernels with, if it is not here; else nothing."""
+    """Name the tool that Triton needs to compile and that is not installed; empty if all are."""
     if interpreted():
         return ""
     if not (os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")):

@@ -50,7 +50,7 @@ def inside(offset: Array, y: int, width: int) -> tuple[int, int, int, int]:
 
 @numba.njit(fastmath=True, cache=True)
 def add_flow(flow: Array, here: Array, there: Array) -> None:
-    """What flows from x to y leaves x and enters y."""
+    """Add the flow from x to y: it leaves x and enters y."""
     for x in range(flow.size):
         here[x] += flow[x]
     for x in range(flow.size):

@@ -77,10 +77,7 @@ def run(
 
 
 def run_from_affinities(
-    *tensors: Tensor,
-    offsets: Offsets,
-    samples: SampleTerm | None = None,
-    storage: torch.dtype | None = None,
+    *tensors: Tensor, offsets: Offsets, samples: SampleTerm | None = None, storage: torch.dtype | None = None
 ) -> Tensor:
     """N iterations from u = f, p = q = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1]), no gradient: u.
 

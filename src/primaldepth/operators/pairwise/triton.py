@@ -50,13 +50,13 @@ class PaddedLayout:
 
     @classmethod
     def of(cls, pairwise: Tensor) -> "PaddedLayout":
-        """For maps (B, N, H, W)."""
+        """Return the layout for maps (B, N, H, W)."""
         images, pairs, height, width = pairwise.shape
         return cls(images, pairs, height, width)
 
     @property
     def radius(self) -> int:
-        """Of the half window with that many pairs: 2 r (r + 1) = pairs."""
+        """Radius r of the half window with that many pairs: 2 r (r + 1) = pairs."""
         radius = round((1 + 2 * self.pairs) ** 0.5 - 1) // 2 or 1
         if 2 * radius * (radius + 1) != self.pairs:
             raise ValueError(f"{self.pairs} pairs are not a half window")
@@ -68,7 +68,7 @@ class PaddedLayout:
 
     @property
     def rows(self) -> int:
-        """Of a padded plane: whole tiles of either kernel, and the margin."""
+        """Rows of a padded plane: whole tiles of either kernel, and the margin."""
         return _up(self.height, max(TILE_Y, BACK_Y)) + 2 * self.radius + 1
 
     @property
@@ -288,7 +288,7 @@ def iterate(
     coefficients: Tensor,
     sensor: SampleDual | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Back and forth between two sets of buffers; the arguments, except `sensor`, are not modified."""
+    """Run the iterations between two sets of buffers; no argument but `sensor` is modified."""
     buffers = []
     for _ in range(min(2, len(coefficients))):
         images = layout.zeros(state[0]), layout.zeros(state[0])
