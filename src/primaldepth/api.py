@@ -104,6 +104,16 @@ def upsample(
 
     Warns:
         DepthWarning: of what is odd about the inputs or the result; see `primaldepth.pipeline.warnings`.
+
+    Example:
+        >>> import numpy as np
+        >>> import primaldepth
+        >>> depth = np.full((15, 20), 1.5, np.float32)  # metres
+        >>> depth[5:8, 5:8] = 0  # a hole
+        >>> image = np.zeros((60, 80, 3), np.uint8)
+        >>> result = primaldepth.upsample(depth, image, method="bicubic")
+        >>> result.depth.shape, bool(result.measured.all())
+        (torch.Size([60, 80]), False)
     """
     item, request = _asked(
         depth,
@@ -137,7 +147,7 @@ def upsample(
 
 
 def as_given(prediction: Prediction, depth: ArrayLike | PathLike) -> Prediction:
-    """Return a prediction in the form of the depth it was made from, with holes where it is no depth.
+    """Return a prediction in the shape of the user's depth, with holes where the estimate is no depth.
 
     Args:
         prediction: maps of (B, 1, H, W) on any device.
@@ -158,7 +168,7 @@ def load_inputs(
     cameras: Cameras | Intrinsics | PathLike | None = None,
     **options: Any,
 ) -> Inputs:
-    """Read and check everything that `upsample` of the same arguments reads."""
+    """Read and check the inputs of `upsample`, without computing anything."""
     return load(*_asked(depth, guide, noise, confidence, cameras, **options))
 
 

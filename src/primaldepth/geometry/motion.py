@@ -15,7 +15,7 @@ NO_SHIFT: Vector = (0.0, 0.0, 0.0)
 
 
 def check_motion(rotation: ArrayLike, translation: ArrayLike) -> None:
-    """Raise unless R has orthonormal rows and determinant 1, and t is three finite numbers."""
+    """Raise an error unless R is a rotation matrix and t three finite numbers."""
     R, t = np.asarray(rotation, np.float64), np.asarray(translation, np.float64)
     if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-4) or np.linalg.det(R) < 0:
         raise InputError(
@@ -28,12 +28,12 @@ def check_motion(rotation: ArrayLike, translation: ArrayLike) -> None:
 
 
 def as_tuples(values: ArrayLike) -> Any:
-    """A matrix or vector as tuples of floats, which can be compared and hashed."""
+    """Return a matrix or vector as tuples of floats, which can be compared and hashed."""
     array = np.asarray(values, np.float64)
     return tuple(map(tuple, array.tolist())) if array.ndim == 2 else tuple(array.tolist())
 
 
 def inverse(rotation: ArrayLike, translation: ArrayLike) -> tuple[Rotation, Vector]:
-    """The way back: X_here = R' X_there - R' t."""
+    """Return the inverse motion: X_here = R' X_there - R' t."""
     R, t = np.asarray(rotation, np.float64), np.asarray(translation, np.float64)
     return as_tuples(R.T), as_tuples(-R.T @ t)

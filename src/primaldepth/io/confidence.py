@@ -18,6 +18,13 @@ def read_confidence(path: str | os.PathLike[str], shape: tuple[int, int]) -> NDA
 
     Integers are scaled by their full range, except 8-bit files with nothing above 2: these hold the levels
     low, medium and high, read as 0, 0.5 and 1. Floats are taken as they are.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.io import read_confidence
+        >>> np.save("confidence.npy", np.array([[0, 1, 2]], np.uint8))  # low, medium, high
+        >>> read_confidence("confidence.npy", shape=(1, 3)).tolist()
+        [[0.0, 0.5, 1.0]]
     """
     where = Path(path)
     pixels = read_raster(where, "confidence").pixels

@@ -28,6 +28,14 @@ class DepthMap:
         unit: of the file it came from or is to be written in: mm, m, disparity, or the stored numbers per
             metre, such as "5000".
         kind: along the optical axis, along the ray, or a disparity.
+
+    Example:
+        >>> from primaldepth.io import DepthMap
+        >>> depth = DepthMap.from_array([[1.0, 0.0], [float("nan"), 2.5]], unit="mm")
+        >>> depth.values.tolist()  # metres; the unit is that of the file
+        [[1.0, 0.0], [0.0, 2.5]]
+        >>> depth.valid.tolist()
+        [[True, False], [False, True]]
     """
 
     values: NDArray[np.float64]
@@ -77,6 +85,13 @@ def read_depth(
     pixel with kind "disparity", as text. Without one, integers are millimetres and floats metres; 8-bit
     integers and anything of kind "disparity" are disparity in pixels. 0, NaN, infinities and negatives are
     invalid, and so is the stored number `invalid`.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.io import read_depth
+        >>> np.save("depth.npy", np.array([[5000, 0], [10000, 2500]], np.uint16))
+        >>> read_depth("depth.npy", unit="5000").values.tolist()  # 5000 a metre
+        [[1.0, 0.0], [2.0, 0.5]]
     """
     _check_names(unit, kind)
     where = Path(path)
@@ -96,6 +111,12 @@ def write_depth(path: str | os.PathLike[str], depth: DepthMap) -> None:
 
     Integer formats round to the nearest step. A value the format cannot hold is an error: too large, too
     small to differ from the invalid 0, or a unit the format cannot mean.
+
+    Example:
+        >>> from primaldepth.io import DepthMap, read_depth, write_depth
+        >>> write_depth("depth.png", DepthMap.from_array([[1.0, 0.0], [2.0, 2.5]], unit="mm"))
+        >>> read_depth("depth.png").values.tolist()
+        [[1.0, 0.0], [2.0, 2.5]]
     """
     write_values(path, depth.values, depth.valid, depth.unit)
 
@@ -130,6 +151,11 @@ def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
     """The unit to write `path` in so that reading it with no unit given is right.
 
     Disparity stays. PNG takes mm unless one of its integer units is asked for; the others take metres.
+
+    Example:
+        >>> from primaldepth.io import output_unit
+        >>> output_unit("depth.png", "m"), output_unit("depth.exr", "mm")
+        ('mm', 'm')
     """
     floating = any("float" in name for name in writer_for(Path(path)).dtypes)
     if unit == "disparity":

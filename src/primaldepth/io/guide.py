@@ -16,6 +16,15 @@ def read_guide(path: str | os.PathLike[str]) -> NDArray[np.float32]:
 
     8- and 16-bit integers are scaled by their full range, floats are taken as they are. Alpha is dropped, a
     palette expanded, the EXIF orientation applied.
+
+    Example:
+        >>> import numpy as np
+        >>> from PIL import Image
+        >>> from primaldepth.io import read_guide
+        >>> Image.fromarray(np.full((2, 3, 3), 255, np.uint8)).save("image.png")
+        >>> image = read_guide("image.png")
+        >>> image.shape, float(image.max())
+        ((2, 3, 3), 1.0)
     """
     where = Path(path)
     pixels = _channels(where, read_raster(where, "guide").pixels)

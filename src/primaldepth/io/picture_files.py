@@ -108,6 +108,14 @@ def write_preview(path: str | Path, rgb: NDArray[np.uint8]) -> None:
 
     Raises:
         FileFormatError: the extension is not `.png`.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.io.picture_files import write_preview
+        >>> from primaldepth.pictures.preview import overview
+        >>> image = np.zeros((60, 80, 3), np.uint8)
+        >>> low, depth = np.full((15, 20), 1.5), np.full((60, 80), 1.5)
+        >>> write_preview("preview.png", overview(image, low, low > 0, depth, depth > 0, unit="m"))
     """
     if Path(path).suffix.lower() != ".png":
         raise FileFormatError(path, f"extension '{Path(path).suffix}', but a preview is written as .png")

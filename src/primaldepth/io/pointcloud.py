@@ -20,7 +20,18 @@ from primaldepth.io.glb import POINTS, document, pack_glb, vertices
 
 
 def write_cloud(path: str | Path, cloud: PointCloud) -> None:
-    """Write `.ply` or `.glb`, by the extension; GLB has no room for `measured`."""
+    """Write `.ply` or `.glb`, by the extension; GLB has no room for `measured`.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.geometry.backproject import point_cloud
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> from primaldepth.io.pointcloud import read_ply, write_cloud
+        >>> depth = np.full((3, 4), 2.0)
+        >>> write_cloud("cloud.ply", point_cloud(depth, depth > 0, Intrinsics.guess(4, 3)))
+        >>> read_ply("cloud.ply").points.shape
+        (12, 3)
+    """
     path = Path(path)
     encode = _ENCODERS.get(path.suffix.lower())
     if encode is None:

@@ -1,4 +1,4 @@
-"""A camera that needs none: a room with a box and a ball, seen by a noisy depth sensor that sways.
+"""A simulated camera that needs no device: a room with a box and a ball, seen by a swaying noisy sensor.
 
 Rays are traced exactly, so the truth of every frame is known. Nothing but numpy is needed.
 """
@@ -26,7 +26,7 @@ _GRAZING = 0.12  # cosine of the angle below which the sensor sees nothing
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """What one frame truly is, (H, W) each.
+    """The truth of one frame: what each pixel shows and how far away it is, (H, W) each.
 
     Args:
         depth: z in metres.
@@ -40,7 +40,7 @@ class View:
 
 
 class Simulated:
-    """The simulated camera.
+    """A simulated depth and colour camera in a room with a box and a ball.
 
     Args:
         size: (height, width) of the image.
@@ -113,7 +113,7 @@ class Simulated:
         return View(depth, _shaded(point, normal, nearest), facing)
 
     def _pose(self, index: int) -> tuple[Array, Array]:
-        """Return place and turn; a sway of 12 s."""
+        """Return position and rotation of the camera, which sways with a period of 12 s."""
         t = 2 * math.pi * index / 360 if self._moves else 0.0
         yaw = 0.12 * math.sin(t)
         turn = np.array([[math.cos(yaw), 0, math.sin(yaw)], [0, 1, 0], [-math.sin(yaw), 0, math.cos(yaw)]])
@@ -121,7 +121,7 @@ class Simulated:
 
 
 def _box(place: Array, rays: Array, corners: Array, *, inside: bool = False) -> tuple[Array, Array]:
-    """Ray parameter and normal where rays meet a box, or its inner side; infinite where they miss."""
+    """Return ray parameter and normal where rays meet a box from outside or inside; infinite if they miss."""
     with np.errstate(divide="ignore"):
         both = (corners[:, None, None] - place) / rays
     low, high = both.min(axis=0), both.max(axis=0)
@@ -133,7 +133,7 @@ def _box(place: Array, rays: Array, corners: Array, *, inside: bool = False) -> 
 
 
 def _ball(place: Array, rays: Array) -> tuple[Array, Array]:
-    """Ray parameter and normal where rays meet the ball, infinite where they miss."""
+    """Return ray parameter and normal where rays meet the ball; infinite where they miss."""
     to = place - _BALL
     a, b, c = (rays**2).sum(-1), rays @ to, to @ to - _RADIUS**2
     root = b * b - a * c
@@ -143,7 +143,7 @@ def _ball(place: Array, rays: Array) -> tuple[Array, Array]:
 
 
 def _shaded(point: Array, normal: Array, thing: NDArray[np.intp]) -> Array:
-    """Colour of a pattern of soft tiles under one light."""
+    """Return the colour of surfaces with a pattern of soft tiles, lit by one lamp."""
     waves = np.sin(point * (math.pi / _TILE) + 0.3).prod(axis=-1) + 0.5 * np.sin(point.sum(-1) * 17.0)
     pattern = 0.78 + 0.22 * np.tanh(3.0 * waves)
     light = 0.45 + 0.55 * np.maximum(0.0, normal @ (_LIGHT / np.linalg.norm(_LIGHT)))

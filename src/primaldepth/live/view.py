@@ -39,7 +39,7 @@ def live_picture(outcome: Outcome, index: int) -> RGB:
 def cloud_picture(
     depth: NDArray[np.float64], valid: NDArray[np.bool_], image: RGB, outcome: Outcome, angle: float
 ) -> RGB:
-    """Return the cloud as a camera sees it that has gone `angle` around the middle of the scene."""
+    """Return a picture of the cloud, by a camera turned by `angle` around the middle of the scene."""
     height, width = depth.shape
     step = max(1, math.ceil(math.sqrt(depth.size / MOST_POINTS)))
     some = valid[::step, ::step]

@@ -27,6 +27,19 @@ class DepthWarning(UserWarning):
 
     Attributes:
         of_batch: whether it concerns the options or the camera, so that one warning is enough for a batch.
+
+    Example:
+        >>> import warnings
+        >>> import numpy as np
+        >>> import primaldepth
+        >>> depth, image = np.full((8, 8), 1500.0), np.zeros((16, 16))
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("error", primaldepth.DepthWarning)
+        ...     try:
+        ...         primaldepth.upsample(depth, image, method="bilinear", unit="m")
+        ...     except primaldepth.DepthWarning as warning:
+        ...         print(type(warning).__name__)
+        UnitWarning
     """
 
     of_batch: ClassVar[bool] = False

@@ -121,8 +121,8 @@ def windows(costs: Mapping[int, WindowCost], settings: ReportSettings, unit: str
                 f"Classical is `{settings.shown_energy}` at x{settings.study_scale}, whose weights come from "
                 f"the guide, with {settings.iterations} iterations on each of its grids; seconds and memory "
                 "are its own. Networks are `fcn-s` with a last layer and a solver of 20 iterations, trained "
-                f"for each window in {study.steps} steps (`benchmarks/window_heads.py`). The paper trained "
-                "for much longer, so compare how the curves bend, not how high they lie."
+                f"for each window in {study.steps} steps (`benchmarks/quality/window_heads.py`). The paper "
+                "trained for much longer, so compare how the curves bend, not how high they lie."
             ),
             Gallery(tuple(plots), 3, caption="One thread; memory above what the process held before."),
             tables.window_table(costs, study.rmse),

@@ -50,6 +50,21 @@ def primal_dual_step(
         state: not modified, unless its dual variables are those that the workspace holds.
         steps: tau, sigma_i and theta.
         workspace: of a run that needs none of its earlier states; None for fresh memory.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.operators import ForwardDifference
+        >>> from primaldepth.variational import (
+        ...     Energy, Huber, OnDepth, Quadratic, State, StepSizes, Term, primal_dual_step,
+        ... )
+        >>> f = torch.tensor([[[[0.0, 1.0]]]])
+        >>> terms = (Term(ForwardDifference((1, 2)), Huber(w=10.0)),)
+        >>> energy = Energy(terms, OnDepth(Quadratic(f, 1.0)))
+        >>> state, steps = State.start(energy, f), StepSizes.uniform(energy)
+        >>> for _ in range(200):
+        ...     state = primal_dual_step(energy, state, steps)
+        >>> state.u.flatten()  # a strong penalty of differences leaves the mean
+        tensor([0.5000, 0.5000])
     """
     workspace = Workspace() if workspace is None else workspace
     memory = workspace.p or (None,) * len(energy.terms)

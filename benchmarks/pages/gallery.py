@@ -1,6 +1,6 @@
 """Frames through several methods, for the eye: real ones, and rendered ones beside their true depth.
 
-    python -m benchmarks.gallery --out docs/images --data DATA
+    python -m benchmarks.pages.gallery --out docs/images --data DATA
 
 DATA/real holds frames of a tablet's LiDAR scanner, of RGB-D cameras and of a time-of-flight camera; none
 has a true depth. Their surfaces are drawn lit from the side, which shows what colours hide: noise, steps and

@@ -1,7 +1,7 @@
 """The tables and curves of a report as a page of the documentation, without the pictures of the scenes.
 
 primaldepth report --data DATA --out DIR
-python -m benchmarks.report_page DIR docs
+python -m benchmarks.pages.report_page DIR docs
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Kill a job at random moments, main process or worker, and start it again: are the bytes always the same?
 
-    python -m benchmarks.kill_resume --kills 20
+    python -m benchmarks.robustness.kill_resume --kills 20
 
 Scenes are random arrays, so that most of the time goes into what is tested: files. With --render they
 are small rendered ones.
@@ -111,7 +111,7 @@ def main() -> None:
         whole = tree(Path(place) / "whole")
         while total["main"] + total["worker"] < args.kills:
             folder = Path(place) / f"job{jobs}"
-            command = [sys.executable, "-m", "benchmarks.kill_resume", "--job", str(folder)]
+            command = [sys.executable, "-m", "benchmarks.robustness.kill_resume", "--job", str(folder)]
             command += ["--count", str(args.count), *(["--render"] if args.render else [])]
             left = args.kills - total["main"] - total["worker"]
             found = disturb(command, rng, left, args.longest)

@@ -1,6 +1,6 @@
 """Use the page as people do, in a browser with the network cut off: does all of it work, can it be read?
 
-    python -m benchmarks.browse_page --shots shots/
+    python -m benchmarks.pages.browse_page --shots shots/
 
 Needs playwright and a chromium (`--chromium PATH`). Each check runs on a desktop and on a phone of 360
 pixels, in light and in dark: nothing is fetched from elsewhere, nothing scrolls sideways, all text has the

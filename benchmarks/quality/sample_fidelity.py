@@ -3,8 +3,10 @@
 The first estimate and the affinities are those of a shipped network without the term; the coefficients are
 those an untrained solver starts with.
 
-python -m benchmarks.sample_fidelity lu FOLDER        N_gt.png and N_rgb.png: distance from the samples
-python -m benchmarks.sample_fidelity sampling FOLDER  scenes: what it costs to assume the wrong sampling
+lu: distance from the samples, for N_gt.png and N_rgb.png; sampling: what it costs to assume the wrong one.
+
+    python -m benchmarks.quality.sample_fidelity lu FOLDER
+    python -m benchmarks.quality.sample_fidelity sampling FOLDER
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """A guide far larger than memory would allow whole: the command line, in tiles, under a memory cap.
 
-    python -m benchmarks.large_frame --width 12000 --height 9000 --memory 4 --tile 1024 --out FILE.json
+    python -m benchmarks.speed.large_frame --width 12000 --height 9000 --memory 4 --tile 1024 --out FILE.json
 
 The network is `fcn-pdn-s` with random weights: what is measured is time and peak memory, not depth.
 """

@@ -1,6 +1,6 @@
 """Methods on middlebury-2006 at every scale, with noise of 651 / d, of constant sigma 5, and with none.
 
-    python -m benchmarks.noise_levels --data DATA --scenes 4 --json FILE
+    python -m benchmarks.quality.noise_levels --data DATA --scenes 4 --json FILE
 
 Prints the mean RMSE in pixels of disparity for every method and column, and where the best of each column is
 not `--champion`.
@@ -14,7 +14,7 @@ from statistics import fmean
 
 import torch
 
-from benchmarks.any_scale import error, reduced
+from benchmarks.quality.any_scale import error, reduced
 from primaldepth.core.frame import Frame
 from primaldepth.core.seeds import generator
 from primaldepth.evaluation.protocol import Case

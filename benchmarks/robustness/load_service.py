@@ -1,8 +1,8 @@
 """Many clients at once: does each get its own result, is memory flat, and does SIGTERM finish what runs?
 
-    python -m benchmarks.load_service --clients 32 --seconds 300 --json load.json
-    python -m benchmarks.load_service --method pdn-any --samples 160x120 --scale 4 --files camera \\
-        --processes 4 --tolerance 0.02 --serve="--device cuda --queue 64"
+    python -m benchmarks.robustness.load_service --clients 32 --seconds 300 --json load.json
+    python -m benchmarks.robustness.load_service --method pdn-any --samples 160x120 --scale 4 \\
+        --files camera --processes 4 --tolerance 0.02 --serve="--device cuda --queue 64"
 
 Every client sends ramps about a level that no other request of the moment has, so that an answer tells whose
 it is. A client that hears 429 waits and asks again. At the end the service is told to end while all clients

@@ -1,6 +1,6 @@
 """Steps a second of joint training, with the fused primal-dual kernels and with the eager definition.
 
-    python -m benchmarks.training_rate SCENES --device cuda
+    python -m benchmarks.speed.training_rate SCENES --device cuda
 
 The same recipe, scenes and loop twice; only the backend of the pairwise operators differs.
 """

@@ -1,7 +1,7 @@
 """Choose the default parameters of a variational model on middlebury-2006, all scenes at once.
 
-    python -m benchmarks.tune_variational nlh-l2 --data DIR --seconds 120 --device cuda
-    python -m benchmarks.tune_variational nlh-l2 --data DIR --seconds 0 --set lam=8 growth=1
+    python -m benchmarks.tuning.tune_variational nlh-l2 --data DIR --seconds 120 --device cuda
+    python -m benchmarks.tuning.tune_variational nlh-l2 --data DIR --seconds 0 --set lam=8 growth=1
 
 A seeded evolution in the logarithm of each parameter, from the present defaults or those that are set.
 The score is the geometric mean of RMSE over scenes and scales; that of the start is printed scale by scale.

@@ -1,7 +1,7 @@
 """Kill a batch of `upsample` at random moments and start it again: are the files always the same?
 
-    python -m benchmarks.kill_upsample --frames 200 --kills 10
-    python -m benchmarks.kill_upsample --frames 200 --kills 10 --temporal
+    python -m benchmarks.robustness.kill_upsample --frames 200 --kills 10
+    python -m benchmarks.robustness.kill_upsample --frames 200 --kills 10 --temporal
 
 Every kill is SIGKILL; the moments are spread at random over the batch. Depth, picture and point cloud of
 each frame are compared with those of a run that was not killed.

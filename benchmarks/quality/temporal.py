@@ -1,6 +1,6 @@
 """What `upsample --temporal` does to rendered sequences: flicker and error, with and without it.
 
-    python -m benchmarks.temporal --scenes 6 --json benchmarks/results/temporal-cpu.json
+    python -m benchmarks.quality.temporal --scenes 6 --json benchmarks/results/temporal-cpu.json
 
 Each scene is seen in three sequences: nothing moves, the camera moves, one object moves. Every frame has its
 own noise, in the image and in the depth. Flicker is the mean absolute change from frame to frame.

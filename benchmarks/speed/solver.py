@@ -1,6 +1,6 @@
 """Time and peak memory of the solver, model by model: the torch definition beside the default backend.
 
-    python -m benchmarks.solver --out benchmarks/results/solver-cpu.json
+    python -m benchmarks.speed.solver --out benchmarks/results/solver-cpu.json
 
 Each measurement runs in a process of its own, so that its peak memory is its own.
 """
@@ -44,7 +44,7 @@ def one(model: str, backend: str, iterations: int) -> dict[str, float]:
 
 
 def measured(model: str, backend: str, iterations: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.solver", "--one", model, backend, str(iterations)]
+    command = [sys.executable, "-m", "benchmarks.speed.solver", "--one", model, backend, str(iterations)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found

@@ -1,6 +1,6 @@
 """What more noise than is estimated does to RGB-D frames, whose depth is smoothed and stepped.
 
-    python -m benchmarks.stepped_depth --data DATA [--method pdn-any]
+    python -m benchmarks.quality.stepped_depth --data DATA [--method pdn-any]
 
 Printed for 1 and 3 times the estimate: the median angle between the normals of the result and those of the
 planes through flat windows of the samples; and, where square parts of the samples are cut out, the median

@@ -1,6 +1,6 @@
 """Choose parameters of a baseline on middlebury-2006, all scales at once.
 
-    python -m benchmarks.tune_baselines diebel05 smoothness contrast --data DIR --trials 40
+    python -m benchmarks.tuning.tune_baselines diebel05 smoothness contrast --data DIR --trials 40
 
 A seeded evolution in the logarithm of each named parameter, from the present defaults. The score is
 the geometric mean of RMSE over scenes and scales, on crops, so that a trial takes seconds.

@@ -1,6 +1,6 @@
 """What `upsample --noise auto` finds on rendered scenes, and what it costs against the true noise.
 
-    python -m benchmarks.noise_auto --scenes 6 --json benchmarks/results/noise-auto-cpu.json
+    python -m benchmarks.quality.noise_auto --scenes 6 --json benchmarks/results/noise-auto-cpu.json
 
 Each scene is reduced by 4, 8 and 16 and gets noise of sigma = level m (d / m)^p, with m the median of its
 depth d. Printed per map, model and level: the median over pixels of estimated over true sigma, and the RMSE

@@ -1,6 +1,6 @@
 """The size of the non-local window with networks: one FCN; affinities and a solver trained for each window.
 
-    python -m benchmarks.window_heads --scenes SCENES --data DATA --out runs/window-heads
+    python -m benchmarks.quality.window_heads --scenes SCENES --data DATA --out runs/window-heads
 
 The features of `fcn-s` at x8 stay as they are. For every window the last layer and the coefficients of 20
 iterations are trained on the same patches, in the same order, from equal affinities; then the network is
@@ -27,7 +27,7 @@ from primaldepth.networks import DepthNet
 from primaldepth.networks.card import ModelCard
 from primaldepth.networks.zoo import load, save_model
 from primaldepth.operators.pairwise import half_window
-from primaldepth.training.batches import Batch, draw_batch
+from primaldepth.training.batches import TrainingBatch, draw_batch
 from primaldepth.training.losses import affinity_loss, get_loss
 from primaldepth.training.recipe import Recipe
 
@@ -48,7 +48,7 @@ def main() -> None:
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     base = load("fcn-s", scale=SCALE)
-    drawn: tuple[Batch, Tensor] | None = None
+    drawn: tuple[TrainingBatch, Tensor] | None = None
     rows: dict[str, dict[str, float]] = {name: {} for name in PROTOCOLS}
     for window in args.window:
         path = args.out / f"window-{window}.safetensors"
@@ -62,7 +62,7 @@ def main() -> None:
         )
 
 
-def _patches(base: DepthNet, folder: Path) -> tuple[Batch, Tensor]:
+def _patches(base: DepthNet, folder: Path) -> tuple[TrainingBatch, Tensor]:
     """Draw the patches all windows learn from, and compute the FCN's features of them."""
     stage = {"part": "head", "steps": 1, "batch": BATCH, "patch": PATCH}
     recipe = Recipe.parse({"name": "window-heads", "scale": SCALE, "stages": [stage]}, "window-heads")
@@ -73,7 +73,7 @@ def _patches(base: DepthNet, folder: Path) -> tuple[Batch, Tensor]:
     return batch, features
 
 
-def _inputs(batch: Batch) -> Tensor:
+def _inputs(batch: TrainingBatch) -> Tensor:
     return torch.cat([batch.maps.depth, batch.maps.sigma, batch.maps.guide], dim=1)
 
 
@@ -87,7 +87,7 @@ def _fresh(base: DepthNet, window: int) -> DepthNet:
     return net
 
 
-def _train(base: DepthNet, window: int, drawn: tuple[Batch, Tensor], steps: int, path: Path) -> None:
+def _train(base: DepthNet, window: int, drawn: tuple[TrainingBatch, Tensor], steps: int, path: Path) -> None:
     net, began = _fresh(base, window), time.process_time()
     learned: list[dict[str, object]] = [
         {"params": net.fcn.head.parameters(), "lr": RATE_HEAD},
@@ -127,7 +127,7 @@ def _rate(step: int, steps: int) -> float:
     return min(1.0, (step + 1) / WARMUP) * 0.5 * (1.0 + math.cos(math.pi * step / steps))
 
 
-def _loss(net: DepthNet, window: int, batch: Batch, features: Tensor, chosen: Tensor) -> Tensor:
+def _loss(net: DepthNet, window: int, batch: TrainingBatch, features: Tensor, chosen: Tensor) -> Tensor:
     """Penalise the errors of the result and, a tenth, of the first estimate and of the affinities."""
     depth, trust, guide = (getattr(batch.maps, name)[chosen] for name in ("depth", "trust", "guide"))
     truth, valid, unit = batch.truth[chosen], batch.valid[chosen], batch.unit[chosen]

@@ -1,6 +1,6 @@
 """What false samples do to the frames of real depth cameras: dropped, as by default, and kept.
 
-python -m benchmarks.spikes --data DATA [--method pdn-any]
+python -m benchmarks.quality.spikes --data DATA [--method pdn-any]
 
 Of each frame a share of the samples is replaced, by 8 m or by anything between 0.3 and 8.3 m, wherever they
 happen to lie. What counts is how much of the result is then more than 5 cm off the one without them.

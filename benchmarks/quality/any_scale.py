@@ -1,6 +1,6 @@
 """What a network for every scale promises, measured on middlebury-2006: ratios, holes, units, calibration.
 
-python -m benchmarks.any_scale --data DATA [--method pdn-any] [--scenes N]
+python -m benchmarks.quality.any_scale --data DATA [--method pdn-any] [--scenes N]
 """
 
 import argparse
