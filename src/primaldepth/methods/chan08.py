@@ -24,8 +24,6 @@ class Chan08Settings(Kopf07Settings):
     that pixels and steps are judged by.
     """
 
-    sigma_d: Positive = 2.5
-    shrink: NotNegative = 0.33
     sigma_v: Positive = 0.025
     sigma_r: Positive = 2.5
     threshold: NotNegative = 1.0

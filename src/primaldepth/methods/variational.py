@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Few, Iterations, NotNegative, Positive
+from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
 from primaldepth.measurement.lone_samples import cells_of
 from primaldepth.measurement.noise_estimate import noise_of
 from primaldepth.methods.holes import fill_holes, measured_mask
@@ -25,13 +25,12 @@ from primaldepth.variational import (
 )
 
 
-class VariationalSettings(ModelParameters):
-    """Parameters of a model and of its minimisation.
+class MinimisationSettings(Settings):
+    """How the energy of a frame is weighed and minimised.
 
     A sample whose noise is the frame's typical one has the weight lam s^growth, where s is the
-    distance between samples in pixels. `ratio` balances dual against primal steps; it falls as
-    contrast / C where the spread C of the depth, in units of the noise, is more than `contrast`
-    (0: it never falls). `levels` grids are solved, coarse to fine, each starting the next.
+    distance between samples in pixels. `ratio` balances dual against primal steps. `levels` grids are solved,
+    coarse to fine, each starting the next.
     """
 
     lam: Positive = 1.0
@@ -40,9 +39,18 @@ class VariationalSettings(ModelParameters):
     coarse_iterations: Iterations = 60
     levels: Few = 4
     ratio: Positive = 1.0
+    sensor: Kernel = "bicubic"
+
+
+class VariationalSettings(MinimisationSettings, ModelParameters):
+    """Parameters of a model and of its minimisation.
+
+    `ratio` falls as contrast / C where the spread C of the depth, in units of the noise, is more than
+    `contrast` (0: it never falls).
+    """
+
     contrast: NotNegative = 60.0
     change_tolerance: NotNegative = 0.0
-    sensor: Kernel = "bicubic"
 
 
 @dataclass(frozen=True, slots=True)
