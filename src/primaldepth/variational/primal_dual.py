@@ -25,7 +25,7 @@ class State:
         return cls(u, u, p)
 
 
-class Workspace:
+class SolverWorkspace:
     """Memory that the steps of one run share: the dual variables of the last step, for the next to write to.
 
     So a state that a step made with a workspace is overwritten by the next step with it. Memory that did not
@@ -37,7 +37,7 @@ class Workspace:
 
 
 def primal_dual_step(
-    energy: Energy, state: State, steps: StepSizes, workspace: Workspace | None = None
+    energy: Energy, state: State, steps: StepSizes, workspace: SolverWorkspace | None = None
 ) -> State:
     """One iteration; pure, differentiable in everything.
 
@@ -66,7 +66,7 @@ def primal_dual_step(
         >>> state.u.flatten()  # a strong penalty of differences leaves the mean
         tensor([0.5000, 0.5000])
     """
-    workspace = Workspace() if workspace is None else workspace
+    workspace = SolverWorkspace() if workspace is None else workspace
     memory = workspace.p or (None,) * len(energy.terms)
     duals, pulls = [], []
     for term, p, sigma, out in zip(energy.terms, state.p, steps.sigma, memory, strict=True):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.variational.energies import Energy
-from primaldepth.variational.primal_dual import State, Workspace, primal_dual_step
+from primaldepth.variational.primal_dual import SolverWorkspace, State, primal_dual_step
 from primaldepth.variational.step_sizes import StepSizes, check_step_sizes
 
 
@@ -95,7 +95,7 @@ def solve(
     steps = steps if steps is not None else StepSizes.uniform(energy)
     check_step_sizes(energy, steps, state.u)
     history: list[SolverProgress] = []
-    workspace = Workspace()
+    workspace = SolverWorkspace()
     for iteration in range(1, iterations + 1):
         before, state = state.u, primal_dual_step(energy, state, steps, workspace)
         if iteration % check_every and iteration < iterations:
