@@ -1,6 +1,9 @@
 """What the methods of both families of others share: their names, and samples without confidence."""
 
+from dataclasses import replace
+
 import pytest
+import torch
 from step_scene import FAMILIES, noisy_step, with_and_without_outlier
 
 from primaldepth.methods import create
@@ -25,3 +28,10 @@ def test_a_sample_without_confidence_has_no_influence(family, name, scale):
     frame, _ = noisy_step(scale, (16, 16))
     with_outlier, without = (create(name)(each).depth for each in with_and_without_outlier(frame, value))
     assert (with_outlier - without).abs().max() <= most
+
+
+@pytest.mark.parametrize("name", ["diebel05", "barron16", "nlh-l2", "atgv-l2"])
+def test_a_map_that_trusts_nothing_is_one_that_trusts_all(name):
+    frame, _ = noisy_step(4, (16, 16))
+    nothing = replace(frame, confidence=torch.zeros_like(frame.depth))
+    assert create(name)(nothing).depth.equal(create(name)(frame).depth)
