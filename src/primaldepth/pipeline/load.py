@@ -10,6 +10,7 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError, Worded
 from primaldepth.core.frame import Frame, Sampling, check_sizes
+from primaldepth.core.trust import trusted_samples
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.geometry.guide_view import fitted, to_guide_view
@@ -177,7 +178,7 @@ class _Measurement:
 
     def without_spikes(self) -> "_Measurement":
         """Return the same with holes where a sample stands out from the trusted ones around it."""
-        trusted = self.valid if self.trust is None else self.valid & (self.trust > 0)
+        trusted = trusted_samples(self.valid, self.trust)
         return replace(self, valid=self.valid & ~find_spikes(self.depth, trusted, self.sigma))
 
     def in_guide_view(
