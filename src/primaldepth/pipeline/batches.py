@@ -160,4 +160,4 @@ def open_ledger(folder: Path, request: Request, cameras: Cameras | Path | None, 
 
 
 def _read(request: Request, item: Item) -> Inputs:
-    return load(item, request)
+    return load(item, request, compare_views=False)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError, Worded
 from primaldepth.core.frame import Frame, Sampling, check_sizes
+from primaldepth.geometry.alignment import Alignment, alignment
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.geometry.guide_view import fitted, to_guide_view
@@ -42,6 +43,7 @@ class Inputs:
         metres: length of the frame's unit of depth; None for arrays whose unit nobody gave.
         noise_source: auto, a number or a sensor's name as asked for, or "map".
         number: numbers that a user gives with the depth, times this, are in the frame's unit.
+        alignment: how well the edges of depth and image fit; None where that was not looked at.
     """
 
     frame: Frame
@@ -53,6 +55,7 @@ class Inputs:
     metres: float | None = 1.0
     noise_source: str = "auto"
     number: float = 1.0
+    alignment: Alignment | None = None
 
     @property
     def median_depth(self) -> float:
@@ -69,8 +72,13 @@ class Inputs:
         return int((self.frame.depth[self.frame.valid] == float(largest)).sum())
 
 
-def load(item: Item, request: Request) -> Inputs:
+def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
     """Read and check everything that a method needs of one frame.
+
+    Args:
+        item: the inputs.
+        request: the options.
+        compare_views: whether to look if depth and image show the same view; for a camera once is enough.
 
     Raises:
         InputError: if an input cannot be used, or does not fit the others or the request.
@@ -96,6 +104,8 @@ def load(item: Item, request: Request) -> Inputs:
     frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), sampling, registered)
     spikes = int((given.valid & ~kept.valid).sum())
     source = str(request.noise) if item.noise is None else "map"
+    camera = None if cameras is None else cameras.guide
+    views = alignment(frame.depth, frame.valid, image, seen.kind, camera) if compare_views else None
     return Inputs(
         frame,
         given.unit,
@@ -106,6 +116,7 @@ def load(item: Item, request: Request) -> Inputs:
         given.unit_length,
         source,
         given.number,
+        views,
     )
 
 

@@ -8,7 +8,9 @@ from typing import Any
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
+from primaldepth.geometry.alignment import Alignment
 from primaldepth.io import Unit
+from primaldepth.measurement.neighbours import standing_out
 from primaldepth.measurement.residual import sensor_errors
 from primaldepth.pipeline.depth_file import DepthResult
 from primaldepth.pipeline.load import Inputs
@@ -27,11 +29,13 @@ class Departure:
         rms: in the unit of the depth.
         sigmas: the same in standard deviations of the noise; None where it is 0.
         median: of the absolute value, in standard deviations.
+        outliers: as `sigmas`, but only samples that stand out from all around them count as off.
     """
 
     rms: float | None
     sigmas: float | None
     median: float | None
+    outliers: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,8 @@ class Report:
         uncertain: estimates that are holes because of `Request.max_sigma`.
         largest_samples: samples that hold the largest number of a 16-bit file.
         info: what the method reports of its run.
+        residual_outliers: departure in standard deviations, of samples that stand out from all around them.
+        alignment: which view fits the image's edges best; None where nobody looked or edges are too few.
     """
 
     method: str
@@ -81,6 +87,8 @@ class Report:
     residual_rms: float | None
     residual_sigmas: float | None
     residual_median: float | None
+    residual_outliers: float | None
+    alignment: Alignment | None
     seconds: float
     warnings: tuple[DepthWarning, ...] = ()
 
@@ -89,6 +97,7 @@ class Report:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         values |= {"input_size": list(self.input_size), "output_size": list(self.output_size)}
         values["info"] = {key: _plain(value) for key, value in self.info.items()}
+        values["alignment"] = None if self.alignment is None else self.alignment.json()
         values["warnings"] = [str(each) for each in self.warnings]
         return {name: _plain(value) for name, value in values.items()}
 
@@ -143,6 +152,8 @@ def report_of(
         residual_rms=_metres(departure.rms, inputs),
         residual_sigmas=_plain(departure.sigmas),
         residual_median=_plain(departure.median),
+        residual_outliers=_plain(departure.outliers),
+        alignment=outcome.inputs.alignment,
         seconds=outcome.seconds,
     )
     return replace(report, warnings=warnings_of(report, outcome.request.meaning, advice))
@@ -155,7 +166,9 @@ def residual(inputs: Inputs, prediction: Prediction) -> Departure:
     sigma = None if frame.sigma is None else frame.sigma[frame.valid].double()
     if sigma is None or not bool((sigma > 0).all()):
         return Departure(_rms(errors), None, None)
-    return Departure(_rms(errors), _rms(errors / sigma), float((errors / sigma).abs().median()))
+    sigmas = errors / sigma
+    out = standing_out(frame.depth, frame.valid)[frame.valid]
+    return Departure(_rms(errors), _rms(sigmas), float(sigmas.abs().median()), _rms(sigmas * out))
 
 
 def length_text(value: float, kind: str) -> str:

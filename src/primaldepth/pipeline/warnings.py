@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from primaldepth.pipeline.report import Report
 
 FAR_OFF = 3.0  # sigma, of half of the samples: some always lie off, at edges and in the sensor's errors
-OUTLIERS = 5.0  # sigma, of the RMS: real frames stay below 2, and a sample in a thousand can do this
+# Sigma, of the RMS that samples which stand out from all around them add: frames of real cameras stay below
+# 3, reduced by 8 too, and a false sample in a thousand can do this. All samples together would say nothing:
+# where each of them stands for the depth at its centre, those beside edges are off by 5 to 30 sigma.
+OUTLIERS = 5.0
 MANY = 0.01  # of the samples: so many false ones, or a fence, leaves, rain
 NEAR, FAR = 0.1, 100.0  # metres: what depth cameras see
 STRETCHED = 0.03  # of the ratio of the sizes: more is not the rounding of a size
@@ -62,6 +65,12 @@ class RangeWarning(DepthWarning):
 
 class ShapeWarning(DepthWarning):
     """Depth and image have different shapes."""
+
+    of_batch = True
+
+
+class AlignmentWarning(DepthWarning):
+    """Depth and image show different views: one lies beside the other, or sees more."""
 
     of_batch = True
 
@@ -124,6 +133,8 @@ def _found(report: "Report", meaning: str | None, advice: Advice) -> Iterator[De
         )
     if text := _shape(report, advice):
         yield ShapeWarning(text)
+    elif text := _alignment(report, advice):
+        yield AlignmentWarning(text)
     if text := _scale(report):
         yield ScaleWarning(text)
 
@@ -149,7 +160,7 @@ def _noise(report: "Report", advice: Advice) -> str:
 
 
 def _residual(report: "Report", advice: Advice) -> str:
-    median, rms = report.residual_median, report.residual_sigmas
+    median, rms = report.residual_median, report.residual_outliers
     if median is not None and median > FAR_OFF:
         return (
             f"the result does not follow the samples: half of them are off by more than {median:.3g} sigma; "
@@ -194,6 +205,20 @@ def _shape(report: "Report", advice: Advice) -> str:
         f"depth {low[0]}x{low[1]} and guide {high[0]}x{high[1]} have different shapes, one was stretched; "
         f"crop them to one view, or give {advice.cameras}"
     )
+
+
+def _alignment(report: "Report", advice: Advice) -> str:
+    """Edges of the depth lie on those of the image only if it is moved or enlarged."""
+    found = report.alignment
+    if found is None or not found.differs:
+        return ""
+    hint = f"register it to the image, or give {advice.cameras}"
+    if not found.zoomed:
+        right, down = (f"{-each:+.0f}" for each in found.view.offset)
+        return f"the depth seems to lie ({right}, {down}) px (right, down) off the image; {hint}"
+    wider, degrees = f"{found.view.zoom:.2f} times as wide as the image's", found.depth_degrees
+    seen = "" if degrees is None else f" ({degrees:.0f} against {found.degrees:.0f} degrees)"
+    return f"the view of the depth seems to be {wider}{seen}; {hint}"
 
 
 def _scale(report: "Report") -> str:
