@@ -11,6 +11,7 @@ from types import FrameType
 import typer
 
 from primaldepth.cli import (
+    align,
     bench,
     data,
     demo,
@@ -55,6 +56,7 @@ def _root(
 
 
 app.command("upsample")(upsample.upsample)
+app.command("align")(align.align)
 app.command("live")(live.live)
 app.command("demo")(demo.demo)
 app.command("methods")(methods.methods)

@@ -32,8 +32,9 @@ FEWEST = 60.0  # pixels of the grid with a clear depth edge: fewer prove nothing
 MOVED = 0.016  # of the longer side: registered cameras are up to 1 % off
 ZOOMED = 0.08  # of the size, as a logarithm: 3 to 5 degrees of a usual lens
 LEAST = 22.0  # z that counts
-CLEARLY = 1.25  # times the z of any other view
+CLEARLY, FAR_ABOVE = 1.25, 10.0  # times the z of any other view, or more than that by so much
 BETTER_MOVED, BETTER_ZOOMED = 1.15, 1.5  # times that of the frame as it is; a small offset leaves much of it
+ABOVE = 6.0  # more than the z of the frame as it is
 SAMPLES = 2.0  # an offset is seen if it is larger than so many samples
 STEADY = 0.05  # of the mean overlap, added to that of each view: where hardly anything overlaps, z is noise
 
@@ -45,10 +46,12 @@ class View:
     Args:
         zoom: what the depth has to be enlarged by about the middle of the image: how much wider its view is.
         offset: (right, down): what it has to be moved by then, in pixels of the image.
+        turn: radians clockwise by which it has to be turned about the middle.
     """
 
     zoom: float = 1.0
     offset: tuple[float, float] = (0.0, 0.0)
+    turn: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +79,15 @@ class Alignment:
     @property
     def certain(self) -> bool:
         """Whether no other view fits nearly as well."""
-        return self.inside and self.score >= max(LEAST, CLEARLY * self.rival)
+        clearly = self.score >= CLEARLY * self.rival or self.score >= self.rival + FAR_ABOVE
+        return self.inside and clearly and self.score >= LEAST
 
     @property
     def differs(self) -> bool:
         """Whether the frame certainly shows two views, of another size or place."""
         moved = math.hypot(*self.view.offset) > self.limit
         better = self.score >= (BETTER_ZOOMED if self.zoomed else BETTER_MOVED) * self.as_given
+        better = better and self.score >= self.as_given + ABOVE
         return self.certain and better and (self.zoomed or moved)
 
     @property
@@ -157,9 +162,9 @@ def _judged(search: "Search", steps: int, limit: float) -> Alignment:
 
 
 def _likelier(moved: Alignment, zoomed: Alignment) -> Alignment:
-    """Return the better of two, for which the other is a rival unless both are the same."""
+    """Return the better of two, for which the other is a rival unless it is hardly zoomed."""
     if abs(math.log(zoomed.view.zoom)) <= ZOOMED:
-        return replace(zoomed, rival=max(moved.rival, zoomed.rival))
+        return replace(moved, rival=max(moved.rival, zoomed.rival))
     better, other = (zoomed, moved) if zoomed.score >= moved.score else (moved, zoomed)
     return replace(better, rival=max(better.rival, other.score))
 
@@ -201,14 +206,20 @@ class Edges:
         on_grid = sampled(found, *torch.meshgrid(x, y, indexing="xy"))
         return cls(detail(on_grid, FINE, COARSE), detail(image_edges(small), FINE, COARSE), pixels)
 
-    def zoomed(self, zooms: Tensor, offset: tuple[float, float]) -> Tensor:
-        """(n, h, w): the depth's edges, enlarged by n zooms about the middle, and moved by image pixels."""
+    def seen(self, zooms: Tensor, view: View) -> Tensor:
+        """(n, h, w): the depth's edges, enlarged by n zooms, and turned and moved as the view says."""
         height, width = self.depth.shape
-        right, down = (each / self.pixels for each in offset)
-        x = (torch.arange(width) + 0.5 - width / 2 - right) / zooms[:, None] + width / 2
-        y = (torch.arange(height) + 0.5 - height / 2 - down) / zooms[:, None] + height / 2
+        right, down = (each / self.pixels for each in view.offset)
+        x = torch.arange(width) + 0.5 - width / 2 - right
+        y = (torch.arange(height) + 0.5 - height / 2 - down)[:, None]
+        cosine, sine = math.cos(view.turn), math.sin(view.turn)
         shape = len(zooms), height, width
-        return sampled(self.depth, x[:, None, :].expand(shape), y[:, :, None].expand(shape))
+        back_x, back_y = (
+            (each / zooms[:, None, None]).expand(shape)
+            for each in (cosine * x + sine * y, cosine * y - sine * x)
+        )
+        found = sampled(self.depth, back_x + width / 2, back_y + height / 2)
+        return found * complex(math.cos(2.0 * view.turn), math.sin(2.0 * view.turn)) if view.turn else found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,7 +252,7 @@ class Search:
     def scores(self, view: View, ratio: float, steps: int) -> Tensor:
         """Score the views around one, which is in the middle: (zooms, 2 reach + 1, 2 reach + 1)."""
         zooms = view.zoom * ratio ** torch.arange(-steps, steps + 1.0)
-        depth = self.edges.zoomed(zooms, view.offset)
+        depth = self.edges.seen(zooms, view)
         met = torch.fft.ifft2(self.spectrum * torch.fft.fft2(depth, self.size).conj()).real
         chance = torch.fft.rfft2(depth.abs().square(), self.size).conj()
         chance = torch.fft.irfft2(self.power * chance, self.size).clamp_min(0.0)
@@ -260,7 +271,7 @@ class Search:
         power, row, column = (_parabola(z, place, dim) for dim in range(3))
         zoom = about.zoom * ratio ** (power - len(z) // 2)
         moved = (column - self.reach) * self.edges.pixels, (row - self.reach) * self.edges.pixels
-        return place, View(zoom, (about.offset[0] + moved[0], about.offset[1] + moved[1]))
+        return place, View(zoom, (about.offset[0] + moved[0], about.offset[1] + moved[1]), about.turn)
 
 
 def _around(place: tuple[int, ...], reach: tuple[int, ...]) -> tuple[slice, ...]:

@@ -212,7 +212,7 @@ def _alignment(report: "Report", advice: Advice) -> str:
     found = report.alignment
     if found is None or not found.differs:
         return ""
-    hint = f"register it to the image, or give {advice.cameras}"
+    hint = f"register it, or give {advice.cameras} ('primaldepth align' makes such a file)"
     if not found.zoomed:
         right, down = (f"{-each:+.0f}" for each in found.view.offset)
         return f"the depth seems to lie ({right}, {down}) px (right, down) off the image; {hint}"
