@@ -2,9 +2,10 @@
 
 python -m benchmarks.alignment --scenes RENDERED [--data DATA] [--scale 4] [--count 56]
 
-RENDERED is a folder that `primaldepth render` made. Each scene is compared as it is, with its depth moved by 12
-pixels against the image, and with an image of 55 degrees beside a depth of 79. DATA has frames of real cameras and
-of benchmarks, which are compared as they are, whole and reduced. The cost is CPU time against that of `pdn-any`.
+RENDERED is a folder that `primaldepth render` made. Each scene is compared as it is, with its depth moved by
+12 pixels against the image, and with an image of 55 degrees beside a depth of 79. DATA has frames of real
+cameras and of benchmarks, which are compared as they are, whole and reduced. The cost is CPU time against
+that of `pdn-any`.
 """
 
 import argparse
@@ -58,9 +59,8 @@ def moved(depth: Array, image: Array, number: int) -> tuple[Array, Array, tuple[
 
 def enlarged(image: Array, zoom: float) -> Array:
     """Return the middle of an image, with as many pixels as before."""
-    places = []
-    for size in image.shape[:2]:
-        places.append(torch.arange(size, dtype=torch.float32).add(0.5).mul(2.0 / size).sub(1.0) / zoom)
+    steps = [torch.arange(size, dtype=torch.float32) + 0.5 for size in image.shape[:2]]
+    places = [(each * 2.0 / len(each) - 1.0) / zoom for each in steps]
     grid = torch.stack(torch.meshgrid(places[1], places[0], indexing="xy"), dim=-1)[None]
     planes = torch.from_numpy(np.ascontiguousarray(image)).permute(2, 0, 1)[None]
     found = torch.nn.functional.grid_sample(planes, grid, align_corners=False)
@@ -135,7 +135,7 @@ def false_warnings(data: Path) -> dict[str, dict[str, object]]:
 
 
 def cost(data: Path) -> dict[str, float]:
-    """CPU seconds of the comparison, and of all that `upsample` does with pdn-any, on a frame reduced by 4."""
+    """CPU seconds of the comparison, and of loading and running pdn-any, on a frame reduced by 4."""
     _, depth, image, _ = next(real_pairs(data))
     values = read_depth(depth, unit="mm").values[2::4, 2::4].astype(np.float32)
     method, item, request = (

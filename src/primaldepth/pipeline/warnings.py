@@ -55,6 +55,12 @@ class SampleWarning(DepthWarning):
     """Many samples may be false."""
 
 
+class NoDepthWarning(DepthWarning):
+    """Samples hold a number that some cameras write where they measured nothing."""
+
+    of_batch = True
+
+
 class RoundingWarning(DepthWarning):
     """Estimates became holes because the format would round them to 0."""
 
@@ -113,30 +119,20 @@ def warnings_of(report: "Report", meaning: str | None, advice: Advice) -> tuple[
 
 
 def _found(report: "Report", meaning: str | None, advice: Advice) -> Iterator[DepthWarning]:
-    if text := _unit(report, meaning, advice):
-        yield UnitWarning(text)
-    if text := _noise(report, advice):
-        yield NoiseWarning(text)
-    if text := _residual(report, advice):
-        yield ResidualWarning(text)
-    for text in _samples(report, advice):
-        yield SampleWarning(text)
-    if report.rounded_off:
-        yield RoundingWarning(
-            "estimates that would round to 0, which means no depth, are holes: "
-            f"{report.rounded_off} pixels; {advice.keep_small}"
-        )
-    if report.beyond:
-        yield RangeWarning(
-            f"estimates that are larger than the format can hold are holes: {report.beyond} pixels; "
-            f"{advice.keep_small}"
-        )
-    if text := _shape(report, advice):
-        yield ShapeWarning(text)
-    elif text := _alignment(report, advice):
-        yield AlignmentWarning(text)
-    if text := _scale(report):
-        yield ScaleWarning(text)
+    shape = _shape(report, advice)
+    texts: tuple[tuple[type[DepthWarning], str], ...] = (
+        (UnitWarning, _unit(report, meaning, advice)),
+        (NoiseWarning, _noise(report, advice)),
+        (ResidualWarning, _residual(report, advice)),
+        (SampleWarning, _spikes(report, advice)),
+        (NoDepthWarning, _largest(report, advice)),
+        (RoundingWarning, _rounded(report, advice)),
+        (RangeWarning, _beyond(report, advice)),
+        (ShapeWarning, shape),
+        (AlignmentWarning, "" if shape else _alignment(report, advice)),
+        (ScaleWarning, _scale(report)),
+    )
+    return (kind(text) for kind, text in texts if text)
 
 
 def _unit(report: "Report", meaning: str | None, advice: Advice) -> str:
@@ -182,17 +178,40 @@ def _noise_advice(report: "Report", advice: Advice) -> str:
     return f"check that the noise is {report.length(report.noise_sigma)}"
 
 
-def _samples(report: "Report", advice: Advice) -> Iterator[str]:
-    if report.spikes > MANY * math.prod(report.input_size):
-        yield (
-            f"{report.spikes} samples are far off all around them and count as holes; if they are things, "
-            f"{advice.keep_spikes}"
-        )
-    if report.largest_samples:
-        yield (
-            f"samples that hold {LARGEST}, the largest number of a 16-bit file: {report.largest_samples}; "
-            f"if that means no depth, give {advice.invalid}"
-        )
+def _spikes(report: "Report", advice: Advice) -> str:
+    if report.spikes <= MANY * math.prod(report.input_size):
+        return ""
+    return (
+        f"{report.spikes} samples are far off all around them and count as holes; if they are things, "
+        f"{advice.keep_spikes}"
+    )
+
+
+def _largest(report: "Report", advice: Advice) -> str:
+    if not report.largest_samples:
+        return ""
+    return (
+        f"samples that hold {LARGEST}, the largest number of a 16-bit file: {report.largest_samples}; "
+        f"if that means no depth, give {advice.invalid}"
+    )
+
+
+def _rounded(report: "Report", advice: Advice) -> str:
+    if not report.rounded_off:
+        return ""
+    return (
+        "estimates that would round to 0, which means no depth, are holes: "
+        f"{report.rounded_off} pixels; {advice.keep_small}"
+    )
+
+
+def _beyond(report: "Report", advice: Advice) -> str:
+    if not report.beyond:
+        return ""
+    return (
+        f"estimates that are larger than the format can hold are holes: {report.beyond} pixels; "
+        f"{advice.keep_small}"
+    )
 
 
 def _shape(report: "Report", advice: Advice) -> str:
