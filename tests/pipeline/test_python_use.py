@@ -51,7 +51,7 @@ def test_another_field_of_view_is_warned_of_in_degrees_where_the_camera_is_known
     narrow = enlarged(image, np.tan(np.radians(39.5)) / np.tan(np.radians(27.5)))
     camera = Intrinsics.guess(640, 480, 55.0)
     with pytest.warns(AlignmentWarning, match=r"1\.5\d times as wide .*\((78|79|80) against 55 degrees\)"):
-        primaldepth.upsample(depth[2::4, 2::4], narrow, method="bilinear", cameras=camera)
+        primaldepth.upsample(depth[2::4, 2::4], narrow, method="bilinear", cameras=camera, noise=0.05)
 
 
 def test_numbers_of_no_unit_are_not_taken_for_metres():
