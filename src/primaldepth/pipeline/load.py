@@ -11,6 +11,7 @@ from torch import Tensor
 from primaldepth.core.errors import InputError, Worded
 from primaldepth.core.frame import Frame, Sampling, check_sizes
 from primaldepth.core.trust import trusted_samples
+from primaldepth.geometry.alignment import Alignment, alignment
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.geometry.guide_view import fitted, to_guide_view
@@ -45,6 +46,7 @@ class Inputs:
         noise_source: auto, a number or a sensor's name as asked for, or "map".
         number: numbers that a user gives with the depth, times this, are in the frame's unit.
         pose: where the guide's camera stood, or None if unknown.
+        alignment: how well the edges of depth and image fit; None where that was not looked at.
     """
 
     frame: Frame
@@ -57,6 +59,7 @@ class Inputs:
     noise_source: str = "auto"
     number: float = 1.0
     pose: Pose | None = None
+    alignment: Alignment | None = None
 
     @property
     def median_depth(self) -> float:
@@ -65,8 +68,13 @@ class Inputs:
         return float(samples.median()) if len(samples) else math.nan
 
 
-def load(item: Item, request: Request) -> Inputs:
+def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
     """Read and check everything that a method needs of one frame.
+
+    Args:
+        item: the inputs.
+        request: the options.
+        compare_views: whether to look if depth and image show the same view; for a camera once is enough.
 
     Raises:
         InputError: if an input cannot be used, or does not fit the others or the request.
@@ -95,6 +103,8 @@ def load(item: Item, request: Request) -> Inputs:
     frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), sampling, registered)
     spikes = int((given.valid & ~kept.valid).sum())
     source = str(request.noise) if item.noise is None else "map"
+    camera = None if cameras is None else cameras.guide
+    views = alignment(frame.depth, frame.valid, image, seen.kind, camera) if compare_views else None
     return Inputs(
         frame,
         given.unit,
@@ -106,6 +116,7 @@ def load(item: Item, request: Request) -> Inputs:
         source,
         given.number,
         item.pose,
+        views,
     )
 
 
