@@ -15,7 +15,7 @@ from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.geometry.clouds import PointCloud
 from primaldepth.io.atomic import write_bytes
 from primaldepth.io.files import read_file
-from primaldepth.io.formats.budget import MAX_FILE_BYTES
+from primaldepth.io.formats.base import MAX_FILE_BYTES
 from primaldepth.io.glb import POINTS, document, pack_glb, vertices
 
 CAMERA_AXES = "x right, y down, z forward"

@@ -22,7 +22,7 @@ from primaldepth.networks.normalisation import Scaling, relative_sigma
 
 CLASSICAL = "nlh-l2"
 LARGEST_SHARE, HALVING_SCALE, HALVING_NOISE = 0.6, 12.0, 0.05
-LEAST_SHARE = 0.05  # not worth the time
+LEAST_SHARE = 0.1  # not worth the time
 
 
 def with_classical(found: Prediction, frame: Frame, scaling: Scaling) -> Prediction:

@@ -59,7 +59,7 @@ def read_camera_info(path: PathLike) -> Intrinsics:
     model = str(item(values, ("distortion_model",), where))
     try:
         if not matrix.any():
-            raise InputError("K is all 0, which means that this camera was not calibrated")
+            raise InputError("", "K is all 0, which means that this camera was not calibrated")
         whole = Intrinsics.from_matrix(matrix, width, height, pixel_centres="integer")
         lens = model, tuple(coefficients)
         sensor = Pinhole(whole.fx, whole.fy, whole.cx, whole.cy, width, height, lens)
@@ -122,6 +122,7 @@ def lens_of(model: str, coefficients: Sequence[float]) -> Distortion | None:
     if model in ("plumb_bob", "rational_polynomial"):
         return Distortion.opencv(coefficients)
     raise InputError(
+        "",
         f"distortion_model {shortened(model)}, expected plumb_bob, rational_polynomial or equidistant, "
-        "or coefficients that are all 0"
+        "or coefficients that are all 0",
     )

@@ -12,11 +12,10 @@ from primaldepth.io.atomic import write_bytes
 from primaldepth.io.depth import write_values
 from primaldepth.io.files import read_file
 from primaldepth.io.formats import jpeg, png
-from primaldepth.io.formats.base import Source
-from primaldepth.io.formats.budget import MAX_FILE_BYTES
+from primaldepth.io.formats.base import MAX_FILE_BYTES, Source
 from primaldepth.io.formats.orientation import UPRIGHT
-from primaldepth.io.guide import read_guide
 from primaldepth.io.picture_files import picture_size
+from primaldepth.io.rasters import read_guide
 from primaldepth.io.sequences.base import Picture
 from primaldepth.io.units import per_metre
 

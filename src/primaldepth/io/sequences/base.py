@@ -17,7 +17,7 @@ from primaldepth.core.errors import SHOWN, FileFormatError, MissingDependencyErr
 from primaldepth.geometry.pinhole import Beside, Pinhole
 from primaldepth.geometry.poses import Pose
 from primaldepth.io.files import read_file
-from primaldepth.io.formats.budget import MAX_FILE_BYTES
+from primaldepth.io.formats.base import MAX_FILE_BYTES
 from primaldepth.io.picture_files import picture_size
 from primaldepth.io.units import Unit
 
