@@ -20,6 +20,7 @@ MEDIA_TYPES = {
     ".npz": "application/x-npz",
     ".glb": "model/gltf-binary",
     ".ply": "application/x-ply",
+    ".rrd": "application/x-rerun",
 }
 SUFFIXES = {name: suffix for suffix, name in MEDIA_TYPES.items()}
 ADVICE = Advice.of_options(

@@ -17,6 +17,7 @@ from primaldepth.cli import (
     doctor,
     evaluate,
     export,
+    fuse,
     live,
     methods,
     render,
@@ -55,7 +56,7 @@ def _root(
 
 
 for verb in (
-    *(upsample.upsample, live.live, demo.demo, methods.methods, evaluate.evaluate, report.report),
+    *(upsample.upsample, live.live, fuse.fuse, demo.demo, methods.methods, evaluate.evaluate, report.report),
     *(render.render, train.train_command, export.export, serve.serve, bench.bench, doctor.doctor),
 ):
     app.command(verb.__name__.removesuffix("_command"))(verb)

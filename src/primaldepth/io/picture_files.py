@@ -6,6 +6,7 @@ decoder raises becomes an `InputError` that names the file.
 
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
@@ -100,6 +101,23 @@ def _open_other(source: Source, formats: list[str]) -> "Image.Image":
         raise source.error("BMP in run-lengths", "save it without compression")
     image.load()
     return image
+
+
+def write_film(path: str | Path, pictures: Sequence[NDArray[np.uint8]], seconds: float = 0.1) -> None:
+    """Write pictures (H, W, 3) as a GIF or WebP, by the extension, that shows them again and again.
+
+    Args:
+        path: of the file.
+        pictures: at least one.
+        seconds: that each is shown.
+    """
+    from PIL import Image
+
+    first, *rest = (Image.fromarray(picture) for picture in pictures)
+    with io.BytesIO() as stream:
+        kind, each = Path(path).suffix[1:].upper(), round(1000 * seconds)
+        first.save(stream, kind, save_all=True, append_images=rest, duration=each, loop=0)
+        write_bytes(path, stream.getvalue())
 
 
 def write_preview(path: str | Path, rgb: NDArray[np.uint8]) -> None:

@@ -13,6 +13,7 @@ from primaldepth.core.frame import Frame, Sampling, check_sizes
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.geometry.guide_view import fitted, to_guide_view
+from primaldepth.geometry.poses import Pose
 from primaldepth.geometry.scattered import scattered, view_note
 from primaldepth.io import Kind, Unit, read_confidence, read_depth, read_guide
 from primaldepth.io.cameras import read_cameras
@@ -42,6 +43,7 @@ class Inputs:
         metres: length of the frame's unit of depth; None for arrays whose unit nobody gave.
         noise_source: auto, a number or a sensor's name as asked for, or "map".
         number: numbers that a user gives with the depth, times this, are in the frame's unit.
+        pose: where the guide's camera stood, or None if unknown.
     """
 
     frame: Frame
@@ -53,6 +55,7 @@ class Inputs:
     metres: float | None = 1.0
     noise_source: str = "auto"
     number: float = 1.0
+    pose: Pose | None = None
 
     @property
     def median_depth(self) -> float:
@@ -101,6 +104,7 @@ def load(item: Item, request: Request) -> Inputs:
         given.unit_length,
         source,
         given.number,
+        item.pose,
     )
 
 

@@ -7,13 +7,14 @@ import io
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import InputError, Worded, did_you_mean
+from primaldepth.core.errors import InputError, MissingDependencyError, Worded, did_you_mean
 from primaldepth.geometry.normals import surface_normals
 from primaldepth.io import Unit, output_unit, write_bytes
 from primaldepth.io.depth import encode_values, writer_for
@@ -22,11 +23,12 @@ from primaldepth.io.formats import CODECS, png
 from primaldepth.io.formats.base import row_blocks
 from primaldepth.io.mesh import write_mesh
 from primaldepth.io.pointcloud import write_cloud
+from primaldepth.io.rrd import write_rrd
 from primaldepth.io.units import per_metre, whole_stored
 from primaldepth.pipeline.load import GIVE_CAMERAS, Inputs
 from primaldepth.pipeline.request import Request
 from primaldepth.pipeline.run import Outcome, first, first_mask
-from primaldepth.pipeline.views import cloud_of, guide_camera, mesh_of, preview_of
+from primaldepth.pipeline.views import cloud_of, guide_camera, mesh_of, preview_of, recorded_of
 
 Need = Literal["metric", "sigma", "cameras"]
 
@@ -43,6 +45,7 @@ class Output:
         needs: metric depth, a method that says how far it may be off, or the guide's camera.
         guesses_camera: whether it assumes a camera where none is given.
         most_pixels: up to which the page makes it.
+        package: that it needs, brought by the extra of the same name; empty for none.
     """
 
     title: str
@@ -52,6 +55,12 @@ class Output:
     needs: tuple[Need, ...] = ()
     guesses_camera: bool = False
     most_pixels: int = 2**40
+    package: str = ""
+
+    @property
+    def installed(self) -> bool:
+        """Whether the package that it needs is there."""
+        return not self.package or find_spec(self.package) is not None
 
     @property
     def metavar(self) -> str:
@@ -154,6 +163,10 @@ def _write_normals(path: Path, outcome: Outcome) -> None:
         write_bytes(path, png.CODEC.encode(stored.astype(np.uint16), known))
 
 
+def _write_rerun(path: Path, outcome: Outcome) -> None:
+    write_rrd(path, recorded_of(outcome))
+
+
 _DEPTH = tuple(name for codec in CODECS if codec.encode is not None for name in codec.extensions)
 _FRACTIONS = (".npy", ".npz", ".exr", ".pfm", ".tif", ".tiff")
 OUTPUTS: dict[str, Output] = {
@@ -195,6 +208,16 @@ OUTPUTS: dict[str, Output] = {
         _write_normals,
         "Surface normals in the camera's frame, 16-bit PNG or .npy; a folder for a batch.",
         needs=("metric", "cameras"),
+    ),
+    "rerun": Output(
+        "a recording of rerun",
+        (".rrd",),
+        _write_rerun,
+        "Image, samples, result, sigma and cloud for the viewer of rerun; a folder for a batch.",
+        needs=("metric",),
+        guesses_camera=True,
+        most_pixels=0,  # only the owner of the machine has the viewer
+        package="rerun",
     ),
 }
 
@@ -276,8 +299,12 @@ def _largest_stored(path: Path) -> float:
 
 
 def check_places(outputs: Mapping[str, Path]) -> None:
-    """Raise if a file cannot be written, or not in the format of its name."""
+    """Raise if a file cannot be written, not in the format of its name, or not without another package."""
     for name, path in outputs.items():
+        if not OUTPUTS[name].installed:
+            package = OUTPUTS[name].package
+            found, hint = f"needs the package '{package}'", f"run: pip install 'primaldepth[{package}]'"
+            raise MissingDependencyError(Worded(f"--{name} {path}", "output"), found, hint)
         check_extension(f"--{name}", path, OUTPUTS[name].suffixes)
         check_place(f"--{name}", path)
 

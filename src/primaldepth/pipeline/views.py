@@ -10,6 +10,7 @@ from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.geometry.clouds import Mesh, PointCloud
 from primaldepth.geometry.meshing import depth_mesh
 from primaldepth.io import DepthMap
+from primaldepth.io.rrd import Recorded
 from primaldepth.io.units import per_metre
 from primaldepth.measurement.lone_samples import lone_samples
 from primaldepth.pipeline.load import Inputs
@@ -62,6 +63,18 @@ def mesh_of(outcome: Outcome) -> Mesh:
     valid = first_mask(kept.valid) & (depth > 0)
     jump = outcome.request.mesh_jump
     return depth_mesh(depth, valid, guide_camera(inputs), colors=guide_rgb(inputs), max_jump=jump)
+
+
+def recorded_of(outcome: Outcome) -> Recorded:
+    """Image, samples, result, sigma where it is known, and the cloud, for the viewer of rerun."""
+    inputs, kept = outcome.inputs, outcome.kept
+    maps = {
+        "samples": np.where(first_mask(inputs.frame.valid), first(inputs.frame.depth), 0.0),
+        "result": np.where(first_mask(kept.valid), first(kept.depth), 0.0),
+    }
+    if kept.sigma is not None:
+        maps["sigma"] = np.where(first_mask(kept.valid), first(kept.sigma), 0.0)
+    return Recorded(guide_rgb(inputs), maps, cloud_of(outcome), guide_camera(inputs), inputs.pose)
 
 
 def sample_reach(inputs: Inputs) -> int:

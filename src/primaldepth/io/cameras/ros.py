@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.distortion import Distortion
-from primaldepth.geometry.motion import as_tuples
+from primaldepth.geometry.motion import as_tuples, rotation
 from primaldepth.geometry.pinhole import Pinhole, Region
 from primaldepth.io.cameras.calibration_values import count, item, number, numbers, part, read_object
 from primaldepth.io.files import PathLike
@@ -45,15 +44,6 @@ def read_ros(guide: PathLike, depth: PathLike | None = None, transform: PathLike
     if abs(length - 1.0) > 1e-3:
         raise FileFormatError(transform, f"rotation {q} has length {length:.4f}, expected a unit quaternion")
     return Cameras(camera, read_camera_info(depth), as_tuples(rotation(q)), as_tuples(t))
-
-
-def rotation(quaternion: ArrayLike) -> NDArray[np.float64]:
-    """(3, 3) of the quaternion x, y, z, w: v + 2 w (q x v) + 2 q x (q x v) of each unit vector v."""
-    values = np.asarray(quaternion, np.float64)
-    x, y, z, w = values / np.linalg.norm(values)
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    turned: NDArray[np.float64] = np.eye(3) + 2.0 * w * cross + 2.0 * cross @ cross
-    return turned
 
 
 def read_camera_info(path: PathLike) -> Intrinsics:
