@@ -192,13 +192,21 @@ def finite_numbers(words: Sequence[object], where: object, expected: str) -> lis
 
 
 def optional(package: str, extra: str, path: Path) -> Any:
-    """An optional package, or an error that says how to get it."""
+    """Import an optional package.
+
+    Raises:
+        MissingDependencyError: it is not installed, or a library of the system that it needs is not.
+    """
+    name = package.split(".")[0]
     try:
         return import_module(package)
-    except ImportError as error:
-        name = package.split(".")[0]
+    except ModuleNotFoundError as error:
         raise MissingDependencyError(
             path, f"reading it needs the package '{name}'", f"run: pip install 'primaldepth[{extra}]'"
+        ) from error
+    except ImportError as error:
+        raise MissingDependencyError(
+            path, f"the package '{name}' cannot be loaded: {error}", "install the library that it names"
         ) from error
 
 
