@@ -20,7 +20,7 @@ def depth_mesh(
     colors: NDArray[np.uint8] | None = None,
     max_jump: float = MAX_JUMP,
 ) -> Mesh:
-    """Two triangles per cell of four neighbouring pixels, where all corners are valid and no edge jumps.
+    """Make a mesh of two triangles per cell of four pixels, where all are valid and no edge jumps.
 
     An edge jumps if |z_a - z_b| > max_jump min(z_a, z_b). The cell is split along the flatter diagonal.
 
@@ -31,6 +31,9 @@ def depth_mesh(
         colors: (H, W, 3) sRGB of the same pixels, or None for mid-grey.
         max_jump: relative; a surface seen by pixels of a thousandth of the focal length may be steeper than
             the tangent max_jump 1000 before it is cut.
+
+    Returns:
+        The triangles, in the camera's frame.
 
     Example:
         >>> import numpy as np

@@ -14,10 +14,20 @@ _LEVELS = 2  # ARKit and StrayScanner store low, medium, high as 0, 1, 2
 
 
 def read_confidence(path: str | os.PathLike[str], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """(H, W) in [0, 1], where (H, W) must be `shape`, the size of the depth.
+    """Read a confidence map in [0, 1].
 
     Integers are scaled by their full range, except 8-bit files with nothing above 2: these hold the levels
     low, medium and high, read as 0, 0.5 and 1. Floats are taken as they are.
+
+    Args:
+        path: an image or array file.
+        shape: (h, w) of the depth map, which the confidence must have too.
+
+    Returns:
+        (h, w) in [0, 1].
+
+    Raises:
+        InputError: if the file cannot be read, or has another size or other values.
 
     Example:
         >>> import numpy as np

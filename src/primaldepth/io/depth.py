@@ -86,6 +86,18 @@ def read_depth(
     integers and anything of kind "disparity" are disparity in pixels. 0, NaN, infinities and negatives are
     invalid, and so is the stored number `invalid`.
 
+    Args:
+        path: a file in one of the formats of `primaldepth.io.formats`.
+        unit: "mm", "m", "disparity", or stored numbers per metre such as "5000"; None for the format's own.
+        kind: "z", "radial" or "disparity"; None for what the unit or the file says.
+        invalid: a stored number that means no depth, besides 0.
+
+    Returns:
+        The map in metres or pixels of disparity, with its mask.
+
+    Raises:
+        FileFormatError: if the file is missing, damaged, or no depth map.
+
     Example:
         >>> import numpy as np
         >>> from primaldepth.io import read_depth
@@ -111,6 +123,13 @@ def write_depth(path: str | os.PathLike[str], depth: DepthMap) -> None:
 
     Integer formats round to the nearest step. A value the format cannot hold is an error: too large, too
     small to differ from the invalid 0, or a unit the format cannot mean.
+
+    Args:
+        path: its extension picks the format.
+        depth: the map; its `unit` is that of the file.
+
+    Raises:
+        InputError: if a value or the unit does not fit the format; nothing is written then.
 
     Example:
         >>> from primaldepth.io import DepthMap, read_depth, write_depth
@@ -148,9 +167,16 @@ def encode_values(
 
 
 def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
-    """The unit to write `path` in so that reading it with no unit given is right.
+    """Return the unit to write a file in, so that reading it without a unit is right.
 
     Disparity stays. PNG takes mm unless one of its integer units is asked for; the others take metres.
+
+    Args:
+        path: of the file to write.
+        unit: of the input.
+
+    Returns:
+        A unit for `DepthMap`.
 
     Example:
         >>> from primaldepth.io import output_unit

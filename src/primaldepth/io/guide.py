@@ -12,10 +12,19 @@ from primaldepth.io.formats.base import Pixels
 
 
 def read_guide(path: str | os.PathLike[str]) -> NDArray[np.float32]:
-    """(H, W, C) in [0, 1] with C = 1 or 3, each channel contiguous in memory.
+    """Read an image as an array in [0, 1].
 
     8- and 16-bit integers are scaled by their full range, floats are taken as they are. Alpha is dropped, a
     palette expanded, the EXIF orientation applied.
+
+    Args:
+        path: an image file.
+
+    Returns:
+        (H, W, C) with C = 1 or 3, each channel contiguous in memory.
+
+    Raises:
+        FileFormatError: if the file is missing, damaged, or no image.
 
     Example:
         >>> import numpy as np

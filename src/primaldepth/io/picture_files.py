@@ -106,6 +106,10 @@ def _open_other(source: Source, formats: list[str]) -> "Image.Image":
 def write_preview(path: str | Path, rgb: NDArray[np.uint8]) -> None:
     """Write a picture (H, W, 3) as PNG.
 
+    Args:
+        path: ends in `.png`.
+        rgb: (H, W, 3).
+
     Raises:
         FileFormatError: the extension is not `.png`.
 

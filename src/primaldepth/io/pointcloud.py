@@ -20,7 +20,14 @@ from primaldepth.io.glb import POINTS, document, pack_glb, vertices
 
 
 def write_cloud(path: str | Path, cloud: PointCloud) -> None:
-    """Write `.ply` or `.glb`, by the extension; GLB has no room for `measured`.
+    """Write a point cloud as `.ply` or `.glb`, by the extension.
+
+    Args:
+        path: of the file.
+        cloud: the points; GLB has no room for `measured`.
+
+    Raises:
+        InputError: if the extension is another one, or there is no point, or one that is not finite.
 
     Example:
         >>> import numpy as np
@@ -49,6 +56,15 @@ def read_ply(path: str | Path) -> PointCloud:
     """Read a binary little-endian PLY whose first element is `vertex` with scalar properties.
 
     Needs x, y, z; without uchar red, green, blue the points are mid-grey; `measured` is optional.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        The points.
+
+    Raises:
+        FileFormatError: if the file is missing, damaged, or another kind of PLY.
     """
     data = read_file(path, MAX_FILE_BYTES)
     count, layout, start = ply_header(path, data)

@@ -26,14 +26,20 @@ class State:
 
 
 def primal_dual_step(energy: Energy, state: State, steps: StepSizes, *, reuse: State | None = None) -> State:
-    """One iteration; pure, differentiable in everything.
+    """Return the state after one iteration; pure, and differentiable in everything.
 
     p_i+  = prox_{sigma_i F_i*}(p_i + sigma_i K_i u_bar)
     u+    = prox_{tau G}(u - tau sum_i K_i' p_i+)
     u_bar = u+ + theta (u+ - u)
 
     Args:
+        energy: its terms K_i, F_i and simple term G.
+        state: u, u_bar and the dual variables p_i.
+        steps: sigma_i, tau and theta.
         reuse: a state that nobody needs any more; its dual variables may be overwritten; may be `state`.
+
+    Returns:
+        The next state.
 
     Example:
         >>> import torch
