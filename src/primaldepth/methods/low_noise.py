@@ -1,4 +1,4 @@
-"""Samples with little noise: the mean of a network's result and of the minimiser of `nlh-l2`.
+"""Complete maps with little noise: the mean of a network's result and of the minimiser of `nlh-l2`.
 
 Both reproduce such samples. What they put between them is wrong in different places, so that the mean of the
 two has a smaller error than either. The share of `nlh-l2` is
@@ -6,8 +6,9 @@ two has a smaller error than either. The share of `nlh-l2` is
     0.6 / (1 + (s / 12)^2) / (1 + (r / 0.05)^2),
 
 s the pixels per sample along one side, r the noise over half the range of the depth: chosen by the noise-free
-sets at x2 to x16, with and without noise. Only samples that are averages over their pixel are treated so: at
-the edges of point samples the mean of two positions of an edge is a depth where there is no surface.
+sets at x2 to x16, with and without noise. Only complete maps of averages over pixels are treated so, not what
+depth cameras give: beside their holes the network is better alone, and at edges between point samples the
+mean of two positions of an edge would be a depth where there is no surface.
 """
 
 from dataclasses import replace
@@ -18,11 +19,10 @@ from torch import Tensor
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.methods.variational import DEFAULTS, Variational, sample_distances
 from primaldepth.networks.normalisation import Scaling, relative_sigma
-from primaldepth.operators.sampling import resample
 
 CLASSICAL = "nlh-l2"
 LARGEST_SHARE, HALVING_SCALE, HALVING_NOISE = 0.6, 12.0, 0.05
-LEAST_SHARE = 0.05  # not worth the time
+LEAST_SHARE = 0.1  # not worth the time
 
 
 def with_classical(found: Prediction, frame: Frame, scaling: Scaling) -> Prediction:
@@ -34,15 +34,14 @@ def with_classical(found: Prediction, frame: Frame, scaling: Scaling) -> Predict
         scaling: of the frame's depth.
 
     Returns:
-        `found` itself if no share is worth computing; holes keep the network's fill.
+        `found` itself if no share is worth computing.
     """
     share = classical_share(frame, scaling)
-    if not bool((share >= LEAST_SHARE).any()):
+    if not bool(share.any()):
         return found
     other = Variational(CLASSICAL, DEFAULTS[CLASSICAL])(frame).depth
-    covered = resample(frame.valid.to(share.dtype), frame.high_size, "bilinear")
     info = {**found.info, "classical_share": [round(float(each), 3) for each in share]}
-    return replace(found, depth=torch.lerp(found.depth, other, share * covered), info=info)
+    return replace(found, depth=torch.lerp(found.depth, other, share), info=info)
 
 
 def classical_share(frame: Frame, scaling: Scaling) -> Tensor:
@@ -57,4 +56,5 @@ def classical_share(frame: Frame, scaling: Scaling) -> Tensor:
         ]
     ).view(-1, 1, 1, 1)
     share = LARGEST_SHARE / (1.0 + (scale / HALVING_SCALE) ** 2) / (1.0 + (noise / HALVING_NOISE) ** 2)
-    return torch.where(share >= LEAST_SHARE, share, 0.0)
+    complete = frame.valid.flatten(1).all(dim=1).view(-1, 1, 1, 1)
+    return torch.where(complete & (share >= LEAST_SHARE), share, 0.0)

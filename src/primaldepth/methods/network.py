@@ -68,7 +68,7 @@ class Network:
         precision: of the convolutions, and on a GPU of the stored dual variables; None for what suits the
             frame's device. Arithmetic of the primal-dual part is float32.
         ensemble: mean over the eight flips and rotations of the frame.
-        classical: take the mean with a classical solution where samples have little noise, see `low_noise`.
+        classical: take the mean with a classical solution for complete maps with little noise: `low_noise`.
     """
 
     name: str
@@ -197,7 +197,7 @@ class NetworkOptions(Settings):
 
     `precision` auto is bf16 for networks of every scale on a CPU that has instructions for it, else fp32.
     `iterations` of the solver other than those it was trained with get coefficients between the learned.
-    `classical` takes the mean with the solution of nlh-l2 where samples are averages with little noise.
+    `classical` takes the mean with the solution of nlh-l2 where a complete map of averages has little noise.
     """
 
     tile: Annotated[int, Field(ge=16)] | None = None
