@@ -14,7 +14,7 @@ from primaldepth.io import Kind, Unit
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs, load
 from primaldepth.pipeline.outputs import OUTPUTS, check_inputs, check_request, checked_outputs
-from primaldepth.pipeline.report import report_of, residual
+from primaldepth.pipeline.report import report_of
 from primaldepth.pipeline.request import (
     DEFAULT_METHOD,
     KEEP_SAMPLES,
@@ -30,15 +30,7 @@ from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import SolverProgress
 
 Device = Literal["auto", "cpu", "cuda"]
-ADVICE = Advice(
-    unit="unit=",
-    noise="noise=",
-    cameras="cameras=",
-    robust="method='nlh-l1'",
-    keep_spikes="give spikes='keep'",
-    keep_small="write .npy, .exr or .tiff to keep them",
-    invalid="invalid=65535",
-)
+ADVICE = Advice.of_options("{}=", "{}={!r}", keep_small="write .npy, .exr or .tiff to keep them")
 
 
 def upsample(
@@ -143,7 +135,7 @@ def upsample(
     outcome = compute(inputs, request, made, device)
     for name, path in wanted.items():
         OUTPUTS[name].write(path, outcome.in_metres())
-    report = report_of(outcome, residual(outcome.inputs, outcome.prediction), ADVICE)
+    report = report_of(outcome, ADVICE)
     for warning in report.warnings:
         warnings.warn(warning, stacklevel=2)
     return as_given(outcome.prediction, depth)

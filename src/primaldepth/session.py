@@ -22,7 +22,7 @@ from primaldepth.io import Kind, Unit
 from primaldepth.methods import create
 from primaldepth.methods.temporal import Temporal
 from primaldepth.pipeline.load import known_cameras, load
-from primaldepth.pipeline.report import Report, report_of, residual
+from primaldepth.pipeline.report import Report, report_of
 from primaldepth.pipeline.request import (
     DEFAULT_METHOD,
     KEEP_SAMPLES,
@@ -187,7 +187,7 @@ class Session:
         inputs = load(item, self.request)
         run = partial(method, kind=inputs.kind) if isinstance(method, Temporal) else method
         outcome = compute(inputs, self.request, run, self._device)
-        report = report_of(outcome, residual(inputs, outcome.prediction), ADVICE)
+        report = report_of(outcome, ADVICE)
         found = as_given(outcome.prediction, item.depth)
         self._warn(report)
         self._recent.append(time.perf_counter() - start)

@@ -194,6 +194,6 @@ def _where_not(rows: Sequence[Row], method: str, unit: str) -> str:
 
 def _mean(rows: Sequence[Row], method: str, key: str) -> float:
     """Return the mean of a number over a method's frames; 0 if no frame has it."""
-    own = (row.mae if key == "mae" else row.more[key] for row in rows if row.method == method)
+    own = (row.number(key) for row in rows if row.method == method)
     found = [value for value in own if value is not None]
     return fmean(found) if found else 0.0

@@ -47,6 +47,10 @@ class Row:
     prediction: str
     variant: str = ""
 
+    def number(self, name: str) -> float | None:
+        """Return a number of the row by its name; None if the row has none, or the number is not known."""
+        return getattr(self, name) if name in ("rmse", "mae", "seconds") else self.more.get(name)
+
     def as_json(self) -> dict[str, Any]:
         """Return the row as a flat dictionary in the documented order."""
         head = {name: getattr(self, name) for name in ("method", "scene", "scale", "rmse", "mae", "seconds")}

@@ -18,9 +18,9 @@ from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
 from primaldepth.evaluation.tof_view import Map, cell_frame
 from primaldepth.io.files import read_text
-from primaldepth.io.formats import read_file
 from primaldepth.io.formats.base import Source
 from primaldepth.io.formats.mat import CODEC, list_variables, read_variable
+from primaldepth.io.rasters import read_image_file
 from primaldepth.sensors.noise import tof_sigma
 
 CHECKSUMS = "SHA256SUMS"
@@ -144,7 +144,7 @@ def read_checksums(path: Path) -> dict[str, str]:
 def _variables(files: Sequence[Path]) -> list[Variable]:
     found = []
     for path in files:
-        source = Source(path, read_file(path))
+        source = Source(path, read_image_file(path))
         if not CODEC.recognises(source.data[:_HEAD]):
             raise source.error("not a MATLAB file; copy it again")
         found += [Variable(source, *each) for each in list_variables(source)]

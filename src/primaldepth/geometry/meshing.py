@@ -20,7 +20,7 @@ def depth_mesh(
     colors: NDArray[np.uint8] | None = None,
     max_jump: float = MAX_JUMP,
 ) -> Mesh:
-    """Make a mesh of two triangles per cell of four pixels, where all are valid and no edge jumps.
+    """Make two triangles of each four neighbouring pixels that are valid and have no jump between them.
 
     An edge jumps if |z_a - z_b| > max_jump min(z_a, z_b). The cell is split along the flatter diagonal.
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.geometry.cameras import Cameras, Intrinsics
+from primaldepth.geometry.poses import Pose
 from primaldepth.pipeline.request import Item
 
 Array = NDArray[np.float64]
@@ -101,23 +102,41 @@ class Simulated:
 
     def seen(self, camera: Intrinsics, index: int) -> View:
         """Return the truth of frame `index` for a camera in its place."""
-        place, turn = self._pose(index)
-        rays = camera.rays() @ turn.T  # z of a point is then its ray's parameter
-        hits = [_box(place, rays, _ROOM, inside=True), _box(place, rays, _BOX), _ball(place, rays)]
-        z = np.stack([hit[0] for hit in hits])
-        nearest = z.argmin(axis=0)
-        depth = z.min(axis=0)
-        normal = np.take_along_axis(np.stack([hit[1] for hit in hits]), nearest[None, ..., None], 0)[0]
-        point = place + depth[..., None] * rays
-        facing = np.abs((rays * normal).sum(-1)) / np.linalg.norm(rays, axis=-1)
-        return View(depth, _shaded(point, normal, nearest), facing)
+        return seen_from(camera, self.pose(index))
 
-    def _pose(self, index: int) -> tuple[Array, Array]:
-        """Return position and rotation of the camera, which sways with a period of 12 s."""
+    def pose(self, index: int) -> Pose:
+        """Return where the camera stands, which sways with a period of 12 s."""
         t = 2 * math.pi * index / 360 if self._moves else 0.0
         yaw = 0.12 * math.sin(t)
         turn = np.array([[math.cos(yaw), 0, math.sin(yaw)], [0, 1, 0], [-math.sin(yaw), 0, math.cos(yaw)]])
-        return np.array([-0.5 * math.sin(t), 0.1 * math.sin(2 * t), 0.25 * (1 - math.cos(t))]), turn
+        return Pose.of(turn, [-0.5 * math.sin(t), 0.1 * math.sin(2 * t), 0.25 * (1 - math.cos(t))])
+
+
+def seen_from(camera: Intrinsics, pose: Pose) -> View:
+    """Return what a camera truly sees of the room.
+
+    Args:
+        camera: of any size.
+        pose: within the room, which reaches from (-2, -1.4, -1) to (2, 1.1, 4) metres.
+    """
+    place, rays = np.array(pose.translation), camera.rays() @ np.transpose(pose.rotation)
+    hits = [_box(place, rays, _ROOM, inside=True), _box(place, rays, _BOX), _ball(place, rays)]
+    z = np.stack([hit[0] for hit in hits])  # a ray's parameter is the z of its point
+    nearest = z.argmin(axis=0)
+    depth = z.min(axis=0)
+    normal = np.take_along_axis(np.stack([hit[1] for hit in hits]), nearest[None, ..., None], 0)[0]
+    point = place + depth[..., None] * rays
+    facing = np.abs((rays * normal).sum(-1)) / np.linalg.norm(rays, axis=-1)
+    return View(depth, _shaded(point, normal, nearest), facing)
+
+
+def off_surface(points: NDArray[np.floating]) -> Array:
+    """(N,): metres from points (N, 3) to the nearest surface of the room, for what is made of its frames."""
+    walls = np.abs(points[:, None] - _ROOM).min(axis=(1, 2))
+    ball = np.abs(np.linalg.norm(points - _BALL, axis=1) - _RADIUS)
+    outside = np.maximum(_BOX[0] - points, points - _BOX[1])
+    nearest = np.linalg.norm(np.maximum(outside, 0.0), axis=1) + np.abs(np.minimum(outside.max(axis=1), 0.0))
+    return np.asarray(np.minimum(np.minimum(walls, ball), nearest))
 
 
 def _box(place: Array, rays: Array, corners: Array, *, inside: bool = False) -> tuple[Array, Array]:

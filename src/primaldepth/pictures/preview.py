@@ -22,18 +22,14 @@ Mask = NDArray[np.bool_]
 Limits = tuple[float, float]
 Colors = tuple[tuple[int, int, int], ...]
 
-DEPTH_COLORS: Colors = (
-    (63, 5, 80),
-    (81, 28, 124),
-    (89, 56, 170),
-    (69, 96, 208),
-    (39, 142, 202),
-    (61, 183, 144),
-    (153, 205, 93),
-    (237, 214, 80),
-    (253, 243, 180),
-)
-ERROR_COLORS: Colors = ((12, 44, 132), (74, 138, 208), (250, 250, 248), (226, 116, 84), (140, 14, 24))
+
+def _colors(text: str) -> Colors:
+    """Read colours as web pages write them."""
+    return tuple((int(each[:2], 16), int(each[2:4], 16), int(each[4:], 16)) for each in text.split())
+
+
+DEPTH_COLORS = _colors("3f0550 511c7c 5938aa 4560d0 278eca 3db790 99cd5d edd650 fdf3b4")
+ERROR_COLORS = _colors("0c2c84 4a8ad0 fafaf8 e27454 8c0e18")
 INVALID = 128
 MAX_WIDTH, MIN_HEIGHT, MAX_HEIGHT = 2400, 240, 1000
 _INK, _PAPER, _FAINT = (34, 34, 38), (255, 255, 255), (150, 150, 156)

@@ -104,6 +104,25 @@ class Advice:
     keep_small: str
     invalid: str
 
+    @classmethod
+    def of_options(cls, name: str, choice: str, keep_small: str) -> "Advice":
+        """Make the advice of a front end that knows the options by their names.
+
+        Args:
+            name: how it writes an option, with {} for the name.
+            choice: how it writes an option with a value, with {} for each.
+            keep_small: as above.
+        """
+        return cls(
+            unit=name.format("unit"),
+            noise=name.format("noise"),
+            cameras=name.format("cameras"),
+            robust=choice.format("method", "nlh-l1"),
+            keep_spikes=f"give {choice.format('spikes', 'keep')}",
+            keep_small=keep_small,
+            invalid=choice.format("invalid", 65535),
+        )
+
 
 def warnings_of(report: "Report", meaning: str | None, advice: Advice) -> tuple[DepthWarning, ...]:
     """Return the warnings that follow from the figures of a report; none where nothing is odd.

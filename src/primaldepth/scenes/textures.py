@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from primaldepth.core.errors import FileFormatError, InputError
-from primaldepth.io.formats import read_file
 from primaldepth.io.picture_files import PictureFormat, open_picture
+from primaldepth.io.rasters import read_image_file
 from primaldepth.scenes.description import Colour, Texture
 from primaldepth.scenes.patterns import PATTERNS
 
@@ -120,7 +120,7 @@ def _drawn(name: str, index: int) -> RGB:
 def _decoded(file: Path) -> RGB:
     """Return the middle square of an image file."""
     try:
-        image = open_picture(read_file(file), file, formats=IMAGE_FORMATS, at_least=(TILE, TILE))
+        image = open_picture(read_image_file(file), file, formats=IMAGE_FORMATS, at_least=(TILE, TILE))
         picture = image.convert("RGB")
     except InputError as error:
         raise FileFormatError(f"{error}, or remove it from the texture folder") from error

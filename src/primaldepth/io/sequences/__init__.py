@@ -62,7 +62,7 @@ def _read_inside(root: Path, shot: Shot) -> Content:
 
 
 def not_a_recording(path: Path) -> str:
-    """What was found there, and what a recording looks like."""
+    """Say what was found there, and what a recording looks like."""
     return f"{path}: not a recording; found {_found(path)}; expected {_EXPECTED}"
 
 
