@@ -32,6 +32,11 @@ def write_part(folder: Path, scene: int, arrays: Mapping[str, Array]) -> None:
 
     The bytes depend on the arrays alone. The file is not synced: it outlives a killed process, its checksum
     tells what a power cut did to it, and most parts are in a shard before the disk would have them.
+
+    Args:
+        folder: of the shards.
+        scene: its number in the job.
+        arrays: of the scene, by name.
     """
     records = {name: array[None] for name, array in arrays.items()}
     digest = hashlib.sha256()

@@ -24,6 +24,11 @@ def _at(values: Tensor, known: Tensor) -> Tensor:
 def rmse(depth: Tensor, truth: Tensor, known: Tensor) -> float:
     """Return sqrt(mean (d - t)^2), in the unit of the depth.
 
+    Args:
+        depth: d, of any shape.
+        truth: t, in the same unit.
+        known: True where the truth is known.
+
     Example:
         >>> import torch
         >>> from primaldepth.evaluation.metrics import rmse
@@ -36,6 +41,11 @@ def rmse(depth: Tensor, truth: Tensor, known: Tensor) -> float:
 
 def mae(depth: Tensor, truth: Tensor, known: Tensor) -> float:
     """Return the mean of |d - t|, in the unit of the depth.
+
+    Args:
+        depth: d, of any shape.
+        truth: t, in the same unit.
+        known: True where the truth is known.
 
     Example:
         >>> import torch
@@ -150,6 +160,9 @@ def coverage(depth: Tensor, sigma: Tensor, truth: Tensor, known: Tensor) -> floa
 
 def geometric_mean(values: list[float]) -> float:
     """Return exp(mean(log v)): every scene and scale counts by its ratio, not its size.
+
+    Args:
+        values: v, each above 0.
 
     Example:
         >>> from primaldepth.evaluation.metrics import geometric_mean

@@ -44,6 +44,12 @@ def protocol_names() -> tuple[str, ...]:
 def get_protocol(name: str) -> Protocol:
     """Return the protocol `name`, from its frozen description.
 
+    Args:
+        name: of `protocol_names`.
+
+    Raises:
+        InputError: if there is no such protocol.
+
     Example:
         >>> from primaldepth.evaluation.protocols import get_protocol
         >>> get_protocol("noisy-middlebury").scales

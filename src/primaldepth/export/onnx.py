@@ -52,6 +52,14 @@ def export_onnx(net: DepthNet, path: str | os.PathLike[str], opset: int = OLDEST
 
     The coefficients of the primal-dual part become numbers of the graph. Networks on any device are
     exported from a float32 copy on the CPU.
+
+    Args:
+        net: the network, of any device.
+        path: of the file to write.
+        opset: version of the ONNX operators.
+
+    Raises:
+        MissingDependencyError: if the extra `export` is not installed.
     """
     _require("onnx", "onnxscript")
     import onnx
@@ -86,7 +94,16 @@ def check_parity(
     """Compare the file with `net` on random input of each (height, width); more than `tolerance` is an error.
 
     Args:
+        net: the network that was exported.
+        path: of the ONNX file.
+        sizes: (height, width) of each random input.
         tolerance: allowed difference, as a part of the range of the depth.
+
+    Returns:
+        The difference found at each size.
+
+    Raises:
+        PrimalDepthError: if a difference is larger than `tolerance`.
     """
     session = _session(Path(path), tuple(named_inputs(net, random_input(net, (8, 8)))))
     found = tuple(Parity(size, _difference(net, session, size)) for size in sizes)

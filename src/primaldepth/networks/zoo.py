@@ -165,11 +165,19 @@ def card_of(path: str | os.PathLike[str]) -> ModelCard:
 def save_model(
     path: str | os.PathLike[str], net: DepthNet, card: ModelCard, *, half: bool = False
 ) -> ModelCard:
-    """Write NAME.safetensors and NAME.json, each atomically; returns the card with its sha256.
+    """Write the weights NAME.safetensors and the card NAME.json, each atomically.
 
     Args:
-        path: with or without the suffix.
+        path: NAME, with or without the suffix.
+        net: whose weights are written.
+        card: what the weights are and how they were made.
         half: store convolution kernels as float16; everything else stays float32.
+
+    Returns:
+        The card with the sha256 of the weights.
+
+    Raises:
+        InputError: if a weight is not finite; nothing is written then.
     """
     from safetensors.torch import save
 

@@ -101,9 +101,18 @@ class Composition(LinearOperator):
 
 
 def dot_test(K: LinearOperator, *, batch: int = 2, seed: int = 0, device: str = "cpu") -> float:
-    """|<Ku, p> - <u, K'p>| / (|Ku||p| + |u||K'p|) for random u, p in float64; below 1e-12 if exact.
+    """Return |<Ku, p> - <u, K'p>| / (|Ku||p| + |u||K'p|) for random u, p in float64; < 1e-12 if exact.
 
     Use it on operators of your own before handing them to the solver.
+
+    Args:
+        K: the operator to test.
+        batch: of the random tensors.
+        seed: of the random tensors.
+        device: to compute on.
+
+    Returns:
+        The relative error of the adjoint.
 
     Example:
         >>> from primaldepth.operators import ForwardDifference, dot_test

@@ -55,6 +55,16 @@ def choose(wanted: str = "auto") -> str:
     """Choose the back end: the one asked for, or the first that works of cuda, llvm, scalar.
 
     One that is asked for by name and does not work is an error; "auto" goes on to the next.
+
+    Args:
+        wanted: "auto", "cuda", "llvm" or "scalar".
+
+    Returns:
+        The name of the back end.
+
+    Raises:
+        InputError: if there is no back end of that name.
+        MissingDependencyError: if the one asked for, or each of all, does not work here.
     """
     if wanted != "auto" and wanted not in VARIANTS:
         raise InputError(f"variant '{wanted}' is unknown; known: auto, {', '.join(VARIANTS)}")

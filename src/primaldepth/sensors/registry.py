@@ -57,6 +57,9 @@ def sensor_names() -> tuple[str, ...]:
 def sensor_class(name: str) -> type[Sensor]:
     """Return the class of the sensor `name`, whose `draw` makes sensors with random parameters.
 
+    Args:
+        name: of `sensor_names`.
+
     Raises:
         InputError: the name is unknown, or its package cannot be loaded.
     """
@@ -72,6 +75,9 @@ def sensor(name: str, **options: Any) -> Sensor:
     Args:
         name: of `sensor_names`.
         options: fields of its class, such as `scale`.
+
+    Returns:
+        A function from true depth to samples.
 
     Raises:
         InputError: the name or an option is unknown, or a value is wrong.

@@ -296,12 +296,15 @@ class Recipe(Settings):
 
 
 def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
-    """Read a recipe.
+    """Read a recipe from a TOML file.
 
     Args:
-        path: of a TOML file; what it `extends` lies below it. In `save_as`, `{name}` stands for the recipe's
-            name and `{input}` for `net.input`.
-        changes: `a.b=value`, above it.
+        path: of the file, which may extend others that lie beside or below it. In `save_as`, `{name}` stands
+            for the recipe's name and `{input}` for `net.input`.
+        changes: `a.b=value` each, which replace values of the file.
+
+    Returns:
+        The recipe, with every default filled in.
 
     Raises:
         InputError: a file cannot be read, or a key is unknown or wrong.

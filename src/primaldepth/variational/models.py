@@ -150,11 +150,16 @@ MODELS: dict[str, EnergyModel] = {
 
 
 def build_energy(name: str, guide: Tensor, data: DataTerm, parameters: ModelParameters) -> Energy:
-    """The energy `name` on the guide's grid.
+    """Build the energy of a model on the guide's grid.
 
     Args:
+        name: of `MODELS`, such as "nlh-l2".
         guide: (B, C, H, W) in [0, 1].
         data: its norm should be that of the model.
+        parameters: of the regulariser; each model reads its own.
+
+    Returns:
+        The energy, ready for `solve`.
 
     Example:
         >>> import torch

@@ -39,7 +39,7 @@ class SolverWorkspace:
 def primal_dual_step(
     energy: Energy, state: State, steps: StepSizes, workspace: SolverWorkspace | None = None
 ) -> State:
-    """One iteration; pure, differentiable in everything.
+    """Return the state after one iteration; pure, and differentiable in everything.
 
     p_i+  = prox_{sigma_i F_i*}(p_i + sigma_i K_i u_bar)
     u+    = prox_{tau G}(u - tau sum_i K_i' p_i+)
@@ -50,6 +50,9 @@ def primal_dual_step(
         state: not modified, unless its dual variables are those that the workspace holds.
         steps: tau, sigma_i and theta.
         workspace: of a run that needs none of its earlier states; None for fresh memory.
+
+    Returns:
+        The next state.
 
     Example:
         >>> import torch

@@ -77,8 +77,20 @@ def solve(
     Handing the returned state back as `start` goes on exactly where it ended (warm start).
 
     Args:
+        energy: to be minimised.
         start: (B, C, H, W) first estimate, or the state of an earlier call.
         steps: checked for convergence; uniform steps when None.
+        iterations: at most so many steps.
+        gap_tolerance: stop when the duality gap is this part of the energy; 0: never.
+        change_tolerance: stop when a step changes the depth by less than this part of its spread; 0: never.
+        check_every: steps between two checks, and between two calls of `callback`.
+        callback: called with the progress.
+
+    Returns:
+        The last state, and how far it got.
+
+    Raises:
+        StepSizeError: if convergence is not guaranteed for `steps`.
 
     Example:
         >>> import torch

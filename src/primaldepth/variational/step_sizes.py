@@ -63,11 +63,19 @@ def _floor(weight: Tensor) -> Tensor:
 
 
 def preconditioned(energy: Energy, like: Tensor, ratio: float = 1.0) -> StepSizes:
-    """Diagonal steps: sigma_i = ratio s_i / |K_i| 1,  tau = 1 / (ratio sum_i |K_i|' s_i).
+    """Return diagonal steps: sigma_i = ratio s_i / |K_i| 1,  tau = 1 / (ratio sum_i |K_i|' s_i).
 
     s_i is the size of the dual variable of term i (its weights), so pixels whose pairs are
     weak take long steps. ||Sigma^1/2 K T^1/2|| <= 1 holds for any s_i > 0, which
     generalises Pock and Chambolle (2011).
+
+    Args:
+        energy: its terms K_i with their weights.
+        like: (B, C, H, W) a tensor of the size, type and device of u.
+        ratio: factor of the dual steps and divisor of the primal ones.
+
+    Returns:
+        Steps that `check_step_sizes` accepts.
     """
     sigma: list[Number | WeightedStep] = []
     columns = torch.zeros((), dtype=like.dtype, device=like.device)
@@ -86,10 +94,18 @@ def preconditioned(energy: Energy, like: Tensor, ratio: float = 1.0) -> StepSize
 
 
 def check_step_sizes(energy: Energy, steps: StepSizes, like: Tensor) -> None:
-    """Refuse steps for which convergence is not guaranteed.
+    """Raise an error for steps for which convergence is not guaranteed.
 
     Numbers: tau sum_i sigma_i L_i^2 <= 1. Tensors: tau(x) sum_i (|K_i|' (sigma_i |K_i| 1))(x) <= 1
     at every x, which bounds the norm of the preconditioned operator (Schur's test).
+
+    Args:
+        energy: its operators K_i with norm bounds L_i.
+        steps: numbers, or tensors of one step for each element.
+        like: (B, C, H, W) a tensor of the size, type and device of u.
+
+    Raises:
+        StepSizeError: if the condition does not hold.
     """
     if len(steps.sigma) != len(energy.terms):
         raise StepSizeError(f"{len(steps.sigma)} dual steps for {len(energy.terms)} terms")

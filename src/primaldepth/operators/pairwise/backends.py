@@ -25,7 +25,7 @@ _forced: ContextVar[Backend] = ContextVar("pairwise_backend", default="auto")
 
 @cache
 def available_backends() -> tuple[str, ...]:
-    """Backends that can run here; Triton also on the CPU if its interpreter is switched on."""
+    """Return the backends that can run here; Triton also on the CPU if its interpreter is switched on."""
     found = ["torch"]
     if find_spec("numba"):
         found.append("numba")
@@ -56,7 +56,11 @@ def interpreted() -> bool:
 
 @contextmanager
 def use_backend(name: Backend) -> Iterator[None]:
-    """Force a backend inside the block; asking for one that is missing is an error."""
+    """Force a backend inside the block; asking for one that is missing is an error.
+
+    Args:
+        name: "auto", "torch", "numba" or "triton".
+    """
     if name not in get_args(Backend):
         raise InputError(f"pairwise backend '{name}' is not one of {', '.join(get_args(Backend))}")
     if name not in ("auto", *available_backends()):

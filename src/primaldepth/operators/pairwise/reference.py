@@ -12,7 +12,10 @@ Offset = tuple[int, int]
 
 
 def half_window(size: int) -> tuple[Offset, ...]:
-    """Offsets (dy, dx) of a size x size window, each unordered pair once: 24 for a 7x7 window.
+    """Return the offsets (dy, dx) of a size x size window, each unordered pair once: 24 for a 7x7 window.
+
+    Args:
+        size: side of the window, odd.
 
     Example:
         >>> from primaldepth.operators import half_window

@@ -247,10 +247,18 @@ def _inside(matrix: Tensor, window: slice) -> slice:
 
 
 def resample(u: Tensor, size: tuple[int, int], kernel: Kernel = "bicubic") -> Tensor:
-    """`Resample` as a function: (B, C, h, w) -> (B, C, *size).
+    """Resample an image to another size, as the operator `Resample` does: (B, C, h, w) -> (B, C, *size).
 
     Means over whole blocks, bilinear enlargement and reduction by "point" are torch's own, which do not
     multiply by the zeros of the matrices, nor keep these; values differ by rounding alone.
+
+    Args:
+        u: (B, C, h, w).
+        size: (H, W) of the result.
+        kernel: "nearest", "bilinear", "bicubic", "area" or "point".
+
+    Returns:
+        (B, C, H, W).
     """
     low = int(u.shape[2]), int(u.shape[3])
     if kernel == "area" and all(n % m == 0 for n, m in zip(low, size, strict=True)):
