@@ -32,8 +32,9 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
 
 
 def commands(group, words=("primaldepth",)):
-    """(name, option strings) of every command, the root included."""
-    options = [name for each in group.params for name in each.opts if name.startswith("-")]
+    """(name, option strings) of every command, the root included; `--no-page` is a second name."""
+    names = [name for each in group.params for name in (*each.opts, *each.secondary_opts)]
+    options = [name for name in names if name.startswith("-")]
     yield " ".join(words), options
     for name, command in getattr(group, "commands", {}).items():
         yield from commands(command, (*words, name))
