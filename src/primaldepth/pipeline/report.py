@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
@@ -114,7 +115,7 @@ def report_of(
         result: what was written as depth, or None for arrays.
     """
     inputs, prediction, frame = outcome.inputs, outcome.prediction, outcome.inputs.frame
-    valid = prediction.valid.float() if result is None else result.valid
+    valid = prediction.valid if result is None else torch.from_numpy(result.valid)
     source = inputs.noise_source
     sigma = None if frame.sigma is None else float(frame.sigma[frame.valid].median())
     report = Report(
@@ -130,8 +131,8 @@ def report_of(
         noise_is_least=source == "auto" and _is_least(frame),
         samples=int(frame.valid.sum()),
         noise_unit="px" if inputs.kind == "disparity" else "m",
-        measured_fraction=float(prediction.measured.float().mean()),
-        empty_fraction=1.0 - float(valid.mean()),
+        measured_fraction=_fraction(prediction.measured),
+        empty_fraction=1.0 - _fraction(valid),
         rounded_off=0 if result is None else result.rounded_off,
         beyond=0 if result is None else result.beyond,
         spikes=inputs.spikes,
@@ -179,6 +180,11 @@ def _is_least(frame: Frame) -> bool:
     if frame.sigma is None or bool(((frame.sigma > most) & frame.valid).any()):
         return False
     return bool((frame.sigma <= least_sigma(frame.depth, frame.valid))[frame.valid].all())
+
+
+def _fraction(mask: Tensor) -> float:
+    """Return how much of a mask is True, without a copy of it as numbers."""
+    return int(mask.count_nonzero()) / mask.numel()
 
 
 def _rms(values: Tensor) -> float:
