@@ -2,10 +2,10 @@
 
 import re
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
+import tomllib
 import torch
 
 import primaldepth
