@@ -9,12 +9,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from primaldepth.compute.children import python_command
 from primaldepth.core.errors import MissingDependencyError
 from primaldepth.io.formats.base import Pixels, Source
 from primaldepth.io.formats.budget import current_budget
@@ -65,7 +65,8 @@ def _run(source: Source, decoder: str, decoded: int, *arguments: str) -> bytes:
         "members": budget.members,
         "parts": budget.parts,
     }
-    command = [sys.executable, "-P", str(_PROGRAM), str(os.getpid()), json.dumps(limits), decoder, *arguments]
+    code = f"exec(compile(open({str(_PROGRAM)!r}, 'rb').read(), {str(_PROGRAM)!r}, 'exec'))"
+    command = python_command(code, str(os.getpid()), json.dumps(limits), decoder, *arguments)
     try:
         done = subprocess.run(  # noqa: S603 - our own program, arguments as a list
             command, input=source.data, capture_output=True, timeout=_SECONDS, env=_environment(), check=False
