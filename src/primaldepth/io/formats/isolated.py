@@ -22,7 +22,7 @@ from primaldepth.io.formats.budget import current_budget
 _SECONDS = 120  # on the clock, should the limits of the process itself not end it
 _PROGRAM = Path(__file__).with_name("isolated_program.py")
 _MISSING = 3  # exit code: the package is not installed
-_PACKAGES = {"exr": "OpenEXR", "hdf5": "h5py", "tiff": "pillow"}
+_PACKAGES = {"exr": "OpenEXR", "hdf5": "h5py", "lzfse": "lzfse", "tiff": "pillow"}
 _REAL_TYPE = re.compile(r"[<>|][iuf][1248]")
 _SETTINGS = {
     "OMP_NUM_THREADS": "1",
@@ -37,7 +37,7 @@ def read_array(source: Source, decoder: str, decoded: int, *names: str) -> Pixel
 
     Args:
         source: the file.
-        decoder: one of "exr", "hdf5" and "tiff".
+        decoder: one of "exr", "hdf5", "lzfse" (bytes, whatever they mean) and "tiff".
         decoded: bytes that the image takes once it is decoded, as checked by the caller.
         names: of the channels or variables.
     """

@@ -63,12 +63,12 @@ def _metadata(home: Path) -> tuple[Path, dict[str, Any]]:
 
 def _shot(depth: Path, image: Path, path: Path, values: dict[str, Any]) -> Shot:
     def content() -> Content:
-        return Content(depth, image, None, _camera(path, values, depth.stem, image_size(image)))
+        return Content(depth, image, None, camera_of(path, values, depth.stem, image_size(image)))
 
     return Shot(depth.stem, content, (depth, image))
 
 
-def _camera(path: Path, values: dict[str, Any], number: str, size: tuple[int, int]) -> Pinhole | None:
+def camera_of(path: Path, values: dict[str, Any], number: str, size: tuple[int, int]) -> Pinhole | None:
     """The frame's own numbers, else K (column by column), scaled to the image; None if there is neither."""
     own = _rows(path, values, "perFrameIntrinsicCoeffs")
     K = _rows(path, values, "K")
