@@ -113,7 +113,7 @@ def parse_toml(
 
 
 def check_values(values: Any, limits: Limits = DEFAULT) -> None:
-    """Raise unless these are plain values within the limits, whatever they were parsed from.
+    """Raise an error unless `values` are plain JSON-like values within the limits.
 
     Raises:
         ValueError: with what is wrong, without the document's name.

@@ -20,7 +20,7 @@ from primaldepth.io.formats.budget import MAX_FILE_BYTES
 from primaldepth.io.formats.isolated import read_array
 from primaldepth.io.picture_files import open_picture
 from primaldepth.io.sequences.base import MOST_SHOTS, Content, Recording, Shot, natural_order, optional
-from primaldepth.io.sequences.record3d import camera_of
+from primaldepth.io.sequences.record3d import camera_of, pose_of
 
 _END, _TAIL = b"PK\x05\x06", 2**16 + 22  # of a zip: its last record, and how far from the end that may begin
 _MOST_LISTED = 2**24  # bytes of the list of members, each of which takes several times as much memory
@@ -104,7 +104,8 @@ def _shot(root: Path, depth: Path, has_trust: bool, values: dict[str, Any]) -> S
         if has_trust:
             levels = _unpacked(root, str(depth.with_suffix(".conf")), shape, np.dtype("u1"), upright)
             trust = np.minimum(levels / np.float32(_HIGHEST), np.float32(1.0))
-        return Content(metres.astype(np.float32), image, trust, camera_of(root, values, depth.stem, size))
+        camera, pose = camera_of(root, values, depth.stem, size), pose_of(root, values, depth.stem)
+        return Content(metres.astype(np.float32), image, trust, camera, pose=pose)
 
     return Shot(depth.stem, content, (root,))
 

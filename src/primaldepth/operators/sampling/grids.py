@@ -115,6 +115,13 @@ class Resample(LinearOperator):
     """u -> A_y u A_x' per channel, from one grid to another of the same field of view.
 
     ||A||^2 <= max row sum * max column sum of |A|, axis by axis.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.operators import Resample
+        >>> A = Resample((1, 4), (1, 2), "area")
+        >>> A.forward(torch.tensor([[[[1.0, 3.0, 5.0, 7.0]]]])).flatten().tolist()
+        [2.0, 6.0]
     """
 
     def __init__(
