@@ -1,9 +1,9 @@
-"""benchmarks/replicas.py: what counts as lost, and the balancer's configuration."""
+"""benchmarks/robustness/replicas.py: what counts as lost, and the balancer's configuration."""
 
 from pathlib import Path
 
-from benchmarks.load_service import BROKEN, Reply
-from benchmarks.replicas import Asked, configuration, summary
+from benchmarks.robustness.load_service import BROKEN, Reply
+from benchmarks.robustness.replicas import Asked, configuration, summary
 
 
 def asked(began, at, status=200, foreign=False):

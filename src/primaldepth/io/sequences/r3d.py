@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from primaldepth.core.documents import RECORDED, parse_json
 from primaldepth.core.errors import FileFormatError
 from primaldepth.io.files import open_file
-from primaldepth.io.formats.base import Source
-from primaldepth.io.formats.budget import MAX_FILE_BYTES
+from primaldepth.io.formats.base import MAX_FILE_BYTES, Source
 from primaldepth.io.formats.isolated import read_array
 from primaldepth.io.picture_files import open_picture
 from primaldepth.io.sequences.base import MOST_SHOTS, Content, Recording, Shot, natural_order, optional
@@ -25,6 +24,7 @@ from primaldepth.io.sequences.record3d import camera_of, pose_of
 _END, _TAIL = b"PK\x05\x06", 2**16 + 22  # of a zip: its last record, and how far from the end that may begin
 _MOST_LISTED = 2**24  # bytes of the list of members, each of which takes several times as much memory
 _SIZES = ((192, 256), (480, 640))  # of depth maps that lie, LiDAR and TrueDepth, if the metadata say none
+_SIDES = range(1, 2**13)  # pixels
 _HIGHEST = 2.0  # level of confidence
 
 
@@ -112,12 +112,13 @@ def _shot(root: Path, depth: Path, has_trust: bool, values: dict[str, Any]) -> S
 
 def _depth_shape(root: Path, values: dict[str, Any]) -> tuple[int, int] | None:
     """(height, width) from the metadata; None where older files say nothing."""
-    found = values.get("dh"), values.get("dw")
-    if found == (None, None):
+    height, width = values.get("dh"), values.get("dw")
+    if height is None and width is None:
         return None
-    if not all(isinstance(each, int) and 0 < each < 2**13 for each in found):
-        raise FileFormatError(root, f"'dw' and 'dh' are {str(found[::-1])[:60]}, expected a size in pixels")
-    return int(found[0]), int(found[1])
+    if isinstance(height, int) and isinstance(width, int) and height in _SIDES and width in _SIDES:
+        return height, width
+    found = f"'dw' and 'dh' are {str((width, height))[:60]}, expected a size in pixels"
+    raise FileFormatError(root, found)
 
 
 def _unpacked(

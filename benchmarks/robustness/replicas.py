@@ -1,7 +1,7 @@
 """Two services behind nginx, one of them killed under load: which requests are lost?
 
-    python -m benchmarks.replicas --clients 8 --seconds 20 --json replicas.json
-    python -m benchmarks.replicas --resend
+    python -m benchmarks.robustness.replicas --clients 8 --seconds 20 --json replicas.json
+    python -m benchmarks.robustness.replicas --resend
 
 All listen on 127.0.0.1. Halfway one service is killed (SIGKILL). nginx notices the closed port and hands what
 comes later to the other one; only what the killed service was working on may be lost. With `--resend` nginx
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import httpx2
 
-from benchmarks.load_service import Load, Reply, ask
+from benchmarks.robustness.load_service import Load, Reply, ask
 from benchmarks.service_process import Service, free_port, running
 
 MOST_CLIENTS, MOST_SECONDS = 32, 120.0
