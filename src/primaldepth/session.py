@@ -184,7 +184,7 @@ class Session:
         if self._method is None:
             raise InputError("session", "it is closed", "make another one")
         start, method = time.perf_counter(), self._method
-        inputs = load(item, self.request)
+        inputs = load(item, self.request, compare_views=self.frames == 0)
         run = partial(method, kind=inputs.kind) if isinstance(method, Temporal) else method
         outcome = compute(inputs, self.request, run, self._device)
         report = report_of(outcome, ADVICE)

@@ -89,13 +89,13 @@ def parse_toml(
     """Parse one TOML document as `parse_json` does; dates are refused, which JSON has not either.
 
     Args:
-        data: the document, of unknown origin.
-        where: names it in errors: a path, as a rule.
-        what: it should be, for errors.
-        limits: beyond which it is refused.
+        data: text or bytes of unknown origin.
+        where: path or name of the document, for errors.
+        what: kind of document that is expected, for errors.
+        limits: on its size, its nesting and the numbers in it.
 
     Raises:
-        FileFormatError: the document is not TOML or beyond the limits.
+        FileFormatError: the document is not TOML, holds a date, or is beyond the limits.
     """
 
     def build(text: str) -> dict[str, Any]:

@@ -112,6 +112,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean '{near[0]}'?" if near else ""
 
 
+def unknown_name(noun: str, name: str, known: Iterable[str]) -> InputError:
+    """Return the error for a name that is not known, with the nearest one that is, and all of them."""
+    names = list(known)
+    hints = did_you_mean(name, names), f"known: {', '.join(names)}"
+    return InputError("", f"unknown {noun} '{name}'", "; ".join(filter(None, hints)))
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether the error says that the machine or its GPU has too little memory.
 

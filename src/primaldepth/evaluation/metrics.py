@@ -126,14 +126,14 @@ def boundary_f1(depth: Tensor, truth: Tensor, known: Tensor, step: float, tolera
 
 
 def sensor_residual(depth: Tensor, frame: Frame) -> float:
-    """Return sqrt(mean ((A d - f) / sigma)^2) over the valid samples f, in standard deviations of noise.
+    """Return sqrt(mean ((A d - f) / sigma)^2) over the trusted samples f, in standard deviations of noise.
 
     A is the sensor, see `sensor_errors`. About 1 says that the depth explains the samples up to their noise;
     a depth that keeps the noise has less, one that has left the samples has more.
     """
     if frame.sigma is None or not bool((frame.sigma[frame.valid] > 0).all()):
         raise ValueError("the residual needs a standard deviation > 0 for every valid sample")
-    residual = sensor_errors(depth, frame) / _at(frame.sigma, frame.valid)
+    residual = sensor_errors(depth, frame) / _at(frame.sigma, frame.trusted)
     return float(residual.square().mean().sqrt())
 
 

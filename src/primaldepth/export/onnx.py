@@ -89,10 +89,7 @@ def export_onnx(net: DepthNet, path: str | os.PathLike[str], opset: int = OLDEST
 
 
 def check_parity(
-    net: DepthNet,
-    path: str | os.PathLike[str],
-    sizes: Sequence[tuple[int, int]],
-    tolerance: float = 1e-4,
+    net: DepthNet, path: str | os.PathLike[str], sizes: Sequence[tuple[int, int]], tolerance: float = 1e-4
 ) -> tuple[Parity, ...]:
     """Compare the file with `net` on random input of each (height, width); more than `tolerance` is an error.
 
@@ -159,7 +156,7 @@ def _free_sizes(given: dict[str, Tensor]) -> tuple[Any, ...]:
     image, sample = {2: height, 3: width}, {2: h, 3: w}
     free = {"rows": {0: h, 1: height}, "columns": {0: w, 1: width}, RATIO: {}}
     found = [free.get(name, sample if name in SAMPLE_NAMES else image) for name in given]
-    return tuple(found) if len(found) <= 5 else (*found[:5], tuple(found[5:]))  # the rest is one argument
+    return (tuple(found),)
 
 
 def _difference(net: DepthNet, session: Any, size: tuple[int, int]) -> float:

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, pad
 
 from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Frame
 from primaldepth.measurement.lone_samples import Cells, lone_samples
 from primaldepth.measurement.plane_residuals import FREEDOM, noisier_places, plane_variance
 
@@ -61,6 +62,16 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
         raise InputError("depth", f"shape {tuple(depth.shape)}, expected (B, 1, h, w)")
     images = zip(depth.chunk(len(depth)), valid.chunk(len(depth)), strict=True)
     return torch.cat([_of_samples(*each) for each in images])
+
+
+def noise_of(frame: Frame) -> Tensor:
+    """Return the noise of every sample of a frame, (B, 1, h, w): as given, else estimated once."""
+    if frame.sigma is not None:
+        return frame.sigma
+    if "sigma" not in frame.found:
+        frame.found["sigma"] = estimate_sigma(frame.depth, frame.valid)
+    sigma: Tensor = frame.found["sigma"]
+    return sigma
 
 
 def _of_samples(depth: Tensor, valid: Tensor) -> Tensor:

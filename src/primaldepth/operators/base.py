@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 Shape = tuple[int, int, int]
+Parts = tuple[type["LinearOperator"], ...]
 
 
 class LinearOperator(ABC):
@@ -16,6 +17,7 @@ class LinearOperator(ABC):
 
     in_shape: Shape
     out_shape: Shape
+    is_selection = False  # whether every row has a single coefficient, 1
 
     @abstractmethod
     def forward(self, u: Tensor) -> Tensor:
@@ -33,6 +35,16 @@ class LinearOperator(ABC):
     @abstractmethod
     def magnitude(self) -> "LinearOperator":
         """The operator with every coefficient replaced by (a bound of) its absolute value."""
+
+    @property
+    def parts(self) -> Parts:
+        """The types of the operators it is composed of, the outermost first; kernels are listed by them."""
+        return (type(self),)
+
+    @property
+    def row_sums(self) -> tuple[float, ...] | None:
+        """(|K| 1)_k of the pairs k of a pairwise operator, inside the image; None for other operators."""
+        return None
 
     def __call__(self, u: Tensor) -> Tensor:
         """K u."""
@@ -67,6 +79,16 @@ class Composition(LinearOperator):
     def adjoint(self, p: Tensor) -> Tensor:
         """K2' (K1' p)."""
         return self.inner.adjoint(self.outer.adjoint(p))
+
+    @property
+    def parts(self) -> Parts:
+        """The parts of both operators, the outermost first."""
+        return (*self.outer.parts, *self.inner.parts)
+
+    @property
+    def row_sums(self) -> tuple[float, ...] | None:
+        """The row sums of the outer operator, if the inner one only selects channels."""
+        return self.outer.row_sums if self.inner.is_selection else None
 
     @property
     def norm_bound(self) -> float:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from primaldepth.core.errors import InputError, did_you_mean
+from primaldepth.core.errors import unknown_name
 from primaldepth.core.extensions import Extensions
 from primaldepth.sensors.base import Sensor
 from primaldepth.sensors.gaussian import Gaussian, MetricGaussian
@@ -65,11 +65,7 @@ def sensor_class(name: str) -> type[Sensor]:
     """
     found = _EXTENSIONS.find(name, _SENSORS) or _SENSORS.get(name)
     if found is None:
-        names = sensor_names()
-        hint = did_you_mean(name, names)
-        raise InputError(
-            "", f"unknown sensor '{name}'", "; ".join(filter(None, (hint, f"known: {', '.join(names)}")))
-        )
+        raise unknown_name("sensor", name, sensor_names())
     return found
 
 

@@ -123,7 +123,7 @@ class DataRecipe(Settings):
 
     @property
     def variation(self) -> Variation:
-        """For `Scenes.draw`."""
+        """The part of the recipe that `Scenes.draw` reads."""
         return Variation(**{each.name: getattr(self, each.name) for each in fields(Variation)})
 
     @property
@@ -193,7 +193,7 @@ class SceneSet(RenderSettings):
 
 
 class ValidationRecipe(Settings):
-    """What is looked at while training.
+    """Frames that a network is scored on while it is trained.
 
     Args:
         every: steps; 0 validates only at the end of each stage.

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from primaldepth.variational.energies import Energy
-from primaldepth.variational.primal_dual import State, primal_dual_step
+from primaldepth.variational.primal_dual import SolverWorkspace, State, primal_dual_step
 from primaldepth.variational.step_sizes import StepSizes, check_step_sizes
 
 
 @dataclass(frozen=True, slots=True)
 class SolverProgress:
-    """What is known after `iteration` steps; worst image of the batch."""
+    """Progress of the solver after `iteration` steps; of the worst image of the batch."""
 
     iteration: int
     energy: float
@@ -107,9 +107,9 @@ def solve(
     steps = steps if steps is not None else StepSizes.uniform(energy)
     check_step_sizes(energy, steps, state.u)
     history: list[SolverProgress] = []
+    workspace = SolverWorkspace()
     for iteration in range(1, iterations + 1):
-        spare = state if iteration > 1 else None  # never the caller's, only a state made here
-        before, state = state.u, primal_dual_step(energy, state, steps, reuse=spare)
+        before, state = state.u, primal_dual_step(energy, state, steps, workspace)
         if iteration % check_every and iteration < iterations:
             continue
         with torch.no_grad():

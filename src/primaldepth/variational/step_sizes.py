@@ -7,16 +7,10 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.errors import StepSizeError
-from primaldepth.operators import (
-    Composition,
-    LinearOperator,
-    PairwiseDifference,
-    PairwiseSlope,
-    SelectChannels,
-)
+from primaldepth.operators import LinearOperator
 from primaldepth.variational.energies import Energy, Term
-from primaldepth.variational.fused import WeightedStep
-from primaldepth.variational.penalties import GroupNorm, Number
+from primaldepth.variational.kernels import WeightedStep, as_number
+from primaldepth.variational.penalties import Number
 
 TOLERANCE = 1e-5
 PAIR_FLOOR = 1e-3  # added to the weights of pairs, which lie in [0, 1], so that no step is 0
@@ -46,20 +40,18 @@ def _ones(term: Term, like: Tensor) -> Tensor:
 
 def _pair_step(K: LinearOperator, weight: Tensor, ratio: float) -> WeightedStep | None:
     """Ratio (w + floor) / |K| 1 for pairs: the row sum is 2 for differences, 2 + |dy| + |dx| with slopes."""
-    if isinstance(K, Composition) and isinstance(K.inner, SelectChannels):
-        K = K.outer
-    if isinstance(K, PairwiseSlope):
-        rows = tuple(2.0 + abs(dy) + abs(dx) for dy, dx in K.offsets)
-        return WeightedStep(ratio * PAIR_FLOOR, ratio, weight, rows)
-    if isinstance(K, PairwiseDifference):
-        return WeightedStep(ratio * PAIR_FLOOR / 2, ratio / 2, weight)
-    return None
+    rows = K.row_sums
+    if rows is None:
+        return None
+    if len(set(rows)) == 1:
+        return WeightedStep(ratio * PAIR_FLOOR / rows[0], ratio / rows[0], weight)
+    return WeightedStep(ratio * PAIR_FLOOR, ratio, weight, rows)
 
 
 def _row_sums(term: Term, like: Tensor) -> Tensor:
     """|K| 1: (1, *out_shape), or its largest channel where the penalty couples them: (1, 1, H, W)."""
     rows = term.K.magnitude()(_ones(term, like))
-    if isinstance(term.F, GroupNorm):
+    if term.F.couples_channels:
         rows = rows.amax(dim=1, keepdim=True)
     return rows.clamp_min(1e-6)
 
@@ -117,7 +109,7 @@ def check_step_sizes(energy: Energy, steps: StepSizes, like: Tensor) -> None:
     """
     if len(steps.sigma) != len(energy.terms):
         raise StepSizeError(f"{len(steps.sigma)} dual steps for {len(energy.terms)} terms")
-    duals = [step.tensor if isinstance(step, WeightedStep) else step for step in steps.sigma]
+    duals = [as_number(step) for step in steps.sigma]
     positive = [torch.as_tensor(step) for step in (steps.tau, *duals)]
     ranges = [torch.aminmax(step) for step in positive]
     if not all(bool((low > 0) & (high < math.inf)) for low, high in ranges):

@@ -89,6 +89,11 @@ class PairwiseDifference(LinearOperator):
         """sqrt(4 N)."""
         return 2.0 * math.sqrt(len(self.offsets))
 
+    @property
+    def row_sums(self) -> tuple[float, ...]:
+        """1 + 1 for every pair."""
+        return (2.0,) * len(self.offsets)
+
     def magnitude(self) -> LinearOperator:
         """Sums instead of differences."""
         return PairwiseDifference(self.size, self.offsets, self.in_shape[0], 1.0)
@@ -134,6 +139,11 @@ class PairwiseSlope(LinearOperator):
     def norm_bound(self) -> float:
         """sqrt(sum_k 4 + |d_k|^2)."""
         return math.sqrt(sum(4.0 + dy * dy + dx * dx for dy, dx in self.offsets))
+
+    @property
+    def row_sums(self) -> tuple[float, ...]:
+        """1 + 1 for u, and |d_k| / 2 at both ends for each of the two slopes."""
+        return tuple(2.0 + abs(dy) + abs(dx) for dy, dx in self.offsets)
 
     def magnitude(self) -> LinearOperator:
         """Sums instead of differences, absolute slopes."""

@@ -92,7 +92,7 @@ def _matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
 
 
 def stretches(matrix: Array) -> Stretches:
-    """Where the weights of each row of (m, n) start, (m,), and the weights from there on, (m, taps).
+    """Return the first column with a weight in each row of (m, n), and the weights from it on, (m, taps).
 
     Everything beyond is 0: an output pixel reads a few neighbouring input pixels.
     """
