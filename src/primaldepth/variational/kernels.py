@@ -6,6 +6,7 @@ the CPU. Each says which updates it can do; every other update is left to the de
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -40,7 +41,7 @@ def as_number(step: Number | WeightedStep) -> Number:
     return step.tensor if isinstance(step, WeightedStep) else step
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one is made for every term of every step
 class DualUpdate:
     """What one dual update of a term F(K u) reads.
 
@@ -113,9 +114,12 @@ def table(name: str, like: Tensor) -> Mapping[Any, Any]:
 
     An exporter follows the definition, for sizes it does not know.
     """
-    if torch.compiler.is_compiling():
-        return {}
-    module = MODULES.get(pick_backend(like))
+    return {} if torch.compiler.is_compiling() else _tables(pick_backend(like), name)
+
+
+@cache
+def _tables(backend: str, name: str) -> Mapping[Any, Any]:
+    module = MODULES.get(backend)
     found: Mapping[Any, Any] = {} if module is None else getattr(import_module(module), name)
     return found
 

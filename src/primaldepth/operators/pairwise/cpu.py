@@ -40,14 +40,6 @@ def _dual_row(p: Array, w: Array, z: Array, z_there: Array, step: Array, out: Ar
         out[x] = value if value > -bound else -bound
 
 
-@numba.njit(cache=True)
-def inside(offset: Array, y: int, width: int) -> tuple[int, int, int, int]:
-    """Return dx and the other row of the pairs of row y, and which columns of them end inside the image."""
-    dx, there = offset[1], y + offset[0]
-    left, right = max(0, -dx), width - max(0, dx)
-    return (dx, there, width, width) if there < 0 or left >= right else (dx, there, left, right)
-
-
 @numba.njit(fastmath=True, cache=True)
 def add_flow(flow: Array, here: Array, there: Array) -> None:
     """Add the flow from x to y: it leaves x and enters y."""
@@ -72,7 +64,10 @@ def _dual_bands(
         for start in range(top, bottom, BLOCK_ROWS):
             for k in range(pairs):
                 for y in range(start, min(start + BLOCK_ROWS, bottom)):
-                    dx, there, left, right = inside(offsets[k], y, width)
+                    dx, there = offsets[k, 1], y + offsets[k, 0]
+                    left, right = max(0, -dx), width - max(0, dx)
+                    if there < 0 or left >= right:
+                        left, right = width, width
                     old, bound, here = p[b, k, y], w[b, k, y], z[b, y]
                     _dual_row(old[:left], bound[:left], here[:left], here[:left], step, new[:left])
                     _dual_row(old[right:], bound[right:], here[right:], here[right:], step, new[right:])

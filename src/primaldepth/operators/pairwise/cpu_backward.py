@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primaldepth.operators.pairwise.cpu import BLOCK_ROWS, Offsets, add_flow, add_halo, dual_step, inside
+from primaldepth.operators.pairwise.cpu import BLOCK_ROWS, Offsets, add_flow, add_halo, dual_step
 from primaldepth.operators.sampling.samples import SampleTerm
 from primaldepth.operators.threads import Array, band_of, thread_count
 
@@ -123,7 +123,10 @@ def _back_bands(
         for start in range(top, bottom, BLOCK_ROWS):
             for k in range(pairs):
                 for y in range(start, min(start + BLOCK_ROWS, bottom)):
-                    dx, there, left, right = inside(offsets[k], y, width)
+                    dx, there = offsets[k, 1], y + offsets[k, 0]
+                    left, right = max(0, -dx), width - max(0, dx)
+                    if there < 0 or left >= right:
+                        left, right = width, width
                     old, bound, value, to_w = grad_p[b, k, y], w[b, k, y], p[b, k, y], grad_w[b, k, y]
                     here = pull[b, y]
                     for low, high in ((0, left), (right, width)):  # pairs that leave the image: no difference
