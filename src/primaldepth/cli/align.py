@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import cast
 
 import typer
 
@@ -10,6 +11,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
 from primaldepth.geometry.camera_fit import MOST_FRAMES, CameraFit, fit_view, with_view
 from primaldepth.geometry.cameras import Cameras, Intrinsics
+from primaldepth.io import Kind
 from primaldepth.io.cameras import write_cameras
 from primaldepth.io.destination import check_place
 from primaldepth.pipeline.load import known_cameras, load
@@ -35,20 +37,19 @@ def align(
         raise InputError(f"--out {out}", f"extension '{out.suffix}', expected .json")
     check_place("--out", out)
     items, _ = list_items(Named(depth, image, {}, None, None, None, note))
-    request = Request("bilinear", unit=unit, kind=kind)
+    request = Request("bilinear", unit=unit, kind=cast("Kind | None", kind))
     given = _cameras(cameras, items[0], request)
     before, found = _fitted(items, request, given)
+    fits = {"before": before}
     if before.certain:
-        after, _ = _fitted(items, request, found)
+        fits["after"], _ = _fitted(items, request, found)
         write_cameras(out, found)
-        lines = {"before": _said(before), "after": _said(after)}
-    else:
-        lines = {"before": _said(before)}
     if as_json:
-        show_json({"certain": before.certain, "frames": min(len(items), MOST_FRAMES), **lines})
+        said = {name: _said(fit) for name, fit in fits.items()}
+        show_json({"certain": before.certain, "frames": min(len(items), MOST_FRAMES), **said})
     else:
-        for name, values in lines.items():
-            show(f"{name}: {_sentence(values)}")
+        for name, fit in fits.items():
+            show(f"{name}: {_sentence(fit)}")
     if not before.certain:
         fail("edges do not say for certain how depth and image lie; nothing was written; give more frames")
         raise typer.Exit(1)
@@ -88,9 +89,9 @@ def _said(fit: CameraFit) -> dict[str, object]:
     }
 
 
-def _sentence(values: dict[str, object]) -> str:
-    right, down = values["offset_px"]  # type: ignore[misc]
+def _sentence(fit: CameraFit) -> str:
+    view, (right, down) = fit.view, fit.view.offset
     return (
-        f"depth lies ({right:+.1f}, {down:+.1f}) px (right, down) off the image, "
-        f"turned by {values['rotation_degrees']:+.2f} degrees, {values['zoom']:.3f} times as wide a view"
+        f"depth lies ({-right:+.1f}, {-down:+.1f}) px (right, down) off the image, "
+        f"turned by {-math.degrees(view.turn):+.2f} degrees, {view.zoom:.3f} times as wide a view"
     )

@@ -195,11 +195,11 @@ class Edges:
         """Find the edges of the first map of a batch, and of its image, on about `grid` pixels a side."""
         high, wide = (int(side) for side in image.shape[2:])
         pixels = max(1, round(max(high, wide) / grid))
-        small = avg_pool2d(image[:1], pixels)
+        small = avg_pool2d(image[:1], pixels).cpu()
         height, width = int(small.shape[2]), int(small.shape[3])
         every = max(1, depth.shape[3] // width)
         picked = (slice(0, 1), slice(None), *2 * (slice(every // 2, None, every),))
-        found = depth_edges(depth[picked], valid[picked], kind)
+        found = depth_edges(depth[picked].cpu(), valid[picked].cpu(), kind)
         before = every // 2 + 0.5 - 0.5 * every  # samples that lie before the first one that was picked
         x = ((torch.arange(width) + 0.5) * pixels * depth.shape[3] / wide - before) / every
         y = ((torch.arange(height) + 0.5) * pixels * depth.shape[2] / high - before) / every

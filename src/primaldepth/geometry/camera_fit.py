@@ -80,7 +80,7 @@ def fit_view(frames: Sequence[Frame], kind: str, *, zoom: bool) -> CameraFit:
 
 
 def _edges(frame: Frame, kind: str, grid: int) -> Edges:
-    return Edges.of(frame.depth.cpu(), frame.valid.cpu(), frame.guide.cpu(), kind, grid)
+    return Edges.of(frame.depth, frame.valid, frame.guide, kind, grid)
 
 
 def _best(
