@@ -32,13 +32,10 @@ def flicker(depths):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("move", MOVES)
 def test_no_frame_gets_worse(move, method):
-    """The error lies mostly at edges, where by chance a single result may be better than the mean.
-
-    All the more so while the camera comes nearer, and edges are carried from coarser views of them.
-    """
+    """The error lies mostly at edges, where by chance a single result may be better than the mean."""
     results = both(move, method)
     errors = [(rmse(single, truth), rmse(filtered, truth)) for single, filtered, truth in results]
-    assert all(after <= 1.01 * before for before, after in errors), errors
+    assert all(after <= 1.004 * before for before, after in errors), errors
     assert sum(after for _, after in errors) < sum(before for before, _ in errors)
 
 
@@ -190,19 +187,16 @@ def test_edges_of_which_the_method_is_unsure_get_calm():
     assert flicker(calm) < 0.4 * flicker([result.depth for result in results])
 
 
-@pytest.mark.parametrize("move", ["sideways", "forward", "turn"])
-def test_holes_are_bridged_while_the_camera_moves(move):
-    """What was measured before beats what the method fills in now."""
-    hole = (..., slice(24, 48), slice(4, 20))
-    single, filtered = create("bilinear"), Temporal(create("bilinear"))
-    frames = list(sequence(move, 8))
-    truth = frames[-1][1]
-    for t, (frame, _) in enumerate(frames):
+@pytest.mark.parametrize("move", ["sideways", "card"])
+def test_where_something_moves_guesses_are_left_alone(move):
+    """A hole that is filled otherwise in each frame: the past is no better there than the present."""
+    hole = (..., slice(20, 52), slice(4, 28))
+    filtered = Temporal(create("bilinear"))
+    for frame, _ in sequence(move, 5):
         valid = frame.valid.clone()
-        valid[..., 5:13, 0:6] = t < 5
+        valid[..., 4:14, 0:8] = False
         frame = Frame(frame.depth, valid, frame.guide, sigma=frame.sigma)
-        alone, bridged = single(frame), filtered(frame)
-    assert rmse(bridged.depth[hole], truth[hole]) < 0.7 * rmse(alone.depth[hole], truth[hole])
+        assert torch.equal(filtered(frame).depth[hole], create("bilinear")(frame).depth[hole])
 
 
 def test_after_a_cut_nothing_of_the_old_scene_is_left():

@@ -1,4 +1,4 @@
-"""Whether another scene is seen in the next frame of a sequence, and measures of change."""
+"""What changed from one frame of a sequence to the next: nothing, something, or all of it."""
 
 import torch
 from torch import Tensor
@@ -7,8 +7,27 @@ from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, max_pool2d
 from primaldepth.core.frame import Frame
 
 GUIDE_NOISE = 1.0 / 255.0, 0.05  # in the difference of two guides, at least and at most
+_CLEAR = 5.0  # standard deviations of a mean over 3 x 3 pixels
+_ONE_SIGN = 0.5  # |mean| over root mean square in 7 x 7 pixels; noise alone exceeds it once in 2000 times
+_FEW = 0.003  # of the pixels
+_BY_CHANCE = 0.12  # of what is clear within 31 x 31 pixels may have one sign where noise is strong
 _AGREE = 0.25  # of the samples at least, while the scene goes on
 _ALIKE = 0.03, 0.4  # guides of one scene differ by less than the first, or this share of the guide's spread
+
+
+def something_moved(difference: Tensor) -> bool:
+    """Whether the difference of two guides, (1, 1, H, W), is more than noise in more than a few places.
+
+    Noise may be stronger in some places than in others, but its sign changes from pixel to pixel. Where
+    something moved, neighbours differ the same way.
+    """
+    clear = mean_over(difference, 3).abs() > _CLEAR / 3.0 * guide_noise(difference)
+    level = mean_over(difference.square(), 7).sqrt()
+    one_sign = clear & (mean_over(difference, 7).abs() > _ONE_SIGN * level)
+    if float(one_sign.double().mean()) <= _FEW:
+        return False
+    by_chance = _BY_CHANCE * mean_over(clear.double(), 31)
+    return bool((one_sign & (mean_over(one_sign.double(), 31) > by_chance)).double().mean() > _FEW)
 
 
 def is_cut(expected: Tensor, tolerance: Tensor, frame: Frame, difference: Tensor) -> bool:

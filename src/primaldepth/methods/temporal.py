@@ -1,14 +1,12 @@
 """Frames of a sequence: every result is averaged with the ones before, where those still hold.
 
-The camera's motion is found from guides and depth (`geometry.ego_motion`), the last estimate u with variance
-P is carried along it, and the new result m with variance R is weighed against it,
+The camera's motion is found from the guides (`geometry.ego_motion`), the last estimate u with variance P is
+carried along it, and the new result m with variance R is weighed against it,
 
     u <- u + k (m - u),    k = P / (P + R),    P <- (1 - k) P.
 
-R is the variance of the samples, larger where nothing was measured and at edges, whose place a method finds
-anew in every frame. P grows where the carried estimate may be misplaced, and without bound where the new
-samples do not bear u out as they do m, where the guides differ, or where a nearer surface may have moved
-before u: then k = 1, and m stands as it is. That u and m differ is no reason: at edges they always do.
+P grows where the carried estimate may be misplaced (by a part of a pixel, at steps of the depth), and without
+bound where depth or guide say that something else is seen there now: then k = 1, and m stands as it is.
 """
 
 from collections.abc import Mapping
@@ -16,22 +14,22 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
-from torch.nn.functional import adaptive_avg_pool2d
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Method, Prediction
-from primaldepth.core.settings import Count, NotNegative, Positive, Settings
+from primaldepth.core.settings import Count, NotNegative, Positive, Settings, Share
 from primaldepth.geometry.ego_motion import Motion, carried, coordinates, ego_motion, in_view
 from primaldepth.io import Kind
-from primaldepth.methods.scene_change import guide_noise, is_cut, mean_over, steps_of
+from primaldepth.methods.scene_change import guide_noise, is_cut, mean_over, something_moved, steps_of
 from primaldepth.operators.sampling import resample
 from primaldepth.sensors.noise import estimate_sigma
 
 _LEAST_NOISE = 5e-4  # of the depth: as `estimate_sigma` has it
 _GUESS = 0.3  # of the depth: standard deviation of what a method fills in
-WINDOWS = (1, 3, 7)  # samples on a side over which samples are compared
-WIDE = 15  # the same while the camera stands still: nothing but a slow approach shows there
-_CARRIED = 1.5  # times as far samples may be off an estimate that was carried along a motion
+_AMPLIFIES = 1.2  # at most, a method passes on the sensor's noise by this factor
+_SURE = 4.0  # times the sensor's variance is the most that P + R comes to where nothing was guessed
+_AT_REST = 0.01  # slack while nothing is seen to move, where a method says how far it is off
+WINDOWS = (1, 3, 7)  # samples on a side
 
 
 class TemporalSettings(Settings):
@@ -39,21 +37,18 @@ class TemporalSettings(Settings):
 
     Args:
         memory: results that are averaged at most.
-        surprise: standard deviations beyond which samples are not those of the past.
-        edge: pixels by which a method may misplace edges of the depth.
+        surprise: standard deviations beyond which a difference is not noise.
         misplaced: pixels by which the motion may be wrong, once there is any.
-        change: how many times the noise of the guides, or a slight shift, may change them.
-        change_in_holes: the same where no sample can tell that something moved.
-        slip: pixels by which neighbours may move apart before one is taken to hide the other.
+        slack: pixels by which things may have moved where no motion of the camera was found.
+        surer: while anything moves, the past replaces what is filled in only where its variance is below
+            this share of the new result's; 0: nowhere.
     """
 
     memory: Count = 16
     surprise: Positive = 2.5
-    edge: NotNegative = 0.5
-    misplaced: NotNegative = 0.05
-    change: Positive = 2.0
-    change_in_holes: Positive = 1.2
-    slip: Positive = 0.4
+    misplaced: NotNegative = 0.3
+    slack: NotNegative = 0.04
+    surer: Share = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,14 +104,14 @@ class Temporal:
             self.memory, share = advance(before, frame, prediction, kind, self.settings)
             sigma = prediction.sigma
             if sigma is not None and before is not None:
-                sigma = sigma * _noise_left(self.memory, frame, prediction, self.settings)
+                sigma = sigma * _noise_left(self.memory, frame, prediction)
         info = {**prediction.info, "carried": share}
         return replace(prediction, depth=self.memory.depth.to(prediction.depth.dtype), sigma=sigma, info=info)
 
 
-def _noise_left(memory: Memory, frame: Frame, prediction: Prediction, settings: TemporalSettings) -> Tensor:
+def _noise_left(memory: Memory, frame: Frame, prediction: Prediction) -> Tensor:
     """(1, 1, H, W): standard deviation after averaging over that of the single result, at most 1."""
-    single = _variance(frame, prediction.depth, settings)
+    single = _sensor_variance(frame, prediction.depth) + _guess_variance(frame, prediction.depth)
     return (memory.variance / single.clamp_min(1e-30)).clamp(max=1.0).sqrt()
 
 
@@ -124,19 +119,26 @@ def advance(
     memory: Memory | None, frame: Frame, prediction: Prediction, kind: Kind, settings: TemporalSettings
 ) -> tuple[Memory, float]:
     """The memory after this frame, and the mean share 1 - k of the past in its depth."""
-    now = Memory(prediction.depth, _variance(frame, prediction.depth, settings), _intensity(frame))
-    if memory is None or memory.depth.shape != now.depth.shape:
-        return now, 0.0
-    usable = prediction.valid & torch.isfinite(now.depth)
-    past = _Past.of(memory, now, usable, kind, settings)
-    sensor = _sensor_variance(frame, now.depth)
+    guide, depth = frame.guide.mean(dim=1, keepdim=True), prediction.depth
+    sensor = _sensor_variance(frame, depth)
+    noise = sensor + _guess_variance(frame, depth)
+    if memory is None or memory.depth.shape != depth.shape:
+        return Memory(depth, noise, guide), 0.0
+    usable = prediction.valid & torch.isfinite(depth)
+    inverse = depth if kind == "disparity" else 1.0 / torch.where(usable & (depth > 0), depth, torch.inf)
+    at_rest = settings.slack if prediction.sigma is None else _AT_REST
+    past = _Past.of(memory, guide, ego_motion(memory.guide, guide, inverse), settings, at_rest)
+    if not past.motion.still:
+        past = replace(past, depth=past.depth + _drift(past, depth, noise, usable, kind))
     limit = settings.surprise * (2.0 * sensor).sqrt() + settings.misplaced * steps_of(past.depth)
     if is_cut(past.depth, limit, frame, past.difference):
-        return now, 0.0
-    trust = torch.minimum(_same_guide(past, frame, settings), _not_hidden(past.motion, settings))
-    trust = torch.minimum(trust, _same_samples(past, now.depth, frame, sensor, settings))
+        return Memory(depth, noise, guide), 0.0
+    trust = _same_depth(past, frame, prediction, settings.surprise)
+    trust = torch.minimum(trust, _same_guide(past, guide, settings))
     known = usable & in_view(past.motion.flow) & torch.isfinite(past.depth)
-    return _averaged(past, now, torch.where(known, trust, 0.0), settings)
+    if not past.still:
+        known &= (noise <= _SURE * sensor) | (past.variance < settings.surer * noise)
+    return _averaged(past, Memory(depth, noise, guide), torch.where(known, trust, 0.0), settings)
 
 
 def _averaged(past: "_Past", now: Memory, trust: Tensor, settings: TemporalSettings) -> tuple[Memory, float]:
@@ -157,40 +159,28 @@ class _Past:
         variance: P, grown by (pixels that u may be off, times the steps to neighbours)^2.
         difference: of the guides.
         motion: of the camera.
+        still: whether nothing moves, neither the camera nor what it sees.
     """
 
     depth: Tensor
     variance: Tensor
     difference: Tensor
     motion: Motion
+    still: bool
 
     @classmethod
     def of(
-        cls, memory: Memory, now: Memory, usable: Tensor, kind: Kind, settings: TemporalSettings
+        cls, memory: Memory, guide: Tensor, motion: Motion, settings: TemporalSettings, at_rest: float
     ) -> "_Past":
-        """Carried along the motion, which `now` shows where it is `usable`, with depth as seen from there."""
-        m = now.depth
-        inverse = m if kind == "disparity" else 1.0 / torch.where(usable & (m > 0), m, torch.inf)
-        motion = ego_motion(memory.guide, now.guide, inverse)
-        if motion.still:
-            difference = memory.guide - motion.gain * now.guide - motion.offset
-            return cls(memory.depth, memory.variance, difference, motion)
-        depth, before = (carried(image, motion.flow) for image in (memory.depth, memory.guide))
-        variance = carried(memory.variance, motion.flow, "bilinear")
-        depth = depth + _drift(depth, variance + now.variance, m, usable, kind)
-        variance = variance + (settings.misplaced * steps_of(depth)).square()
-        return cls(depth, variance, before - motion.gain * now.guide - motion.offset, motion)
-
-
-def _intensity(frame: Frame) -> Tensor:
-    """(1, 1, H, W) mean over the guide's colours."""
-    return frame.guide.mean(dim=1, keepdim=True)
-
-
-def _variance(frame: Frame, depth: Tensor, settings: TemporalSettings) -> Tensor:
-    """(1, 1, H, W) R of a single result."""
-    edges = (settings.edge * steps_of(depth)).square()
-    return _sensor_variance(frame, depth) + _guess_variance(frame, depth) + edges
+        """Carried along the motion to where `guide` is seen; `at_rest`: slack while nothing moves."""
+        depth, variance, before, steps = memory.depth, memory.variance, memory.guide, steps_of(memory.depth)
+        if not motion.still:
+            depth, before = (carried(image, motion.flow) for image in (depth, before))
+            variance, steps = (carried(image, motion.flow, "bilinear") for image in (variance, steps))
+        difference = before - motion.gain * guide - motion.offset
+        still = motion.still and not something_moved(difference)
+        off = at_rest if still else settings.slack if motion.still else settings.misplaced
+        return cls(depth, variance + (off * steps).square(), difference, motion, still)
 
 
 def _sensor_variance(frame: Frame, depth: Tensor) -> Tensor:
@@ -203,24 +193,20 @@ def _sensor_variance(frame: Frame, depth: Tensor) -> Tensor:
 
 def _guess_variance(frame: Frame, depth: Tensor) -> Tensor:
     """Of what was filled in, as far as no valid sample is near."""
-    return (_GUESS * depth * (1.0 - _covered(frame))).square()
+    covered = resample(frame.valid.to(depth.dtype), frame.high_size, "bilinear")
+    return (_GUESS * depth * (1.0 - covered).clamp_min(0.0)).square()
 
 
-def _covered(frame: Frame) -> Tensor:
-    """(1, 1, H, W): 1 at valid samples, 0 in holes."""
-    return resample(frame.valid.to(frame.depth.dtype), frame.high_size, "bilinear").clamp(0.0, 1.0)
-
-
-def _drift(past: Tensor, variance: Tensor, depth: Tensor, usable: Tensor, kind: Kind) -> Tensor:
+def _drift(past: _Past, depth: Tensor, noise: Tensor, usable: Tensor, kind: Kind) -> Tensor:
     """How the depth of still things changes as the camera moves: z (a x + b y) + c, fitted robustly.
 
     Disparities change by c times their square in place of c. The loss is Geman and McClure's.
     """
-    u = past.double()
+    u = past.depth.double()
     x, y = coordinates(u)
     last = u.square() / u.abs().median() if kind == "disparity" else torch.ones_like(u)
     fields = torch.stack([u * x, u * y, last])
-    scale = variance.double().sqrt().flatten()
+    scale = (past.variance + noise).double().sqrt().flatten()
     e = (depth.double() - u).flatten() / scale
     use = usable.flatten() & torch.isfinite(e)
     A, e = (fields.flatten(1) / scale)[:, use], e[use]
@@ -234,43 +220,34 @@ def _drift(past: Tensor, variance: Tensor, depth: Tensor, usable: Tensor, kind: 
     return torch.einsum("k,kbchw->bchw", theta, fields).to(depth.dtype)
 
 
-def _same_samples(
-    past: _Past, now: Tensor, frame: Frame, sensor: Tensor, settings: TemporalSettings
-) -> Tensor:
-    """Trust in the past, 1 to 0, where it explains the new samples as well as the new result does.
+def _same_depth(past: _Past, frame: Frame, prediction: Prediction, surprise: float) -> Tensor:
+    """Trust in the past, 1 to 0, from z = mean(w (m - u)) / sqrt(mean(w)) over windows, w = 1 / S, S = P + R.
 
-    |mean(d - A u)| over windows of n x n samples against sigma / n, |mean(d - A m)| and a part of the steps
-    within a sample. A mean shows a slow approach long before a sample does. Holes show nothing.
+    The mean over n x n samples shows a slow approach long before a pixel does: noise alone gives it 1 / n,
+    or less with a method that smooths. How much less is read off the frame, most of which is as it was.
+    While nothing moves, results may differ by as much as the method says that they are off.
     """
-    valid = frame.valid.to(now.dtype)
-    u, m, noise, steps = (
-        adaptive_avg_pool2d(image, frame.low_size)
-        for image in (past.depth, now, sensor.sqrt(), steps_of(past.depth))
-    )
-    trust, still = torch.ones_like(valid), past.motion.still
-    sigmas = settings.surprise if still else _CARRIED * settings.surprise
-    for n in (*WINDOWS, WIDE) if still else WINDOWS:
-        share = mean_over(valid, n).clamp_min(1e-6)
-        off_u, off_m = (
-            mean_over(torch.where(frame.valid, frame.depth - image, 0.0), n).abs() / share for image in (u, m)
+    difference, sensor = prediction.depth - past.depth, _sensor_variance(frame, prediction.depth)
+    S = past.variance + sensor + _guess_variance(frame, prediction.depth)
+    if past.still and prediction.sigma is not None:
+        S = S + prediction.sigma.square()
+    weight, sure = 1.0 / S, _SURE * sensor > S
+    trust = torch.ones_like(difference)
+    for samples in WINDOWS:
+        side = 2 * round(0.5 * samples * frame.high_size[1] / frame.low_size[1]) + 1 if samples > 1 else 1
+        z = mean_over(weight * difference, side) / mean_over(weight, side).sqrt()
+        spread = 1.4826 * z[sure].abs().median() if bool(sure.any()) else z.new_tensor(_AMPLIFIES)
+        trust = torch.minimum(
+            trust, _trust(z, surprise * float(spread.clamp(0.05 / samples, _AMPLIFIES / samples)))
         )
-        limit = (sigmas * noise + settings.misplaced * steps) / n + off_m
-        trust = torch.minimum(trust, _trust(off_u, limit))
-    return resample(torch.where(frame.valid, trust, 1.0), frame.high_size, "bilinear")
+    return trust
 
 
-def _same_guide(past: _Past, frame: Frame, settings: TemporalSettings) -> Tensor:
+def _same_guide(past: _Past, guide: Tensor, settings: TemporalSettings) -> Tensor:
     """Trust in the past from the guides' difference, of which noise and misplaced edges are allowed for."""
-    noise = guide_noise(past.difference) + settings.misplaced * steps_of(_intensity(frame))
-    covered = _covered(frame)
-    times = settings.change * covered + settings.change_in_holes * (1.0 - covered)
-    return _trust(mean_over(past.difference.abs(), 3), times * noise)
-
-
-def _not_hidden(motion: Motion, settings: TemporalSettings) -> Tensor:
-    """Trust in the past where neighbours moved alike: elsewhere one surface slid before another."""
-    apart = steps_of(motion.flow).sum(dim=1, keepdim=True)
-    return _trust(apart, settings.slip)
+    edges = (settings.slack if past.motion.still else settings.misplaced) * steps_of(guide)
+    noise = guide_noise(past.difference)
+    return _trust(mean_over(past.difference.abs(), 3), settings.surprise * (noise + edges))
 
 
 def _trust(value: Tensor, limit: Tensor | float) -> Tensor:
