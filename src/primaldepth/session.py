@@ -1,4 +1,4 @@
-"""`primaldepth.Session`: frames of a running camera, with everything that they share held between them."""
+"""`primaldepth.Session`: results for the frames of a running camera, with the method kept in memory."""
 
 import time
 import warnings
@@ -22,7 +22,7 @@ from primaldepth.io import Kind, Unit
 from primaldepth.methods import create
 from primaldepth.methods.temporal import Temporal
 from primaldepth.pipeline.load import known_cameras, load
-from primaldepth.pipeline.report import Report, report_of, residual
+from primaldepth.pipeline.report import Report, report_of
 from primaldepth.pipeline.request import (
     DEFAULT_METHOD,
     KEEP_SAMPLES,
@@ -59,12 +59,12 @@ class SessionResult:
 
 
 class Session:
-    """A method with all it holds, for the frames of one camera.
+    """Upsample the frames of one camera, one after the other, with the method kept in memory.
 
     Each result equals that of `primaldepth.upsample` with the same options; with `temporal` it is averaged
-    with the frames before, along the camera's motion. The method and its weights are made once, a camera file
-    is read once for each size of image, and on a GPU the kernels of a frame are recorded. A warning of each
-    kind is raised once.
+    with the frames before, along the camera's motion. The method and its weights are loaded once, a camera
+    file is read once for each size of image, and on a GPU the kernels of a frame are recorded. Each kind of
+    warning is raised once.
 
     Example:
         >>> import numpy as np
@@ -77,16 +77,17 @@ class Session:
         (60, 80)
 
     Args:
-        method: a name of `primaldepth methods`.
-        cameras: or the guide's alone, or their file; see `primaldepth.upsample`.
-        temporal: average over the frames; give them in order.
-        unit: of the depth arrays, where the noise or a second camera needs to know it.
-        kind: z, radial or disparity.
+        method: a name that `primaldepth methods` lists, or a file of weights.
+        cameras: `Cameras`, the guide's `Intrinsics`, or a camera file; see `primaldepth.upsample`.
+        temporal: average the results over time; frames must come in order.
+        unit: of the depth arrays; needed if the noise is a sensor's name, or for a second camera.
+        kind: "z", "radial" or "disparity".
         noise: "auto", a standard deviation in the depth's unit, or a sensor's name.
-        max_depth: farther samples are holes, in metres; None for no limit.
-        spikes: "drop" or "keep" samples that stand out from all around them.
+        max_depth: samples farther than this, in metres, are holes; None for no limit.
+        spikes: "drop" or "keep" single samples or pairs that lie far from all around them.
         sampling: "average", "point", or None for what the sensor named by `noise` does.
-        keep_samples: sigmas by which a result may depart from a confirmed sample; 0 for no limit.
+        keep_samples: by how many sigmas a result may depart from a confirmed sample, before it is corrected;
+            0 for no correction.
         device: "auto", "cpu", "cuda", or a torch.device.
         options: parameters of the method in place of its defaults.
 
@@ -131,17 +132,17 @@ class Session:
         self.frames = 0
 
     def __enter__(self) -> "Session":
-        """Return itself."""
+        """Return the session itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close."""
+        """Close the session."""
         self.close()
 
     def close(self) -> None:
-        """Forget the method and the frames before; nothing can be pushed any more."""
+        """Release the method and forget the frames before; `push` raises an error from now on."""
         self._method = None
 
     @property
@@ -167,12 +168,12 @@ class Session:
             InputError: if the frame cannot be used, or the session is closed.
 
         Warns:
-            DepthWarning: of what is odd about the inputs or the result, each kind once in a session.
+            DepthWarning: if the inputs or the result are odd; each kind once in a session.
         """
         return self.push_item(Item(depth, image, confidence, self._cameras(depth, image)))
 
     def push_item(self, item: Item) -> SessionResult:
-        """Return the result of the next frame, given as `primaldepth.pipeline` has it: files, or a shot.
+        """Return the result of the next frame, given as an `Item` of `primaldepth.pipeline`: files or a shot.
 
         Args:
             item: with its own cameras; those of the session are for `push`.
@@ -183,10 +184,10 @@ class Session:
         if self._method is None:
             raise InputError("session", "it is closed", "make another one")
         start, method = time.perf_counter(), self._method
-        inputs = load(item, self.request)
+        inputs = load(item, self.request, compare_views=self.frames == 0)
         run = partial(method, kind=inputs.kind) if isinstance(method, Temporal) else method
         outcome = compute(inputs, self.request, run, self._device)
-        report = report_of(outcome, residual(inputs, outcome.prediction), ADVICE)
+        report = report_of(outcome, ADVICE)
         found = as_given(outcome.prediction, item.depth)
         self._warn(report)
         self._recent.append(time.perf_counter() - start)
@@ -214,7 +215,7 @@ def _size(array: ArrayLike) -> tuple[int, int]:
 
 
 def _result(found: Prediction, report: Report, outcome: Outcome, *, keep: bool) -> SessionResult:
-    """Put the maps together, as tensors or as arrays."""
+    """Put the maps of a prediction together, as tensors or as arrays."""
 
     def given(image: Tensor) -> ArrayLike:
         return image if keep else image.numpy()

@@ -84,9 +84,9 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         docs_url=None,  # they load scripts from elsewhere
         redoc_url=None,
     )
-    places = UploadSlots(settings.places)
+    slots = UploadSlots(settings.slots)
     app.router.route_class = StrictFormRoute
-    app.state.engine, app.state.settings, app.state.places = engine, settings, places
+    app.state.engine, app.state.settings, app.state.slots = engine, settings, slots
     app.state.workspace = workspace
     _add_errors(app)
     _add_upsample(app, engine, settings)
@@ -95,7 +95,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         from primaldepth.app.page.mount_page import mount_page  # Gradio takes seconds to import
 
         mount_page(app, engine, settings)
-    app.add_middleware(RequestChecks, settings=settings, metrics=metrics, places=places)
+    app.add_middleware(RequestChecks, settings=settings, metrics=metrics, slots=slots)
     app.add_middleware(SafeHeaders)
     return app
 
@@ -116,10 +116,10 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
-        if "Expected UploadFile" in str(first["msg"]):
-            first = {**first, "msg": "is text, expected a file; with curl: -F NAME=@FILE"}
         field = ".".join(str(part) for part in first["loc"] if part != "body")
-        message = f"{field or 'body'}: {str(first['msg'])[:200]}"
+        no_file = field in INPUTS and first["type"] == "value_error"
+        found = "is text, expected a file; with curl: -F NAME=@FILE" if no_file else str(first["msg"])[:200]
+        message = f"{field or 'body'}: {found}"
         return json_answer(Problem(422, "invalid_field", message, "see /openapi.json for what is expected"))
 
 

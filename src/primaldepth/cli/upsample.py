@@ -15,7 +15,6 @@ from primaldepth.cli.options import (
 )
 from primaldepth.cli.output import fail, note, progress_bar, show_json
 from primaldepth.cli.remaining_time import RemainingTime
-from primaldepth.cli.summary import ADVICE, sentence
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.atomic import remove_leftovers
@@ -28,9 +27,11 @@ from primaldepth.pipeline.outputs import OUTPUTS, check_method, check_request
 from primaldepth.pipeline.pairing import Named, list_items
 from primaldepth.pipeline.request import Item, Request, declarations
 from primaldepth.pipeline.run import pick_device
+from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import SolverProgress
 
 _INPUTS = declarations(Item)
+ADVICE = Advice.of_options("--{}", "--{} {}", keep_small="write .npy, .exr or .tiff to keep them")
 
 
 @with_declared_options
@@ -142,7 +143,7 @@ def _run_all(batch: Batch) -> dict[Item, Finished]:
     """Run every frame and tell how each ended, with a progress bar."""
     request, clock = batch.request, RemainingTime(len(batch.items) - len(batch.kept))
     ended: dict[Item, Finished] = {}
-    told: set[type] = set()
+    told: set[type | str] = set()
     with progress_bar(request.method, clock.total) as update:
 
         def watch(state: SolverProgress) -> None:
@@ -158,15 +159,18 @@ def _run_all(batch: Batch) -> dict[Item, Finished]:
     return ended
 
 
-def _tell(ended: Finished, rest: str, told: set[type]) -> None:
-    """Say how a frame ended; a warning that concerns the whole batch is said once."""
+def _tell(ended: Finished, rest: str, told: set[type | str]) -> None:
+    """Say how a frame ended; a note or a warning that concerns the whole batch is said once."""
     if ended.report is None:
         fail(ended.message)
         return
     for text in ended.notes:
-        note(text)
+        said = text.partition(": ")[2]  # without the file
+        if said not in told:
+            note(text)
+        told.add(said)
     out = ended.item.outputs["out"]
-    note(f"{out}: {sentence(ended.report)}{rest}")
+    note(f"{out}: {ended.report.line}{rest}")
     for warning in ended.report.warnings:
         if type(warning) not in told:
             note(f"{out}: warning: {warning}")

@@ -1,7 +1,7 @@
 """What every protocol is: a frozen benchmark whose inputs are checked before a case is built from them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,7 +34,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Protocol(ABC):
-    """A frozen benchmark.
+    """A frozen benchmark: named scenes whose inputs are checked, scales, and how results are scored.
 
     Args:
         folder: its place below the data folder.
@@ -55,27 +55,27 @@ class Protocol(ABC):
     @property
     @abstractmethod
     def made_of(self) -> str:
-        """Its inputs in a few words."""
+        """The protocol's inputs, in a few words."""
 
     @abstractmethod
     def holds(self, folder: Path) -> bool:
-        """Whether the folder looks like this protocol's."""
+        """Return whether a folder looks like this protocol's."""
 
     @abstractmethod
     def inputs(self, root: Path, scene: str) -> dict[str, str]:
-        """SHA-256 of every file that the scene is made of."""
+        """Return the SHA-256 of every file that the scene is made of."""
 
     @abstractmethod
     def problems(self, root: Path, scene: str) -> list[str]:
-        """One line for each input of the scene that is missing or differs from the frozen one."""
+        """Return a line for each input of the scene that is missing or differs from the frozen one."""
 
     @abstractmethod
     def build(self, root: Path, scene: str, scale: int) -> Case:
-        """The case, from inputs that were checked."""
+        """Build the case of a scene and scale from inputs that were checked."""
 
     @property
     def unit(self) -> str:
-        """Of the errors."""
+        """Unit of the errors."""
         return self.scoring.unit
 
     @property
@@ -98,16 +98,16 @@ class Protocol(ABC):
         return (self,)
 
     def left_out(self, data: Path | None) -> list[str]:
-        """One line for each part of the protocol that is not in the folder and that a run goes without."""
+        """Return a line for each part of the protocol that is not in the folder and will not be run."""
         return []
 
     def find(self, data: Path | None) -> Path | None:
-        """The protocol's folder below `data`, `data` itself if it is that folder, or None."""
+        """Return the protocol's folder below `data`, `data` itself if it is that folder, or None."""
         candidates = () if data is None else (data / self.folder, data)
         return next((folder for folder in candidates if self.holds(folder)), None)
 
     def root(self, data: Path | None, watch: Watcher | None = None) -> Path:
-        """The folder of the inputs; an error says where they were looked for.
+        """Return the folder of the inputs; an error says where they were looked for.
 
         Args:
             data: folder of the protocols' folders, or the protocol's own.
@@ -127,10 +127,36 @@ class Protocol(ABC):
             raise InputError(problem)
         return self.build(root, scene, scale)
 
+    def changed_files(self, files: Mapping[Path, str]) -> list[str]:
+        """One line for each file that is missing or has another SHA-256 than the one it was frozen with."""
+        found = []
+        for path, digest in files.items():
+            if not path.is_file():
+                found.append(f"{path}: missing")
+            elif file_sha256(path) != digest:
+                found.append(f"{path}: differs from the file {self.name} v{self.version} was frozen with")
+        return found
+
     def check(self, scale: int) -> None:
-        """Raise unless the protocol has this scale."""
+        """Raise an error unless the protocol has this scale."""
         if scale not in self.scales:
             raise InputError(f"{self.name} has the scales {', '.join(map(str, self.scales))}, not {scale}")
+
+
+@dataclass(frozen=True)
+class NamedFrames(Protocol):
+    """A protocol that lists its frames by name.
+
+    Args:
+        names: frames that are scored; those of a part are in the folder.
+    """
+
+    names: tuple[str, ...]
+
+    @property
+    def scenes(self) -> tuple[str, ...]:
+        """Names of the frames."""
+        return self.names
 
 
 def chosen_scenes(parts: Sequence[Protocol], names: Sequence[str]) -> list[tuple[str, ...]]:

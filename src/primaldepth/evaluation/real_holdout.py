@@ -14,7 +14,7 @@ from primaldepth.core.frame import Frame
 from primaldepth.core.seeds import generator
 from primaldepth.evaluation.cut_outs import cut_outs
 from primaldepth.evaluation.middlebury import guide_tensor
-from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
+from primaldepth.evaluation.protocol import Case, NamedFrames, Protocol, file_sha256
 from primaldepth.evaluation.sampling import cropped, point_samples
 from primaldepth.evaluation.zone_scoring import ZoneCase, ZoneScoring
 from primaldepth.io import read_depth
@@ -29,7 +29,7 @@ _MM = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class HoldoutVariant:
-    """One way to make samples of a frame.
+    """A variant of the protocol: how samples of a frame are made.
 
     Args:
         scales: for which the variant exists.
@@ -44,26 +44,19 @@ class HoldoutVariant:
 
 
 @dataclass(frozen=True)
-class RealHoldoutProtocol(Protocol):
+class RealHoldoutProtocol(NamedFrames):
     """Pairs NAME_depth_mm.png (16 bit, 0 for a hole) and NAME_rgb.png of one size.
 
     Args:
         variants: all ways to make samples.
         way: that of this protocol; `parts` has one protocol for each.
         files: SHA-256 of the frozen frames' files, by frame and file name.
-        names: frames that are scored.
     """
 
     scoring: ZoneScoring
     variants: tuple[HoldoutVariant, ...]
     way: HoldoutVariant
     files: Mapping[str, Mapping[str, str]]
-    names: tuple[str, ...]
-
-    @property
-    def scenes(self) -> tuple[str, ...]:
-        """Names of the frames."""
-        return self.names
 
     @property
     def variant(self) -> str:
@@ -72,7 +65,7 @@ class RealHoldoutProtocol(Protocol):
 
     @property
     def made_of(self) -> str:
-        """Its inputs in a few words."""
+        """The protocol's inputs, in a few words."""
         return f"{len(self.names)} frames" if self.is_frozen else f"{len(self.names)} frames of one's own"
 
     @property
@@ -97,14 +90,9 @@ class RealHoldoutProtocol(Protocol):
     def problems(self, root: Path, scene: str) -> list[str]:
         """Return one line for each file that is missing, has another size, or differs from the frozen one."""
         paths = _paths(root, scene)
-        missing = [f"{path}: missing" for path in paths if not path.is_file()]
-        if missing or not self.is_frozen:
-            return missing or _size_problems(*paths)
-        return [
-            f"{path}: differs from the file {self.name} v{self.version} was frozen with"
-            for path in paths
-            if file_sha256(path) != self.files[scene][path.name]
-        ]
+        if self.is_frozen:
+            return self.changed_files({path: self.files[scene][path.name] for path in paths})
+        return [f"{path}: missing" for path in paths if not path.is_file()] or _size_problems(*paths)
 
     def build(self, root: Path, scene: str, scale: int) -> Case:
         """Return the case, from inputs that were checked."""
@@ -164,7 +152,7 @@ def _size_problems(depth: Path, image: Path) -> list[str]:
 
 
 def _read(depth: Path, image: Path) -> tuple[Tensor, Tensor, Tensor]:
-    """Depth in mm, where it is known, and the guide, cropped."""
+    """Return depth in mm, where it is known, and the guide, all cropped."""
     found = read_depth(depth, unit="mm")
     known = torch.tensor(found.valid)[None, None]
     if float(known.float().mean()) < LEAST_MEASURED:
@@ -174,7 +162,7 @@ def _read(depth: Path, image: Path) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _frame(depth: Tensor, valid: Tensor, guide: Tensor, noise: float, random: torch.Generator) -> Frame:
-    """Samples with noise in whole millimetres, whose sigma is told; without noise it is estimated."""
+    """Return samples with noise in whole millimetres and its sigma; without noise sigma is estimated."""
     if not noise:
         return Frame(depth, valid, guide, sigma=noise_map("auto", depth, valid), sampling="point")
     noisy = (depth + noise * depth * normal(depth, random)).round()

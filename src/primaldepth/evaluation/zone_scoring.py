@@ -1,4 +1,4 @@
-"""Scores for maps with holes: by zone, with a tolerance in place, of measured surfaces, and of sigma."""
+"""Scores for maps with holes: errors by zone, errors with a tolerance at edges, displaced surfaces, sigma."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +20,21 @@ STATISTICS = ("rmse", "mae", "median")
 SAMPLES = ("samples", "surface", "equal")
 
 
+_ERRORS = {"rmse": "RMSE", "mae": "MAE", "median": "median"}
+_ERRORS |= {f"rmse_{zone}": zone.replace("_", " ") for zone in ZONES}
+_ERRORS |= {"rmse_tol4": "tol. 4 px", "rmse_tol8": "tol. 8 px"}
+_MISPLACED = {
+    f"{side}_{part}": f"{name} far" if side == "far" else "near"
+    for part, name in (("surface", "surface"), ("equal", "equal"), ("samples", "all"))
+    for side in ("far", "near")
+}
+
+
+def _columns(titles: Mapping[str, str]) -> tuple[ScoreColumn, ...]:
+    """Return a column of two decimals for each score."""
+    return tuple(ScoreColumn(title, score, 2) for score, title in titles.items())
+
+
 class ZoneScoring(Scoring):
     """How predictions are scored where a sensor has holes; `Scoring` has the other numbers.
 
@@ -32,29 +47,11 @@ class ZoneScoring(Scoring):
     """
 
     tables: ClassVar[tuple[tuple[str, tuple[ScoreColumn, ...]], ...]] = (
-        (
-            "errors, RMSE where nothing else is said",
-            (
-                ScoreColumn("RMSE", "rmse", 2),
-                ScoreColumn("MAE", "mae", 2),
-                ScoreColumn("median", "median", 2),
-                ScoreColumn("interior", "rmse_interior", 2),
-                ScoreColumn("near jumps", "rmse_near_jumps", 2),
-                ScoreColumn("near holes", "rmse_near_holes", 2),
-                ScoreColumn("in holes", "rmse_in_holes", 2),
-                ScoreColumn("tol. 4 px", "rmse_tol4", 2),
-                ScoreColumn("tol. 8 px", "rmse_tol8", 2),
-            ),
-        ),
+        ("errors, RMSE where nothing else is said", _columns(_ERRORS)),
         (
             "samples of 10,000 that are put more than 10 % farther or nearer, and coverage of sigma",
             (
-                ScoreColumn("surface far", "far_surface", 2),
-                ScoreColumn("near", "near_surface", 2),
-                ScoreColumn("equal far", "far_equal", 2),
-                ScoreColumn("near", "near_equal", 2),
-                ScoreColumn("all far", "far_samples", 2),
-                ScoreColumn("near", "near_samples", 2),
+                *_columns(_MISPLACED),
                 ScoreColumn("coverage", "coverage", 3),
                 ScoreColumn("s/frame", "seconds", 2),
             ),
@@ -142,7 +139,7 @@ class ZoneCase(Case):
 
 
 def _statistics(errors: Tensor, place: Tensor) -> tuple[float | None, float | None, float | None]:
-    """RMS, mean and median of the absolute errors at the pixels of the place; None where it has none."""
+    """Return RMS, mean and median of the absolute errors at the pixels of a zone; None if it has none."""
     found = errors[place].double()
     if found.numel() == 0:
         return None, None, None

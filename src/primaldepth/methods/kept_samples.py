@@ -17,11 +17,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d
 
-from primaldepth.core.frame import Frame, Prediction
-from primaldepth.measurement.lone_samples import lone_samples
+from primaldepth.core.frame import Frame, Prediction, Sampling
+from primaldepth.measurement.lone_samples import cells_of
 from primaldepth.measurement.neighbours import neighbour_counts
 from primaldepth.measurement.spikes import ALIKE
-from primaldepth.methods.network_inputs import sampling_operator
+from primaldepth.methods.network_inputs import sampling_kernel
+from primaldepth.operators.sampling import resample
 from primaldepth.sensors.noise import noise_map
 
 WITNESSES = 3  # neighbours that confirm a sample: what fewer do may be noise, or a flying pixel
@@ -64,7 +65,7 @@ def confirmed(frame: Frame) -> Tensor:
     """
     found = []
     for image in frame.images():
-        cells, depth, trusted = lone_samples(image.valid), image.clean_depth(), image.trusted
+        cells, depth, trusted = cells_of(image)[0], image.clean_depth(), image.trusted
         if cells is not None:
             depth, trusted = cells.means(depth, trusted)
         enough = neighbour_counts(depth, trusted, ALIKE)[0] >= WITNESSES
@@ -77,11 +78,9 @@ def departures(depth: Tensor, frame: Frame) -> Tensor:
 
     Where it is not known how samples come from the image, the operator counts that explains a sample better.
     """
-    ways = ("point", "average") if frame.sampling is None else (frame.sampling,)
-    found = [
-        sampling_operator(frame.high_size, frame.low_size, way).forward(depth) - frame.clean_depth()
-        for way in ways
-    ]
+    ways: tuple[Sampling, ...] = ("point", "average") if frame.sampling is None else (frame.sampling,)
+    kernels = [sampling_kernel(frame.high_size, frame.low_size, way) for way in ways]
+    found = [resample(depth, frame.low_size, kernel) - frame.clean_depth() for kernel in kernels]
     least = found[0]
     for other in found[1:]:
         least = torch.where(least.abs() <= other.abs(), least, other)
@@ -129,7 +128,7 @@ def _spread(corrections: Tensor, frame: Frame) -> Tensor:
 
 def _reach(frame: Frame) -> tuple[float, float]:
     """Distance between samples in pixels of the guide, down and across."""
-    cells = lone_samples(frame.valid)
+    cells = cells_of(frame)[0]
     grid = frame.low_size if cells is None else cells.grid
     return frame.high_size[0] / grid[0], frame.high_size[1] / grid[1]
 

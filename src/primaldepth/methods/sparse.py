@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.measurement.lone_samples import Cells, lone_samples, stand_alike
+from primaldepth.measurement.lone_samples import Cells, cells_of
 
 # Chosen on ten frames of NYU-Depth v2 with 500 samples each, see docs/own-files.md.
 AROUND = 2  # cells on each side whose samples a plane is fitted to
@@ -30,18 +30,22 @@ AT_ONCE = 2**21  # pairs of a sample and a pixel
 
 def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) -> Prediction:
     """`predict(frame, samples)`; image by image where their samples stand apart differently."""
-    if not stand_alike(frame.valid):
+    found = cells_of(frame)
+    if len({None if cells is None else cells.grid for cells in found}) > 1:
         return Prediction.joined([with_samples(predict, image) for image in frame.images()])
-    cells = lone_samples(frame.valid)
+    cells = found[0]
     if cells is None:
         return predict(frame, frame)
-    found = predict(frame, planes(frame, cells))
-    return replace(found, depth=drawn_to_samples(found.depth, frame, cells))
+    prediction = predict(frame, planes(frame, cells))
+    return replace(prediction, depth=drawn_to_samples(prediction.depth, frame, cells))
 
 
 def gathered(frame: Frame) -> Frame:
-    """The frame itself; or, if its samples stand alone, planes through them on cells of about one each."""
-    cells = lone_samples(frame.valid)
+    """The frame itself; or, if its samples stand alone, planes through them on cells of about one each.
+
+    The samples of all images have to have the same cells.
+    """
+    cells = cells_of(frame)[0]
     return frame if cells is None else planes(frame, cells)
 
 

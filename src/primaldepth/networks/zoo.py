@@ -9,13 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from primaldepth.core.errors import (
-    FileFormatError,
-    InputError,
-    MissingFileError,
-    did_you_mean,
-    shortened,
-)
+from primaldepth.core.errors import FileFormatError, InputError, MissingFileError, shortened, unknown_name
 from primaldepth.io.atomic import write_bytes
 from primaldepth.io.files import open_file, reading
 from primaldepth.networks.card import ModelCard, read_card
@@ -53,7 +47,7 @@ class Shipped:
 
     @property
     def present(self) -> dict[int | None, Path]:
-        """Those there are."""
+        """Weight files of this network that ship with the package."""
         return {scale: path for scale, path in self.files.items() if path.is_file()}
 
 
@@ -75,16 +69,28 @@ _LONGEST_HEADER = 2**20
 
 
 def load(name: str, scale: int | None = None, device: torch.device | str = "cpu") -> DepthNet:
-    """The shipped network `name`, ready to use.
+    """Load a network that ships with the package, in evaluation mode.
 
     Args:
-        scale: one of those it has weights for; a network with one set of weights needs none.
+        name: of a network in `primaldepth methods`, such as "pdn-any".
+        scale: ratio of the sizes, one of those the network has weights for; not read by a network with one
+            set of weights.
+        device: the network is moved there.
+
+    Returns:
+        A `torch.nn.Module`.
+
+    Raises:
+        InputError: if the name is unknown, or there are no weights for this scale.
+
+    Example:
+        >>> import primaldepth
+        >>> net = primaldepth.load("fcn-pdn-s", scale=8)
+        >>> net.training, net.settings.iterations
+        (False, 20)
     """
     if name not in SHIPPED:
-        hint = did_you_mean(name, SHIPPED)
-        raise InputError(
-            "", f"unknown network '{name}'", "; ".join(filter(None, (hint, f"known: {', '.join(SHIPPED)}")))
-        )
+        raise unknown_name("network", name, SHIPPED)
     files = SHIPPED[name].files
     if len(files) == 1:
         path = next(iter(files.values()))
@@ -104,12 +110,29 @@ def load(name: str, scale: int | None = None, device: torch.device | str = "cpu"
 
 
 def weights_folder() -> Path:
-    """Where the shipped weights lie."""
+    """Return the folder of the weight files that ship with the package."""
     return Path(str(files("primaldepth") / "weights"))
 
 
 def from_pretrained(path: str | os.PathLike[str]) -> DepthNet:
-    """The network saved at `path`: NAME.safetensors, NAME alone, or a folder that holds one network."""
+    """Load a network from a file of weights and the card beside it.
+
+    Args:
+        path: NAME.safetensors, NAME without its extension, or a folder that holds one network.
+
+    Returns:
+        The network on the CPU, in evaluation mode.
+
+    Raises:
+        InputError: if a file is missing, damaged, or does not fit its card.
+
+    Example:
+        >>> import primaldepth
+        >>> from primaldepth.networks.zoo import weights_folder
+        >>> net = primaldepth.from_pretrained(weights_folder() / "fcn-s-x4.safetensors")
+        >>> net.settings.iterations  # convolutions alone
+        0
+    """
     weights, card_path = _pair(_found(Path(path)))
     try:
         file = open_file(weights)
@@ -142,11 +165,19 @@ def card_of(path: str | os.PathLike[str]) -> ModelCard:
 def save_model(
     path: str | os.PathLike[str], net: DepthNet, card: ModelCard, *, half: bool = False
 ) -> ModelCard:
-    """Write NAME.safetensors and NAME.json, each atomically; returns the card with its sha256.
+    """Write the weights NAME.safetensors and the card NAME.json, each atomically.
 
     Args:
-        path: with or without the suffix.
+        path: NAME, with or without the suffix.
+        net: whose weights are written.
+        card: what the weights are and how they were made.
         half: store convolution kernels as float16; everything else stays float32.
+
+    Returns:
+        The card with the sha256 of the weights.
+
+    Raises:
+        InputError: if a weight is not finite; nothing is written then.
     """
     from safetensors.torch import save
 

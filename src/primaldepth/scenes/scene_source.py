@@ -22,15 +22,15 @@ _PACKAGES = ("primaldepth", "mitsuba", "drjit", "numpy")
 
 
 class SceneRenderer(Protocol):
-    """What one worker holds; `compiles` counts its kernel compilations so far."""
+    """The renderer that one worker holds; `compiles` counts its kernel compilations so far."""
 
     @property
     def compiles(self) -> int:
-        """Kernel compilations so far."""
+        """Number of kernel compilations so far."""
         ...
 
     def render(self, seed: int) -> Arrays:
-        """The arrays of one scene: the same for the same seed, everywhere."""
+        """Render one scene; the same seed gives the same arrays everywhere."""
         ...
 
 
@@ -43,27 +43,27 @@ class SceneSource(Hashable, Protocol):
         ...
 
     def made_with(self) -> Mapping[str, str | int | None]:
-        """Every setting that the bytes depend on."""
+        """Return every setting that the bytes depend on."""
         ...
 
     def open(self) -> SceneRenderer:
-        """A renderer in this process."""
+        """Open a renderer in this process."""
         ...
 
 
 def scene_seed(seed: int, scene: int) -> int:
-    """Seed of scene number `scene` of a job: depends on the two numbers and nothing else."""
+    """Return the seed of scene number `scene` of a job; it depends on the two numbers and nothing else."""
     return derive_seed("scene", seed, scene)
 
 
 def render_scene(renderer: SceneRenderer, seed: int, scene: int) -> Arrays:
-    """The record of one scene: what was rendered, and the seed it was rendered from."""
+    """Render one scene and return its arrays with the seed it was rendered from."""
     own = scene_seed(seed, scene)
     return {**renderer.render(own), "seed": np.asarray(own, np.int64)}
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of what the bytes depend on."""
+    """Return the versions of the packages that the rendered bytes depend on."""
     return {name: _version(name) for name in _PACKAGES}
 
 
@@ -107,17 +107,17 @@ class RenderSettings(Settings):
         return name
 
     def resolved(self) -> "RenderSettings":
-        """With the variant that works here and the fingerprint of the textures."""
+        """Return the settings with the variant that works here and the fingerprint of the textures."""
         images = TextureSource(self.textures).fingerprint()
         return self.model_copy(update={"variant": choose(self.variant), "images": images})
 
     def made_with(self) -> dict[str, str | int | None]:
-        """All settings but the place where the textures lie."""
+        """Return all settings but the folder of the textures."""
         values: dict[str, str | int | None] = self.model_dump(exclude={"textures", "images"})
         return {**values, "textures": self.images}
 
     def open(self) -> SceneRenderer:
-        """A renderer in this process; the textures must be the ones the job was started with."""
+        """Open a renderer in this process; the textures must be those the job was started with."""
         return _Rendered(self)
 
 
@@ -149,7 +149,7 @@ class _Rendered:
 
 
 def camera_arrays(scene: Scene, size: int) -> Arrays:
-    """(fx, fy, cx, cy) of each camera, and (4, 4) X_guide = R X_tof + t where there are two."""
+    """Return fx, fy, cx, cy of each camera and, if there are two, the matrix of X_guide = R X_tof + t."""
     arrays: Arrays = {
         f"{name}_camera": np.array([camera.fx, camera.fy, camera.cx, camera.cy])
         for name, camera in scene.cameras(size).items()

@@ -1,7 +1,6 @@
 """What every sensor model shares: its samples, its random numbers, its parameters."""
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -13,6 +12,7 @@ from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import Count, Settings
 from primaldepth.io import Kind
 from primaldepth.sensors.degradations import fill_occlusions, reduced_size
+from primaldepth.sensors.draws import Noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +51,6 @@ class Sensor(Settings):
 
     scale: Count = 1
 
-    @abstractmethod
     def __call__(
         self,
         depth: Tensor,
@@ -59,19 +58,35 @@ class Sensor(Settings):
         *,
         generator: torch.Generator,
         gain: Tensor | None = None,
+        **light: Tensor | None,
     ) -> Samples:
-        """Samples of a batch of true depth maps.
+        """Return the samples that this sensor measures of a batch of true depth maps.
 
         Args:
             depth: (B, 1, H, W) of the sensor's kind; H and W are multiples of `scale`.
             valid: (B, 1, H, W) where the truth is known; None: where it is finite and > 0.
             generator: decides all noise.
             gain: (B, 1, 1, 1) factor on the noise of each image, for training on many noise levels.
+            light: what else the sensor can read of the scene, by the names that its `measure` has.
+
+        Raises:
+            InputError: a map has another shape or type, or a size that is no multiple of `scale`.
         """
+        return self.measure(depth, known(depth, valid, self.scale), Noise(generator, gain), **light)
+
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
+        """Return the samples of a batch whose shapes and types were checked: what every model has.
+
+        Args:
+            depth: (B, 1, H, W) of the sensor's kind.
+            seen: (B, 1, H, W) where the truth may be read; elsewhere it can be anything.
+            noise: makes all random numbers.
+        """
+        raise NotImplementedError(f"sensor '{self.name}' has no method measure")
 
     @classmethod
     def draw(cls, generator: torch.Generator, **fixed: Any) -> Self:
-        """A sensor with random parameters, each log-uniform between its `ranges`.
+        """Make a sensor with random parameters, each log-uniform between its `ranges`.
 
         Args:
             generator: best on the CPU, for the numbers become Python floats.
@@ -86,7 +101,7 @@ class Sensor(Settings):
 
 
 def known(depth: Tensor, valid: Tensor | None, scale: int) -> Tensor:
-    """Where the truth may be read: marked as valid (if a mask is given), finite and > 0."""
+    """Return where the truth may be read: marked as valid (if a mask is given), finite and > 0."""
     if depth.ndim != 4 or depth.shape[1] != 1 or not depth.is_floating_point():
         raise InputError(
             "depth", f"{depth.dtype} of shape {tuple(depth.shape)}, expected floating point (B, 1, H, W)"
@@ -103,20 +118,19 @@ def known(depth: Tensor, valid: Tensor | None, scale: int) -> Tensor:
 
 
 def blocks(image: Tensor, scale: int) -> Tensor:
-    """(B, 1, h scale, w scale) -> (B, scale^2, h, w): the pixels below each coarse pixel."""
+    """Return the pixels below each coarse pixel: (B, 1, h scale, w scale) -> (B, scale^2, h, w)."""
     return torch.nn.functional.pixel_unshuffle(image, scale)
 
 
-def filled_and_whole(depth: Tensor, valid: Tensor | None, scale: int) -> tuple[Tensor, Tensor]:
-    """Disparities with their holes filled from behind, and the samples that stand on known pixels alone."""
-    seen = known(depth, valid, scale)
+def filled_and_whole(depth: Tensor, seen: Tensor, scale: int) -> tuple[Tensor, Tensor]:
+    """Return disparities with holes filled from behind, and True for samples without a hole below them."""
     filled = fill_occlusions(depth, seen)
     filled = torch.where(torch.isfinite(filled), filled, 0.0)  # an image without any known pixel
     return filled, blocks(seen.to(depth.dtype), scale).amin(dim=1, keepdim=True) > 0
 
 
 def reduce_surface(depth: Tensor, valid: Tensor, scale: int, gap: float) -> tuple[Tensor, Tensor]:
-    """Inverse depth averaged over each block, without what lies off the surface at the block's centre.
+    """Return inverse depth averaged over each block, and its mask; only the surface at the centre counts.
 
     1 / z is affine on a plane, so planes are kept. A pixel lies off the surface if its depth differs
     from the centre's by more than the factor 1 + gap; where the centre is not valid, nothing is.

@@ -1,4 +1,4 @@
-"""Holes that a sensor's model does not have: dropped samples, and blobs where nothing was measured."""
+"""Holes drawn into samples for training, beyond those of a sensor model: single samples and blobs."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ MOST = 0.5  # of the samples of an image
 
 
 def holes(like: Tensor, share: float, generator: torch.Generator) -> Tensor:
-    """(B, 1, h, w), True in holes: a `share` of the images has some, blobs and single samples alike.
+    """Draw holes, (B, 1, h, w) True: a `share` of the images has some, blobs and single samples alike.
 
     Args:
         like: (B, 1, h, w), for its size and device.
@@ -26,7 +26,7 @@ def holes(like: Tensor, share: float, generator: torch.Generator) -> Tensor:
 
 
 def _smooth(like: Tensor, blob: int, generator: torch.Generator) -> Tensor:
-    """Values up to 1, which every image reaches; they vary over `blob` samples or half of a smaller image."""
+    """Return smooth random values of at most 1 that vary over `blob` samples, or half of a smaller image."""
     height, width = int(like.shape[2]), int(like.shape[3])
     rows, columns = (1 + max(2, -(-side // blob)) for side in (height, width))
     coarse = _uniform((len(like), 1, rows, columns), like, generator)

@@ -9,8 +9,8 @@ from torch.nn.functional import conv2d, pad
 from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import Count, NotNegative, Positive, Share
 from primaldepth.io import Kind
-from primaldepth.sensors.base import Samples, Sensor, known, reduce_surface
-from primaldepth.sensors.draws import normal, uniform
+from primaldepth.sensors.base import Samples, Sensor, reduce_surface
+from primaldepth.sensors.draws import Noise
 from primaldepth.sensors.noise import LIDAR_NOISE, local_mean
 
 
@@ -54,44 +54,34 @@ class Lidar(Sensor):
     loss: Share = 0.02
     far: Positive = 5.0
 
-    def __call__(
-        self,
-        depth: Tensor,
-        valid: Tensor | None = None,
-        *,
-        generator: torch.Generator,
-        gain: Tensor | None = None,
-    ) -> Samples:
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
         """Samples of (B, 1, H, W) depth in metres."""
-        seen = known(depth, valid, self.scale)
         inverse, seen = reduce_surface(depth, seen, self.scale, gap=0.02)
-        sharp, support = self._spread(inverse, *self._points(inverse, seen, generator, gain))
+        sharp, support = self._spread(inverse, *self._points(inverse, seen, noise))
         hit = support > 0
         smooth = _blurred(sharp, hit & seen, self.blur)
         measured = seen & hit & (smooth > 1.0 / self.far)
         z = torch.where(measured, 1.0 / torch.where(measured, smooth, 1.0), 0.0)
         trust = support * self._alike(_log(smooth), _log(sharp))
         confidence = 0.5 * ((trust > 0.3).to(z.dtype) + (trust > 0.7).to(z.dtype))
-        sigma = self.noise * local_mean(z, measured)
-        return Samples(z, measured, sigma if gain is None else sigma * gain, confidence * measured)
+        sigma = noise.scaled(self.noise * local_mean(z, measured))
+        return Samples(z, measured, sigma, confidence * measured)
 
-    def _points(
-        self, inverse: Tensor, seen: Tensor, generator: torch.Generator, gain: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """(log 1 / z_i, its error, returned or not) at every `spacing`-th pixel of the map."""
+    def _points(self, inverse: Tensor, seen: Tensor, noise: Noise) -> tuple[Tensor, Tensor, Tensor]:
+        """Return log 1 / z_i, its error, and whether the point returned, at each `spacing`-th pixel."""
         first = [min(self.spacing // 2, side - 1) for side in inverse.shape[2:]]
         at = (..., slice(first[0], None, self.spacing), slice(first[1], None, self.spacing))
         true, hit = inverse[at], seen[at]
-        error = (1.0 + self.noise * normal(true, generator, gain)).clamp_min(0.1)
-        hit = hit & (uniform(true, generator) >= self.loss) & (true > 1.0 / self.far)
+        error = (1.0 + self.noise * noise.normal(true)).clamp_min(0.1)
+        hit = hit & (noise.uniform(true) >= self.loss) & (true > 1.0 / self.far)
         return _log(true) - error.log(), -error.log(), hit
 
     def _alike(self, log_a: Tensor, log_b: Tensor) -> Tensor:
-        """1 for equal depths, towards 0 for those of two surfaces."""
+        """Return 1 for equal depths, falling towards 0 for those of two surfaces."""
         return torch.exp(-0.5 * ((log_a - log_b) / self.similarity).square())
 
     def _spread(self, inverse: Tensor, q: Tensor, error: Tensor, returned: Tensor) -> tuple[Tensor, Tensor]:
-        """(1 / s, support) on the map's grid; 0 where none of the four points returned."""
+        """Return 1 / s and the support sum w_i on the map's grid; 0 if none of the four points returned."""
         rows = self._neighbours(int(inverse.shape[2]), int(q.shape[2]), inverse)
         columns = self._neighbours(int(inverse.shape[3]), int(q.shape[3]), inverse)
         total, support, here = torch.zeros_like(inverse), torch.zeros_like(inverse), _log(inverse)
@@ -106,7 +96,7 @@ class Lidar(Sensor):
         return torch.where(support > 0, mean, 0.0), support
 
     def _neighbours(self, size: int, count: int, like: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """[(index, weight)] of the point before and the point after each of `size` pixels of an axis."""
+        """Return (index, weight) of the points before and after each of `size` pixels of an axis."""
         x = torch.arange(size, device=like.device, dtype=like.dtype)
         position = ((x - min(self.spacing // 2, size - 1)) / self.spacing).clamp(0, count - 1)
         index = position.long()
@@ -120,7 +110,7 @@ def _log(values: Tensor) -> Tensor:
 
 
 def _blurred(inverse: Tensor, seen: Tensor, width: float) -> Tensor:
-    """Gaussian mean of the known inverse depths; 0 where there is none."""
+    """Return the Gaussian mean of the known inverse depths; 0 where there is none."""
     if width == 0:
         return inverse
     radius = int(3 * width) + 1

@@ -23,35 +23,55 @@ AUTO_FLOOR = 0.0005  # of the depth: no depth camera is better
 
 
 def middlebury_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """Sigma = 651 / d with d the local mean: the noisy sample itself would bias its own weight."""
+    """Return sigma = 651 / d with d the local mean: the noisy sample itself would bias its own weight.
+
+    Args:
+        depth: (B, 1, h, w) disparities.
+        valid: (B, 1, h, w).
+    """
     return MIDDLEBURY_NOISE / local_mean(depth, valid).clamp_min(1.0)
 
 
 def phasor_sigma(amplitude: Tensor, wave_number: float, read: float, shot: float) -> Tensor:
-    """Sigma_r = sqrt(read^2 + shot^2 a) / (k a): the angle of a phasor of length a with noise, over k."""
+    """Return sigma_r = sqrt(read^2 + shot^2 a) / (k a): the noise of a phasor's angle, over k; length a."""
     a = amplitude.clamp_min(1e-6)
     return torch.sqrt(read**2 + shot**2 * a) / (wave_number * a)
 
 
 def tof_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """`phasor_sigma` of a grey surface that faces the camera, a = 1 / (2 r^2), r the local mean in metres."""
+    """Return `phasor_sigma` of a grey surface facing the camera: a = 1 / (2 r^2), r the local mean.
+
+    Args:
+        depth: (B, 1, h, w) radial distances in metres.
+        valid: (B, 1, h, w).
+    """
     amplitude = 0.5 / local_mean(depth, valid).clamp_min(0.1).square()
     return phasor_sigma(amplitude, TOF_WAVE_NUMBER, TOF_READ, TOF_SHOT)
 
 
 def structured_light_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """Sigma_z = z^2 / (baseline focal) / 16 px, z the local mean in metres: 1.4 mm in 1 m, 36 mm in 5 m."""
+    """Return sigma_z = z^2 / (baseline focal) / 16 px, z the local mean: 1.4 mm in 1 m, 36 mm in 5 m.
+
+    Args:
+        depth: (B, 1, h, w) z in metres.
+        valid: (B, 1, h, w).
+    """
     z = local_mean(depth, valid).clamp_min(0.1)
     return z.square() * (STRUCTURED_LIGHT_NOISE / STRUCTURED_LIGHT_BASELINE_FOCAL)
 
 
 def lidar_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """Sigma_z = z / 100, z the local mean, in any unit."""
+    """Return sigma_z = z / 100, z the local mean, in any unit.
+
+    Args:
+        depth: (B, 1, h, w) z.
+        valid: (B, 1, h, w).
+    """
     return LIDAR_NOISE * local_mean(depth, valid).clamp_min(1e-6)
 
 
 def device_sigma(name: str, depth: Tensor, valid: Tensor) -> Tensor:
-    """Sigma of the depth camera `name`, z the local mean in metres; at least 0.1 mm."""
+    """Return sigma of the depth camera `name`, z the local mean in metres; at least 0.1 mm."""
     return DEVICES[name].sigma(local_mean(depth, valid).clamp_min(0.1)).clamp_min(1e-4)
 
 
@@ -74,12 +94,28 @@ UNITLESS_SENSORS = frozenset({"lidar"})  # a part of the depth, whatever its uni
 
 
 def least_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """What "auto" assumes where it finds less, or nothing to estimate from: 0.05 % of the local mean."""
+    """Return the least noise that "auto" assumes: 0.05 % of the local mean depth."""
     return AUTO_FLOOR * local_mean(depth, valid)
 
 
 def noise_map(noise: str | float | Tensor, depth: Tensor, valid: Tensor) -> Tensor:
-    """Sigma of every sample, (B, 1, h, w), from "auto", a number, a map, or a sensor's name."""
+    """Return sigma of every sample, (B, 1, h, w), from "auto", a number, a map, or a sensor's name.
+
+    Args:
+        noise: "auto", a standard deviation, a map of them, or a sensor's name.
+        depth: (B, 1, h, w) samples; metres for the name of a metric sensor.
+        valid: (B, 1, h, w).
+
+    Raises:
+        InputError: if the name is unknown, a number is negative or not finite, or a map has another shape.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.sensors.noise import noise_map
+        >>> depth = torch.full((1, 1, 2, 2), 93.0)  # pixels of disparity
+        >>> noise_map("middlebury", depth, depth > 0).flatten().tolist()  # 651 / 93
+        [7.0, 7.0, 7.0, 7.0]
+    """
     if isinstance(noise, Tensor):
         if noise.shape != depth.shape and noise.numel() != 1:
             raise InputError(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from primaldepth.core.errors import InputError, did_you_mean
+from primaldepth.core.errors import unknown_name
 from primaldepth.core.extensions import Extensions
 from primaldepth.sensors.base import Sensor
 from primaldepth.sensors.gaussian import Gaussian, MetricGaussian
@@ -45,6 +45,11 @@ def sensor_names() -> tuple[str, ...]:
 
     Raises:
         InputError: two packages offer sensors of the same name.
+
+    Example:
+        >>> from primaldepth.sensors import sensor_names
+        >>> "lidar-v1" in sensor_names()
+        True
     """
     return (*_SENSORS, *_EXTENSIONS.load_all(_SENSORS))
 
@@ -52,16 +57,15 @@ def sensor_names() -> tuple[str, ...]:
 def sensor_class(name: str) -> type[Sensor]:
     """Return the class of the sensor `name`, whose `draw` makes sensors with random parameters.
 
+    Args:
+        name: of `sensor_names`.
+
     Raises:
         InputError: the name is unknown, or its package cannot be loaded.
     """
     found = _EXTENSIONS.find(name, _SENSORS) or _SENSORS.get(name)
     if found is None:
-        names = sensor_names()
-        hint = did_you_mean(name, names)
-        raise InputError(
-            "", f"unknown sensor '{name}'", "; ".join(filter(None, (hint, f"known: {', '.join(names)}")))
-        )
+        raise unknown_name("sensor", name, sensor_names())
     return found
 
 
@@ -72,7 +76,19 @@ def sensor(name: str, **options: Any) -> Sensor:
         name: of `sensor_names`.
         options: fields of its class, such as `scale`.
 
+    Returns:
+        A function from true depth to samples.
+
     Raises:
         InputError: the name or an option is unknown, or a value is wrong.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.sensors import sensor
+        >>> camera = sensor("tof-v1", scale=4)
+        >>> truth = torch.full((1, 1, 32, 32), 2.0)
+        >>> samples = camera(truth, generator=torch.Generator().manual_seed(0))
+        >>> samples.depth.shape
+        torch.Size([1, 1, 8, 8])
     """
     return sensor_class(name).parse(options, f"sensor '{name}'")

@@ -11,8 +11,8 @@ from torch.nn.functional import avg_pool2d, pad
 from primaldepth.core.errors import InputError
 from primaldepth.core.settings import NotNegative, Positive
 from primaldepth.io import Kind
-from primaldepth.sensors.base import Samples, Sensor, known
-from primaldepth.sensors.draws import normal
+from primaldepth.sensors.base import Samples, Sensor
+from primaldepth.sensors.draws import Noise
 from primaldepth.sensors.noise import TOF_READ, TOF_SHOT, phasor_sigma
 
 SPEED_OF_LIGHT = 299_792_458.0
@@ -64,39 +64,30 @@ class TimeOfFlight(Sensor):
         """Distance at which the phase starts anew, c / (2 frequency), in metres."""
         return SPEED_OF_LIGHT / (2.0 * self.frequency)
 
-    def __call__(
-        self,
-        depth: Tensor,
-        valid: Tensor | None = None,
-        *,
-        generator: torch.Generator,
-        gain: Tensor | None = None,
-        amplitude: Tensor | None = None,
-    ) -> Samples:
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise, amplitude: Tensor | None = None) -> Samples:
         """Samples of radial distances in metres.
 
         Args:
             depth: (B, 1, scale h, scale w) radial distance.
+            seen: where it may be read.
+            noise: makes all random numbers.
             amplitude: of the returned light, same shape; None: a white surface facing the camera, 1 / r^2.
         """
-        seen = known(depth, valid, self.scale) & (depth < self.unambiguous_range)
+        seen = seen & (depth < self.unambiguous_range)
         phasor = self._phasor(torch.where(seen, depth, 1.0), seen, amplitude)
         strength = phasor.square().sum(1, keepdim=True).sqrt()
         deviation = torch.sqrt(self.read**2 + self.shot**2 * strength)
-        noisy = phasor + deviation * normal(phasor, generator, gain)
+        noisy = phasor + deviation * noise.normal(phasor)
         distance, measured_amplitude = self._distance(noisy)
         covered = avg_pool2d(seen.to(depth.dtype), self.scale) >= 0.5
         measured = covered & (measured_amplitude >= self.min_amplitude) & (distance > 0)
         sigma = phasor_sigma(measured_amplitude, self.wave_number, self.read, self.shot)
         return Samples(
-            torch.where(measured, distance, 0.0),
-            measured,
-            sigma if gain is None else sigma * gain,
-            amplitude=measured_amplitude,
+            torch.where(measured, distance, 0.0), measured, noise.scaled(sigma), amplitude=measured_amplitude
         )
 
     def _phasor(self, distance: Tensor, seen: Tensor, amplitude: Tensor | None) -> Tensor:
-        """(B, 2, h, w): real and imaginary part of the mean phasor of each pixel."""
+        """Return real and imaginary part of the mean phasor of each pixel, (B, 2, h, w)."""
         if amplitude is None:
             amplitude = distance.square().reciprocal()
         check_amplitude(amplitude, distance)
@@ -106,14 +97,14 @@ class TimeOfFlight(Sensor):
         return _spread(phasor, self.spread) if self.spread else phasor
 
     def _distance(self, phasor: Tensor) -> tuple[Tensor, Tensor]:
-        """(distance in [0, unambiguous range), amplitude) of a phasor."""
+        """Return distance in [0, unambiguous range) and amplitude of a phasor."""
         phase = torch.atan2(phasor[:, 1:], phasor[:, :1])
         phase = torch.where(phase < 0, phase + 2.0 * math.pi, phase)
         return phase / self.wave_number, phasor.square().sum(1, keepdim=True).sqrt()
 
 
 def check_amplitude(amplitude: Tensor, depth: Tensor) -> None:
-    """Refuse one of another shape."""
+    """Raise an error unless the amplitude has the shape of the depth."""
     if amplitude.shape != depth.shape:
         raise InputError(
             "amplitude", f"shape {tuple(amplitude.shape)}, but the depth has {tuple(depth.shape)}"
@@ -121,7 +112,7 @@ def check_amplitude(amplitude: Tensor, depth: Tensor) -> None:
 
 
 def _spread(image: Tensor, share: float) -> Tensor:
-    """Each pixel gives `share` of its value to each of its four neighbours; the border mirrors."""
+    """Let each pixel give `share` of its value to each of its four neighbours; the border mirrors."""
     wide = pad(image, (1, 1, 1, 1), mode="replicate")
     neighbours = wide[..., :-2, 1:-1] + wide[..., 2:, 1:-1] + wide[..., 1:-1, :-2] + wide[..., 1:-1, 2:]
     return (1.0 - 4.0 * share) * image + share * neighbours

@@ -8,16 +8,18 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from primaldepth.core.settings import NotNegative
-from primaldepth.sensors.base import Samples, known
+from primaldepth.sensors.base import Samples
 from primaldepth.sensors.degradations import fill_occlusions
-from primaldepth.sensors.draws import uniform
+from primaldepth.sensors.draws import Noise
 from primaldepth.sensors.tof import TimeOfFlight, check_amplitude
 
 NOTHING = 1e-4  # inverse depth of what is not known: it lies behind everything and is not measured
 
 
 class TofBeside(TimeOfFlight):
-    """The pixel x of the guide lies at x' = s x + o + p (1/z - m) in the other camera, m the mean of 1/z.
+    """A time-of-flight camera beside the guide's, whose samples are registered into the guide's view.
+
+    The guide's pixel x lies at x' = s x + o + p (1/z - m) in the other camera, m the mean of 1/z.
 
     p is drawn for each image between -parallax and parallax, s between 1 - coarser and 1, o below one
     sample. There the camera measures as `tof-v1` does; what the guide does not see is taken to be the farther
@@ -36,26 +38,21 @@ class TofBeside(TimeOfFlight):
     parallax: NotNegative = 80.0
     coarser: Annotated[float, Field(ge=0, lt=1)] = 0.15
 
-    def __call__(
-        self,
-        depth: Tensor,
-        valid: Tensor | None = None,
-        *,
-        generator: torch.Generator,
-        gain: Tensor | None = None,
-        amplitude: Tensor | None = None,
-    ) -> Samples:
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise, amplitude: Tensor | None = None) -> Samples:
         """Samples on cells of the guide's pixels.
 
         Args:
             depth: (B, 1, scale h, scale w) radial distance.
+            seen: where it may be read.
+            noise: makes all random numbers.
             amplitude: as a camera in the guide's place would see it, same shape; None: white surfaces.
         """
-        seen = known(depth, valid, self.scale)
-        u = uniform(depth.new_empty((4, depth.shape[0], 1, 1, 1)), generator)
+        u = noise.uniform(depth.new_empty((4, depth.shape[0], 1, 1, 1)))
         inverse = torch.where(seen, 1.0 / torch.where(seen, depth, 1.0), NOTHING)
         mean = (inverse * seen).sum((2, 3), keepdim=True) / seen.sum((2, 3), keepdim=True).clamp_min(1)
-        view = _View(self.parallax * (2.0 * u[0] - 1.0), mean, 1.0 - self.coarser * u[1], self.scale * u[2:])
+        view = _OtherCamera(
+            self.parallax * (2.0 * u[0] - 1.0), mean, 1.0 - self.coarser * u[1], self.scale * u[2:]
+        )
         points = view.there(inverse)
         drawn = _draw(inverse, *points, inverse > 0)
         other, inside = view.filled(drawn)
@@ -64,24 +61,24 @@ class TofBeside(TimeOfFlight):
             check_amplitude(amplitude, depth)
             albedo = torch.where(seen, amplitude * depth.square(), 0.0)
             light = _nearest(albedo, inverse, points, drawn) / torch.where(inside, other, 1.0).square()
-        samples = super().__call__(other, inside, generator=generator, gain=gain, amplitude=light)
+        samples = super().measure(other, inside, noise, amplitude=light)
         return view.drawn_here(samples, self.scale)
 
 
-class _View:
+class _OtherCamera:
     """The other camera's image, of the same size as the guide's."""
 
     def __init__(self, parallax: Tensor, mean: Tensor, zoom: Tensor, offset: Tensor) -> None:
         self.parallax, self.mean, self.zoom, self.offset = parallax, mean, zoom, offset
 
     def there(self, inverse: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows and columns of the guide's pixels in the other camera."""
+        """Return where the guide's pixels lie in the other camera, as rows and columns."""
         y, x = _grid(inverse)
         there_x = self.zoom * x + self.offset[0] + self.parallax * (inverse - self.mean)
         return (self.zoom * y + self.offset[1]).expand_as(there_x), there_x
 
     def filled(self, drawn: Tensor) -> tuple[Tensor, Tensor]:
-        """Depth in the other camera from what is drawn there, and where the guide's image reaches."""
+        """Return the other camera's depth, with gaps filled, and True where the guide's image reaches."""
         y, x = _grid(drawn)
         height, width = drawn.shape[2:]
         reach_x, reach_y = (
@@ -94,7 +91,7 @@ class _View:
         return depth, usable & reach_x & reach_y
 
     def drawn_here(self, samples: Samples, scale: int) -> Samples:
-        """The samples on cells of the guide's pixels."""
+        """Return the other camera's samples on cells of the guide's pixels."""
         q = torch.where(samples.valid, 1.0 / torch.where(samples.valid, samples.depth, 1.0), 0.0)
         y, x = (scale * (axis + 0.5) - 0.5 for axis in _grid(q))
         here_x = (x - self.offset[0] - self.parallax * (q - self.mean)) / self.zoom
@@ -112,13 +109,13 @@ class _View:
 
 
 def _grid(like: Tensor) -> tuple[Tensor, Tensor]:
-    """(1, 1, H, 1) rows and (1, 1, 1, W) columns."""
+    """Return the row numbers, (1, 1, H, 1), and the column numbers, (1, 1, 1, W), of an image."""
     y, x = (torch.arange(n, device=like.device, dtype=like.dtype) for n in like.shape[2:])
     return y.view(1, 1, -1, 1), x.view(1, 1, 1, -1)
 
 
 def _places(y: Tensor, x: Tensor, use: Tensor, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
-    """(B, n) flat index of the pixel that each point falls on, and whether it falls on one."""
+    """Return the flat index of the pixel that each point falls on, (B, n), and whether it falls on one."""
     row, column = torch.floor(y + 0.5), torch.floor(x + 0.5)
     inside = use & (row >= 0) & (row < size[0]) & (column >= 0) & (column < size[1])
     index = torch.where(inside, row * size[1] + column, 0.0).long()
@@ -126,7 +123,7 @@ def _places(y: Tensor, x: Tensor, use: Tensor, size: tuple[int, int]) -> tuple[T
 
 
 def _draw(q: Tensor, y: Tensor, x: Tensor, use: Tensor, size: tuple[int, int] | None = None) -> Tensor:
-    """(B, 1, H, W): the largest q of those that fall on a pixel, 0 where none does."""
+    """Return the largest q of the points that fall on each pixel, (B, 1, H, W), 0 where none does."""
     height, width = (int(side) for side in q.shape[2:]) if size is None else size
     index, inside = _places(y, x, use, (height, width))
     flat = q.new_zeros((q.shape[0], height * width))
@@ -135,7 +132,7 @@ def _draw(q: Tensor, y: Tensor, x: Tensor, use: Tensor, size: tuple[int, int] | 
 
 
 def _nearest(values: Tensor, q: Tensor, points: tuple[Tensor, Tensor], drawn: Tensor) -> Tensor:
-    """(B, 1, H, W): the value of the point that was drawn on each pixel; the mean of all where none was."""
+    """Return the value of the point drawn on each pixel, (B, 1, H, W), or the mean of all where none was."""
     index, inside = _places(*points, q > 0, (int(drawn.shape[2]), int(drawn.shape[3])))
     front = inside & (q.flatten(1) == drawn.flatten(1).gather(1, index))
     seen = torch.zeros_like(values).flatten(1)
@@ -144,7 +141,7 @@ def _nearest(values: Tensor, q: Tensor, points: tuple[Tensor, Tensor], drawn: Te
 
 
 def _mean_on(values: Tensor, y: Tensor, x: Tensor, use: Tensor, scale: int) -> Tensor:
-    """(B, 1, h, w): the mean of the values that fall into each cell of scale x scale pixels, 0 where none."""
+    """Return the mean of the values in each cell of scale x scale pixels, (B, 1, h, w), 0 where none is."""
     height, width = (int(side) for side in values.shape[2:])
     cell_y, cell_x = (torch.floor((torch.floor(at + 0.5)) / scale) for at in (y, x))
     index, inside = _places(cell_y, cell_x, use, (height, width))

@@ -40,12 +40,18 @@ _BROWN = "CALIBRATION_LensDistortionModelBrownConrady"
 def read_azure_kinect(
     path: PathLike, *, depth_size: Size = (640, 576), guide_size: Size = (1280, 720)
 ) -> Cameras:
-    """The depth and the colour camera.
+    """Read the depth and the colour camera of an Azure Kinect's calibration.
 
     Args:
         path: JSON with CalibrationInformation.
         depth_size: (width, height) of the depth images; names the mode, such as 640x576 for NFOV unbinned.
         guide_size: (width, height) of the colour images.
+
+    Returns:
+        The cameras, and the motion between them.
+
+    Raises:
+        FileFormatError: if the file is no such calibration, or a size is of no mode.
     """
     information = part(read_object(path), ("CalibrationInformation",), str(path))
     where = f"{path}: CalibrationInformation"

@@ -41,12 +41,18 @@ _MODELS = cast("dict[str, Model | None]", LENSES)
 def read_realsense(
     path: PathLike, *, depth_size: Size | None = None, guide_size: Size | None = None
 ) -> Cameras:
-    """The depth and the colour camera.
+    """Read the depth and the colour camera of a RealSense's calibration.
 
     Args:
         path: text of `rs-enumerate-devices -c`, or JSON (see the top of this module).
         depth_size: (width, height) of the depth stream; needed where a text lists several.
         guide_size: (width, height) of the colour stream; likewise.
+
+    Returns:
+        The cameras, and the motion between them.
+
+    Raises:
+        FileFormatError: if the file is no such calibration, or has no such stream.
     """
     text = read_text(path)
     if "Intrinsic of" in text:

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.distortion import Distortion
-from primaldepth.geometry.motion import as_tuples
+from primaldepth.geometry.motion import as_tuples, rotation
 from primaldepth.geometry.pinhole import Pinhole, Region
 from primaldepth.io.cameras.calibration_values import count, item, number, numbers, part, read_object
 from primaldepth.io.files import PathLike
@@ -22,13 +21,19 @@ from primaldepth.io.sequences.base import Content
 
 
 def read_ros(guide: PathLike, depth: PathLike | None = None, transform: PathLike | None = None) -> Cameras:
-    """The guide's camera, and with `depth` and `transform` the depth camera beside it.
+    """Read the guide's camera, and with `depth` and `transform` the depth camera beside it.
 
     Args:
         guide: camera_info of the image.
         depth: camera_info of the depth map.
         transform: translation (x, y, z in metres) and rotation (quaternion x, y, z, w), as a Transform or
             TransformStamped message.
+
+    Returns:
+        The cameras, and the motion between them.
+
+    Raises:
+        FileFormatError: if a file is damaged or no such message.
     """
     if (depth is None) != (transform is None):
         raise InputError("ros", "a depth camera needs its transform to the guide's, and the other way round")
@@ -47,19 +52,19 @@ def read_ros(guide: PathLike, depth: PathLike | None = None, transform: PathLike
     return Cameras(camera, read_camera_info(depth), as_tuples(rotation(q)), as_tuples(t))
 
 
-def rotation(quaternion: ArrayLike) -> NDArray[np.float64]:
-    """(3, 3) of the quaternion x, y, z, w: v + 2 w (q x v) + 2 q x (q x v) of each unit vector v."""
-    values = np.asarray(quaternion, np.float64)
-    x, y, z, w = values / np.linalg.norm(values)
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    turned: NDArray[np.float64] = np.eye(3) + 2.0 * w * cross + 2.0 * cross @ cross
-    return turned
-
-
 def read_camera_info(path: PathLike) -> Intrinsics:
-    """One camera, of the image if that is a region of the sensor or binned.
+    """Read one camera from a ROS camera_info; region of interest and binning are applied.
 
     P and R, which describe the rectified image, are not used.
+
+    Args:
+        path: YAML or JSON.
+
+    Returns:
+        The camera of the image.
+
+    Raises:
+        FileFormatError: if the file is damaged or no camera_info.
     """
     values, where = read_object(path), str(path)
     width = count(values, ("width", "image_width"), where)
@@ -69,7 +74,7 @@ def read_camera_info(path: PathLike) -> Intrinsics:
     model = str(item(values, ("distortion_model",), where))
     try:
         if not matrix.any():
-            raise InputError("K is all 0, which means that this camera was not calibrated")
+            raise InputError("", "K is all 0, which means that this camera was not calibrated")
         whole = Intrinsics.from_matrix(matrix, width, height, pixel_centres="integer")
         lens = model, tuple(coefficients)
         sensor = Pinhole(whole.fx, whole.fy, whole.cx, whole.cy, width, height, lens)
@@ -132,6 +137,7 @@ def lens_of(model: str, coefficients: Sequence[float]) -> Distortion | None:
     if model in ("plumb_bob", "rational_polynomial"):
         return Distortion.opencv(coefficients)
     raise InputError(
+        "",
         f"distortion_model {shortened(model)}, expected plumb_bob, rational_polynomial or equidistant, "
-        "or coefficients that are all 0"
+        "or coefficients that are all 0",
     )

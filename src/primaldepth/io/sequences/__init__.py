@@ -28,12 +28,18 @@ def is_recording(path: Path) -> bool:
 
 
 def read_recording(path: Path, time_apart: float | None = None) -> Recording:
-    """The shots of a recording; nothing but lists and headers is read yet.
+    """Read the list of shots of a recording; their depth and images are read when they are asked for.
 
     Args:
         path: of a folder or file.
         time_apart: seconds that a depth map and its image may be apart, where they are paired by time; None
             for what is usual in such recordings.
+
+    Returns:
+        The recording: its layout, unit, notes, and shots in order.
+
+    Raises:
+        FileFormatError: if it is no recording that is known, or is damaged.
     """
     for recognise, read in _LAYOUTS:
         if recognise(path):
@@ -56,7 +62,7 @@ def _read_inside(root: Path, shot: Shot) -> Content:
 
 
 def not_a_recording(path: Path) -> str:
-    """What was found there, and what a recording looks like."""
+    """Say what was found there, and what a recording looks like."""
     return f"{path}: not a recording; found {_found(path)}; expected {_EXPECTED}"
 
 

@@ -12,7 +12,16 @@ Offset = tuple[int, int]
 
 
 def half_window(size: int) -> tuple[Offset, ...]:
-    """Offsets (dy, dx) of a size x size window, each unordered pair once: 24 for a 7x7 window."""
+    """Return the offsets (dy, dx) of a size x size window, each unordered pair once: 24 for a 7x7 window.
+
+    Args:
+        size: side of the window, odd.
+
+    Example:
+        >>> from primaldepth.operators import half_window
+        >>> half_window(3)
+        ((-1, -1), (-1, 0), (-1, 1), (0, -1))
+    """
     if size < 3 or size % 2 == 0:
         raise ValueError(f"window size must be odd and at least 3, got {size}")
     r = size // 2
@@ -40,6 +49,13 @@ class PairwiseDifference(LinearOperator):
     (C, H, W) -> (C * N, H, W) for N offsets, channel by channel: maps 0..N-1 belong to the
     first channel. The adjoint gathers sum_k p(x, k) - p(x - d_k, k). Each offset alone has
     norm^2 <= 4, so ||K||^2 <= 4 N.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.operators import PairwiseDifference
+        >>> K = PairwiseDifference((1, 3), offsets=[(0, 1), (0, 2)])
+        >>> K.forward(torch.tensor([[[[1.0, 2.0, 4.0]]]]))[0].tolist()
+        [[[-1.0, -2.0, 0.0]], [[-3.0, 0.0, 0.0]]]
     """
 
     def __init__(
@@ -72,6 +88,11 @@ class PairwiseDifference(LinearOperator):
     def norm_bound(self) -> float:
         """sqrt(4 N)."""
         return 2.0 * math.sqrt(len(self.offsets))
+
+    @property
+    def row_sums(self) -> tuple[float, ...]:
+        """1 + 1 for every pair."""
+        return (2.0,) * len(self.offsets)
 
     def magnitude(self) -> LinearOperator:
         """Sums instead of differences."""
@@ -118,6 +139,11 @@ class PairwiseSlope(LinearOperator):
     def norm_bound(self) -> float:
         """sqrt(sum_k 4 + |d_k|^2)."""
         return math.sqrt(sum(4.0 + dy * dy + dx * dx for dy, dx in self.offsets))
+
+    @property
+    def row_sums(self) -> tuple[float, ...]:
+        """1 + 1 for u, and |d_k| / 2 at both ends for each of the two slopes."""
+        return tuple(2.0 + abs(dy) + abs(dx) for dy, dx in self.offsets)
 
     def magnitude(self) -> LinearOperator:
         """Sums instead of differences, absolute slopes."""

@@ -92,7 +92,7 @@ def _matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
 
 
 def stretches(matrix: Array) -> Stretches:
-    """Where the weights of each row of (m, n) start, (m,), and the weights from there on, (m, taps).
+    """Return the first column with a weight in each row of (m, n), and the weights from it on, (m, taps).
 
     Everything beyond is 0: an output pixel reads a few neighbouring input pixels.
     """
@@ -115,6 +115,13 @@ class Resample(LinearOperator):
     """u -> A_y u A_x' per channel, from one grid to another of the same field of view.
 
     ||A||^2 <= max row sum * max column sum of |A|, axis by axis.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.operators import Resample
+        >>> A = Resample((1, 4), (1, 2), "area")
+        >>> A.forward(torch.tensor([[[[1.0, 3.0, 5.0, 7.0]]]])).flatten().tolist()
+        [2.0, 6.0]
     """
 
     def __init__(
@@ -240,14 +247,24 @@ def _inside(matrix: Tensor, window: slice) -> slice:
 
 
 def resample(u: Tensor, size: tuple[int, int], kernel: Kernel = "bicubic") -> Tensor:
-    """`Resample` as a function: (B, C, h, w) -> (B, C, *size).
+    """Resample an image to another size, as the operator `Resample` does: (B, C, h, w) -> (B, C, *size).
 
-    Means over whole blocks and bilinear enlargement are torch's own, which do not multiply by the zeros of
-    the matrices; values differ by rounding alone.
+    Means over whole blocks, bilinear enlargement and reduction by "point" are torch's own, which do not
+    multiply by the zeros of the matrices, nor keep these; values differ by rounding alone.
+
+    Args:
+        u: (B, C, h, w).
+        size: (H, W) of the result.
+        kernel: "nearest", "bilinear", "bicubic", "area" or "point".
+
+    Returns:
+        (B, C, H, W).
     """
     low = int(u.shape[2]), int(u.shape[3])
     if kernel == "area" and all(n % m == 0 for n, m in zip(low, size, strict=True)):
         return avg_pool2d(u, (low[0] // size[0], low[1] // size[1]))
     if kernel == "bilinear" and all(n <= m for n, m in zip(low, size, strict=True)):
+        return interpolate(u, size, mode="bilinear", align_corners=False)
+    if kernel == "point" and all(n >= m for n, m in zip(low, size, strict=True)):
         return interpolate(u, size, mode="bilinear", align_corners=False)
     return Resample(low, size, kernel, int(u.shape[1])).forward(u)

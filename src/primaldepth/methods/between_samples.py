@@ -1,0 +1,27 @@
+"""Depth and noise between the samples of a frame."""
+
+import torch
+from torch import Tensor
+
+from primaldepth.core.frame import Frame
+from primaldepth.measurement.noise_estimate import noise_of
+from primaldepth.methods.holes import fill_holes
+from primaldepth.operators.sampling import resample
+
+
+def interpolate(frame: Frame) -> tuple[Tensor, Tensor]:
+    """Bilinear mean of the samples by their trust, A(t d) / A t, and that trust, A t: two (B, 1, H, W).
+
+    Where no trusted sample is next to the pixel its trust is 0 and the depth a smooth fill.
+    """
+    t = frame.trust
+    weight = resample(t, frame.high_size, "bilinear")
+    total = resample(t * frame.clean_depth(), frame.high_size, "bilinear")
+    filled = resample(fill_holes(frame.clean_depth(), t > 0), frame.high_size, "bilinear")
+    known = weight > 1e-6
+    return torch.where(known, total / weight.clamp_min(1e-6), filled), torch.where(known, weight, 0.0)
+
+
+def noise_level(frame: Frame) -> Tensor:
+    """(B, 1, h, w): standard deviation of every sample, estimated from the frame if unknown, holes filled."""
+    return fill_holes(torch.where(frame.valid, noise_of(frame), 0.0), frame.valid)
