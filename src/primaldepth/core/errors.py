@@ -2,7 +2,8 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Self
+
+from typing_extensions import Self
 
 
 class Worded(str):

@@ -17,7 +17,7 @@ from primaldepth.data.tensor_file import (
     specs_of,
 )
 from primaldepth.io.atomic import atomic_path
-from primaldepth.io.files import open_file
+from primaldepth.io.files import open_file, sha256_of
 
 PARTS = "parts"
 
@@ -56,7 +56,7 @@ def is_whole(path: Path) -> bool:
         return False
     with open_file(path) as file:
         file.seek(min(layout.offsets.values(), default=0))
-        return hashlib.file_digest(file, "sha256").hexdigest() == layout.notes.get("sha256")
+        return sha256_of(file) == layout.notes.get("sha256")
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,6 @@ def get_protocol(name: str) -> Protocol:
 
 @cache
 def _frozen(name: str) -> dict[str, Any]:
-    text = resources.files(__package__).joinpath("frozen", f"{name}.json").read_text()
+    text = (resources.files(__package__) / "frozen" / f"{name}.json").read_text()
     frozen: dict[str, Any] = parse_json(text, f"protocol '{name}'")
     return frozen

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 import torch
 from pydantic import Field
 from torch import Tensor
+from typing_extensions import Self
 
 from primaldepth.core.frame import Prediction
 from primaldepth.core.settings import Count, Positive

@@ -8,10 +8,10 @@ import functools
 import os
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from primaldepth.compute.children import python_command
 from primaldepth.core.errors import InputError, MissingDependencyError
 
 VARIANTS = {"cuda": "cuda_ad_rgb", "llvm": "llvm_ad_rgb", "scalar": "scalar_rgb"}
@@ -83,7 +83,7 @@ def tried(variant: str) -> VariantTrial:
     known = os.environ.get(_KNOWN, "").split(",")
     if variant in known:
         return VariantTrial(variant, True)
-    trial = trial_of(variant, [sys.executable, "-P", "-c", _TEST.format(variant=variant)])
+    trial = trial_of(variant, python_command(_TEST.format(variant=variant)))
     if trial.works:
         os.environ[_KNOWN] = ",".join([*filter(None, known), variant])
     return trial

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from typing_extensions import Self
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Sampling
