@@ -161,7 +161,9 @@ def drawn_to_samples(depth: Tensor, frame: Frame, cells: Cells) -> Tensor:
     apart = math.sqrt(height * width / math.prod(cells.grid))
     down, right, near = _disc(int(REACH * apart), apart, depth)
     total, weight = torch.zeros_like(flat), torch.zeros_like(flat)
-    for part in torch.arange(len(at), device=at.device).split(max(1, AT_ONCE // len(down))):
+    count = max(1, AT_ONCE // len(down))
+    for first in range(0, len(at), count):
+        part = slice(first, first + count)
         row, column = y[part, None] + down, x[part, None] + right
         inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
         index = (points.image[part, None] * height + row) * width + column
