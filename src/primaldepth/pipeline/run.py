@@ -114,9 +114,9 @@ def outcome_of(request: Request, inputs: Inputs, prediction: Prediction, seconds
 
 def departure_of(inputs: Inputs, prediction: Prediction) -> Departure:
     """Return how far a prediction departs from the samples that are trusted."""
-    frame = replace(inputs.frame, valid=inputs.frame.trusted)
+    frame = inputs.frame
     errors = sensor_errors(prediction.depth.to(frame.depth), frame)
-    sigma = None if frame.sigma is None else frame.sigma[frame.valid].double()
+    sigma = None if frame.sigma is None else frame.sigma[frame.trusted].double()
     if sigma is None or not bool((sigma > 0).all()):
         return Departure(_rms(errors), None, None)
     sigmas, out = errors / sigma, standing_out(frame.depth, frame.valid)[frame.valid]

@@ -30,6 +30,13 @@ TOF_SIZE, GUIDE_SIZE = (160, 120), (810, 610)
 def sample(preset: str, seed: int) -> Scene:
     """Return the scene of a preset and a seed; the same arguments always give the same scene.
 
+    Args:
+        preset: "paper", "rich" or "tof".
+        seed: 0 or larger.
+
+    Raises:
+        InputError: if there is no such preset, or the seed is negative.
+
     Example:
         >>> from primaldepth.scenes import Scene, sample
         >>> scene = sample("paper", seed=7)

@@ -9,7 +9,7 @@ from primaldepth.core.settings import NotNegative
 from primaldepth.io import Kind
 from primaldepth.sensors.base import Samples, Sensor, filled_and_whole
 from primaldepth.sensors.degradations import reduced
-from primaldepth.sensors.draws import normal
+from primaldepth.sensors.draws import Noise
 
 
 class Gaussian(Sensor):
@@ -24,21 +24,14 @@ class Gaussian(Sensor):
 
     sigma: NotNegative = 5.0
 
-    def __call__(
-        self,
-        depth: Tensor,
-        valid: Tensor | None = None,
-        *,
-        generator: torch.Generator,
-        gain: Tensor | None = None,
-    ) -> Samples:
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
         """Samples of (B, 1, H, W) true values; holes are filled from their row before the reduction."""
-        filled, whole = filled_and_whole(depth, valid, self.scale)
+        filled, whole = filled_and_whole(depth, seen, self.scale)
         low = reduced(filled, self.scale)
-        samples = low + self.sigma * normal(low, generator, gain)
+        samples = low + self.sigma * noise.normal(low)
         measured = whole & (samples > 0)
-        sigma = torch.full_like(samples, self.sigma)
-        return Samples(torch.where(measured, samples, 0.0), measured, sigma if gain is None else sigma * gain)
+        sigma = noise.scaled(torch.full_like(samples, self.sigma))
+        return Samples(torch.where(measured, samples, 0.0), measured, sigma)
 
 
 class MetricGaussian(Gaussian):
