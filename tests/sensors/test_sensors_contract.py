@@ -20,6 +20,7 @@ NAMES = (
     "point-gaussian-v1",
     "structured-light-v2",
     "stereo-v1",
+    "lidar-v2",
 )
 METRIC = tuple(
     name for name in NAMES if name not in ("middlebury-noisy-v1", "gaussian-v1", "point-gaussian-v1")
@@ -36,6 +37,7 @@ LOSSLESS = {
     "point-gaussian-v1": {"sigma": 0.0},
     "structured-light-v2": {"noise": 0.0, "relative": 0.0, "step": 1e-3, "loss": 0.0},
     "stereo-v1": {"noise": 0.0, "relative": 0.0, "step": 1e-3, "loss": 0.0},
+    "lidar-v2": {"noise": 0.0, "loss": 0.0, "spacing": 2},
 }
 
 
@@ -140,6 +142,7 @@ def test_a_plane_without_noise_comes_out_as_it_is(name):
         "point-gaussian-v1": 0.5,
         "structured-light-v2": 5e-3,
         "stereo-v1": 5e-3,
+        "lidar-v2": 0.1,
     }.get(name, 2e-3)
     assert samples.valid.all()
     assert (samples.depth - low).abs().max() < tolerance
@@ -154,6 +157,7 @@ def test_gain_scales_the_noise_of_each_image(name):
         "structured-light-v2": without_steps,
         "stereo-v1": without_steps,
         "lidar-v1": {"loss": 0.0},
+        "lidar-v2": {"loss": 0.0},
     }.get(name, {})
     camera = sensor(name, **options)
     gain = torch.tensor([0.0, 1.0, 3.0]).view(3, 1, 1, 1)

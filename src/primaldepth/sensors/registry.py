@@ -6,7 +6,7 @@ from primaldepth.core.errors import InputError, did_you_mean
 from primaldepth.core.extensions import Extensions
 from primaldepth.sensors.base import Sensor
 from primaldepth.sensors.gaussian import Gaussian, MetricGaussian, PointGaussian
-from primaldepth.sensors.lidar import Lidar
+from primaldepth.sensors.lidar import Lidar, SmoothLidar
 from primaldepth.sensors.middlebury import MiddleburyNoisy
 from primaldepth.sensors.structured_light import StructuredLight
 from primaldepth.sensors.tof import TimeOfFlight
@@ -26,6 +26,7 @@ _SENSORS: dict[str, type[Sensor]] = {
         PointGaussian,
         StructuredLightRegistered,
         Stereo,
+        SmoothLidar,
     )
 }
 

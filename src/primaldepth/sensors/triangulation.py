@@ -185,7 +185,7 @@ class StructuredLightRegistered(Triangulation):
         "dark": (0.02, 0.2),
         "shiny": (2.5, 10.0),
         "edge_loss": (0.1, 0.8),
-        "loss": (0.001, 0.03),
+        "loss": (0.0002, 0.01),
         "near": (0.1, 0.4),
         "far": (3.0, 10.0),
         "offset": (0.1, 1.0),
@@ -202,7 +202,7 @@ class StructuredLightRegistered(Triangulation):
     dark: NotNegative = 0.1
     shiny: Positive = 4.0
     edge_loss: Share = 0.3
-    loss: Share = 0.005
+    loss: Share = 0.001
     near: Positive = 0.4
     far: Positive = 8.0
 
@@ -220,7 +220,7 @@ class Stereo(Triangulation):
         "dark": (0.01, 0.15),
         "shiny": (2.5, 10.0),
         "edge_loss": (0.05, 0.6),
-        "loss": (0.001, 0.03),
+        "loss": (0.0002, 0.01),
         "offset": (0.1, 1.0),
         "to_left": (0.25, 0.25),
         "at_border": (0.2, 0.2),
@@ -235,6 +235,6 @@ class Stereo(Triangulation):
     dark: NotNegative = 0.05
     shiny: Positive = 6.0
     edge_loss: Share = 0.2
-    loss: Share = 0.005
+    loss: Share = 0.001
     near: Positive = 0.15
     far: Positive = 20.0
