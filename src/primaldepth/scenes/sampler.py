@@ -7,6 +7,8 @@ import numpy as np
 from primaldepth.core.errors import InputError
 from primaldepth.scenes import layouts
 from primaldepth.scenes.description import Camera, Exposure, Scene
+from primaldepth.scenes.scanned_objects import with_scans
+from primaldepth.scenes.scene_arrays import TEXTURES
 from primaldepth.scenes.scene_builder import SceneBuilder, rotation_of, turn, vector
 
 Layout = Callable[[SceneBuilder], Camera]
@@ -27,8 +29,14 @@ PRESETS: dict[str, tuple[tuple[Layout, float], ...]] = {
 TOF_SIZE, GUIDE_SIZE = (160, 120), (810, 610)
 
 
-def sample(preset: str, seed: int) -> Scene:
-    """The scene of a preset and a seed, always the same."""
+def sample(preset: str, seed: int, *, scans: bool = False) -> Scene:
+    """The scene of a preset and a seed, always the same.
+
+    Args:
+        preset: a name of `PRESETS`.
+        seed: of the scene.
+        scans: whether objects from files stand for some of its shapes; all else stays as it is without.
+    """
     if preset not in PRESETS:
         raise InputError(f"preset '{preset}' is unknown; known: {', '.join(PRESETS)}")
     if seed < 0:
@@ -37,6 +45,9 @@ def sample(preset: str, seed: int) -> Scene:
     plain = preset == "paper"
     builder = SceneBuilder(rng, glossy=0.0 if plain else 0.35)
     camera = _layout(rng, preset)(builder)
+    if scans:
+        own = np.random.default_rng([seed, *preset.encode(), 1])
+        builder.items, builder.textures = with_scans(builder.items, builder.textures, own, TEXTURES)
     away = max(item.position[2] for item in builder.items)
     scene = Scene(
         preset=preset,

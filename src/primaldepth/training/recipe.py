@@ -186,7 +186,7 @@ class SceneSet(RenderSettings):
 
     Args:
         count: number of scenes.
-        assets: what lies in the folder of textures, for the card.
+        assets: what lies in the folders of textures and meshes, for the card.
     """
 
     count: Annotated[int, Field(ge=1, le=MOST_SCENES)]
@@ -282,7 +282,7 @@ class Recipe(Settings):
     @property
     def sha256(self) -> str:
         """Hash of all that changes the result."""
-        places = {"__all__": {"textures", "variant"}}
+        places = {"__all__": {"textures", "variant", "meshes"}}
         text = self.model_dump_json(exclude={"on_nan": True, "checkpoint_every": True, "scenes": places})
         return hashlib.sha256(text.encode()).hexdigest()
 
