@@ -18,6 +18,7 @@ from primaldepth.io import read_depth
 from primaldepth.pictures.preview import RGB, colorize, panel, robust_limits
 from primaldepth.scenes.scene_source import render_scene
 from primaldepth.sensors import sensor
+from primaldepth.sensors.triangulation import Triangulation
 
 COLUMN = 300
 
@@ -58,7 +59,7 @@ def modelled(pair: Pair) -> tuple[RGB, RGB]:
         torch.Generator().manual_seed(0),
     )
     light = {}
-    if "amplitude" in type(model).__call__.__annotations__:
+    if isinstance(model, Triangulation):
         brightness = torch.tensor(arrays["image"]).float().mean(2)[None, None] / 255.0
         light = {"amplitude": brightness / torch.where(valid, depth, 1.0).square()}
     samples = model(depth, valid, generator=random, **light)
