@@ -62,13 +62,13 @@ lock: $(READY)
 	$(BIN)/python scripts/lock.py $(UPDATE)
 
 bench: $(READY)
-	$(BIN)/python -m benchmarks.solver
+	$(BIN)/python -m benchmarks.speed.solver
 
 # docs/results.md and its figures anew, from what is kept of earlier runs and what has to be computed:
 # make results PRIMALDEPTH_DATA=/path/to/benchmarks
 results: $(READY)
 	$(BIN)/primaldepth report --out $(RUNS)/report
-	$(BIN)/python -m benchmarks.report_page $(RUNS)/report docs
+	$(BIN)/python -m benchmarks.pages.report_page $(RUNS)/report docs
 
 # make reproduce MODEL=pdn-any: a recipe of configs/ from nothing: its scenes, its stages, weights and card.
 # make reproduce SCALE=8: one scale of the paper's table from nothing: render, train in two stages, evaluate.

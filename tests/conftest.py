@@ -27,7 +27,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def benchmark_data() -> Path:
     """The folder with the benchmark's files; the test is skipped where there is none."""
     beside = Path(__file__).parents[1].parent / "shared" / "data"
-    folder = Path(os.environ.get("PRIMALDEPTH_DATA", beside))
+    folder = Path(os.environ.get("PRIMALDEPTH_DATA") or beside)
     if not folder.is_dir():
         pytest.skip(f"no benchmark files: PRIMALDEPTH_DATA is not set and {beside} does not exist")
     return folder

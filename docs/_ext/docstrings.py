@@ -35,7 +35,11 @@ def _equations(lines: list[str]) -> list[str]:
 
 
 def clean(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    lines[:] = _equations([_line(line) for line in lines])
+    example, cleaned = False, []
+    for line in lines:  # an example ends with an empty line and stays as it is
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        cleaned.append(line if example else _line(line))
+    lines[:] = _equations(cleaned)
 
 
 _ARRAY = re.compile(

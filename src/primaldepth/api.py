@@ -14,7 +14,7 @@ from primaldepth.io import Kind, Unit
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs, load
 from primaldepth.pipeline.outputs import OUTPUTS, check_inputs, check_request, checked_outputs
-from primaldepth.pipeline.report import report_of, residual
+from primaldepth.pipeline.report import report_of
 from primaldepth.pipeline.request import (
     DEFAULT_METHOD,
     KEEP_SAMPLES,
@@ -30,15 +30,7 @@ from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import SolverProgress
 
 Device = Literal["auto", "cpu", "cuda"]
-ADVICE = Advice(
-    unit="unit=",
-    noise="noise=",
-    cameras="cameras=",
-    robust="method='nlh-l1'",
-    keep_spikes="give spikes='keep'",
-    keep_small="write .npy, .exr or .tiff to keep them",
-    invalid="invalid=65535",
-)
+ADVICE = Advice.of_options("{}=", "{}={!r}", keep_small="write .npy, .exr or .tiff to keep them")
 
 
 def upsample(
@@ -104,6 +96,16 @@ def upsample(
 
     Warns:
         DepthWarning: of what is odd about the inputs or the result; see `primaldepth.pipeline.warnings`.
+
+    Example:
+        >>> import numpy as np
+        >>> import primaldepth
+        >>> depth = np.full((15, 20), 1.5, np.float32)  # metres
+        >>> depth[5:8, 5:8] = 0  # a hole
+        >>> image = np.zeros((60, 80, 3), np.uint8)
+        >>> result = primaldepth.upsample(depth, image, method="bicubic")
+        >>> result.depth.shape, bool(result.measured.all())
+        (torch.Size([60, 80]), False)
     """
     item, request = _asked(
         depth,
@@ -130,14 +132,14 @@ def upsample(
     outcome = compute(inputs, request, made, device)
     for name, path in wanted.items():
         OUTPUTS[name].write(path, outcome.in_metres())
-    report = report_of(outcome, residual(outcome.inputs, outcome.prediction), ADVICE)
+    report = report_of(outcome, ADVICE)
     for warning in report.warnings:
         warnings.warn(warning, stacklevel=2)
     return as_given(outcome.prediction, depth)
 
 
 def as_given(prediction: Prediction, depth: ArrayLike | PathLike) -> Prediction:
-    """Return a prediction in the form of the depth it was made from, with holes where it is no depth.
+    """Return a prediction in the shape of the user's depth, with holes where the estimate is no depth.
 
     Args:
         prediction: maps of (B, 1, H, W) on any device.
@@ -158,7 +160,7 @@ def load_inputs(
     cameras: Cameras | Intrinsics | PathLike | None = None,
     **options: Any,
 ) -> Inputs:
-    """Read and check everything that `upsample` of the same arguments reads."""
+    """Read and check the inputs of `upsample`, without computing anything."""
     return load(*_asked(depth, guide, noise, confidence, cameras, **options))
 
 

@@ -1,4 +1,4 @@
-"""`primaldepth.Session`: frames of a running camera, with everything that they share held between them."""
+"""`primaldepth.Session`: results for the frames of a running camera, with the method kept in memory."""
 
 import time
 import warnings
@@ -22,7 +22,7 @@ from primaldepth.io import Kind, Unit
 from primaldepth.methods import create
 from primaldepth.methods.temporal import Temporal
 from primaldepth.pipeline.load import known_cameras, load
-from primaldepth.pipeline.report import Report, report_of, residual
+from primaldepth.pipeline.report import Report, report_of
 from primaldepth.pipeline.request import (
     DEFAULT_METHOD,
     KEEP_SAMPLES,
@@ -59,7 +59,7 @@ class SessionResult:
 
 
 class Session:
-    """A method with all it holds, for the frames of one camera.
+    """Upsample the frames of one camera, one after the other, with the method kept in memory.
 
     Each result equals that of `primaldepth.upsample` with the same options; with `temporal` it is averaged
     with the frames before, along the camera's motion. The method and its weights are made once, a camera file
@@ -131,17 +131,17 @@ class Session:
         self.frames = 0
 
     def __enter__(self) -> "Session":
-        """Return itself."""
+        """Return the session itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close."""
+        """Close the session."""
         self.close()
 
     def close(self) -> None:
-        """Forget the method and the frames before; nothing can be pushed any more."""
+        """Release the method and forget the frames before; `push` raises an error from now on."""
         self._method = None
 
     @property
@@ -172,7 +172,7 @@ class Session:
         return self.push_item(Item(depth, image, confidence, self._cameras(depth, image)))
 
     def push_item(self, item: Item) -> SessionResult:
-        """Return the result of the next frame, given as `primaldepth.pipeline` has it: files, or a shot.
+        """Return the result of the next frame, given as an `Item` of `primaldepth.pipeline`: files or a shot.
 
         Args:
             item: with its own cameras; those of the session are for `push`.
@@ -186,7 +186,7 @@ class Session:
         inputs = load(item, self.request)
         run = partial(method, kind=inputs.kind) if isinstance(method, Temporal) else method
         outcome = compute(inputs, self.request, run, self._device)
-        report = report_of(outcome, residual(inputs, outcome.prediction), ADVICE)
+        report = report_of(outcome, ADVICE)
         found = as_given(outcome.prediction, item.depth)
         self._warn(report)
         self._recent.append(time.perf_counter() - start)
@@ -214,7 +214,7 @@ def _size(array: ArrayLike) -> tuple[int, int]:
 
 
 def _result(found: Prediction, report: Report, outcome: Outcome, *, keep: bool) -> SessionResult:
-    """Put the maps together, as tensors or as arrays."""
+    """Put the maps of a prediction together, as tensors or as arrays."""
 
     def given(image: Tensor) -> ArrayLike:
         return image if keep else image.numpy()

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # the benchmarks start servi
 pytest.importorskip("fastapi", reason="the extra 'app' is not installed")
 pytest.importorskip("prometheus_client", reason="the extra 'app' is not installed")
 
-from benchmarks.browse_page import MAX_BYTES
+from benchmarks.pages.browse_page import MAX_BYTES
 from benchmarks.service_process import running
 from fastapi.testclient import TestClient
 

@@ -31,7 +31,7 @@ def main(folder):
     engine.submit(Task(workspace.root, Request(held_worker.METHOD, noise="0.01"), OneFile("image/png")))
     engine.start()
     wait_until((folder / "held").exists)
-    print(engine.lanes[0].worker_pid, workspace.root, flush=True)
+    print(engine.workers[0].worker_pid, workspace.root, flush=True)
     time.sleep(600)
 
 

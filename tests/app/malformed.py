@@ -101,17 +101,9 @@ def zip_of(members: dict[str, bytes]) -> bytes:
 def tiff_bomb() -> bytes:
     """One strip of 8x8 uint16 pixels that inflates to 40 MB."""
     strip = zlib.compress(bytes(40_000_000), 9)
-    fields = [
-        (256, 4, 8),
-        (257, 4, 8),
-        (258, 3, 16),
-        (259, 3, 8),
-        (262, 3, 1),
-        (273, 4, 0),
-        (277, 3, 1),
-        (278, 4, 8),
-    ]
-    fields += [(279, 4, len(strip)), (339, 3, 1)]
+    longs = {256: 8, 257: 8, 273: 0, 278: 8, 279: len(strip)}
+    shorts = {258: 16, 259: 8, 262: 1, 277: 1, 339: 1}
+    fields = sorted((tag, 4 if tag in longs else 3, value) for tag, value in (longs | shorts).items())
     at = 8 + 2 + 12 * len(fields) + 4
     rows = [struct.pack("<HHII", tag, kind, 1, at if tag == 273 else value) for tag, kind, value in fields]
     return (

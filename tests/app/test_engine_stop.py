@@ -12,15 +12,15 @@ PNG = OneFile("image/png")
 
 
 class _LettingGo:
-    """A lane whose thread puts its orders back into the queue just when one looks for them."""
+    """A worker whose thread puts its tasks back into the queue just when one looks for them."""
 
-    def __init__(self, orders):
-        self._orders, self._held = orders, {}
-        orders.take(2, self._held)
+    def __init__(self, queue):
+        self._queue, self._held = queue, {}
+        queue.take(2, self._held)
 
     @property
     def running(self):
-        self._orders.put_back(self._held.values())
+        self._queue.put_back(self._held.values())
         self._held.clear()
         return self._held
 
@@ -28,10 +28,10 @@ class _LettingGo:
         """It has no worker."""
 
 
-def test_orders_that_a_lane_lets_go_of_are_refused(tmp_path):
+def test_tasks_that_a_worker_lets_go_of_are_refused(tmp_path):
     engine = Engine(ServiceSettings(device="cpu"))
     promises = [engine.submit(Task(tmp_path, Request("nearest"), wanted=PNG)) for _ in range(3)]
-    engine.lanes = [_LettingGo(engine._orders)]
+    engine.workers = [_LettingGo(engine._queue)]
     engine.stop()
     for promise in promises:
         with pytest.raises(RefusedError, match="end"):

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("gradio", reason="the extra 'app' is not installed")
 
-from benchmarks.browse_page import browse, upload_and_run, wrong_file
+from benchmarks.pages.browse_page import browse, upload_and_run, wrong_file
 from benchmarks.service_process import children, running
 
 from processes import lives

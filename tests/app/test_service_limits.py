@@ -74,12 +74,12 @@ def test_the_header_of_an_image_decides_before_it_is_decoded(service, size):
 
 def test_what_takes_too_long_is_ended_and_the_next_request_is_served(start, gate):
     client = start(seconds=3.0)
-    before = client.app.state.engine.lanes[0].worker_pid
+    before = client.app.state.engine.workers[0].worker_pid
     answer = held_answer(client)
     assert (answer.status_code, code(answer)) == (504, "too_slow")
     assert gate.holds
     assert client.post("/v1/upsample", files=good_files()).status_code == 200
-    assert client.app.state.engine.lanes[0].worker_pid != before
+    assert client.app.state.engine.workers[0].worker_pid != before
 
 
 def test_the_steps_of_a_request_share_its_seconds(start, monkeypatch):
@@ -120,7 +120,7 @@ def test_a_worker_that_dies_is_replaced_and_hurts_one_request_at_most(start, gat
     client = start()
     answers = []
     asking = asked(client, gate, answers)
-    client.app.state.engine.lanes[0]._worker._process.kill()
+    client.app.state.engine.workers[0]._worker._process.kill()
     asking.join()
     assert answers[0].status_code == 500
     assert code(answers[0]) == "internal"
@@ -130,10 +130,10 @@ def test_a_worker_that_dies_is_replaced_and_hurts_one_request_at_most(start, gat
 def test_a_second_worker_computes_beside_the_first(start, gate):
     client = start(workers=2, batch=1)
     engine = client.app.state.engine
-    wait_until(lambda: all(lane.ready for lane in engine.lanes))
+    wait_until(lambda: all(worker.ready for worker in engine.workers))
     answers = []
     asking = asked(client, gate, answers)
-    busy = next(lane for lane in engine.lanes if lane.running)
+    busy = next(worker for worker in engine.workers if worker.running)
     assert client.post("/v1/upsample", files=good_files()).status_code == 200
     assert not answers
     busy._worker._process.kill()
@@ -273,7 +273,7 @@ def test_a_process_that_cannot_be_made_leaves_no_one_waiting(tmp_path, monkeypat
     engine.start()
     with pytest.raises(RefusedError, match="starting"):
         promise.result(timeout=60)
-    assert engine.lanes[0].thread.is_alive()
+    assert engine.workers[0].thread.is_alive()
     engine.stop()
 
 
@@ -284,7 +284,7 @@ def test_a_failure_of_the_queue_is_answered_and_survived(tmp_path, monkeypatch, 
     def fail():
         raise ValueError("what the client sent")
 
-    monkeypatch.setattr(engine.lanes[0], "_serve_once", fail)
+    monkeypatch.setattr(engine.workers[0], "_serve_once", fail)
     with caplog.at_level(logging.ERROR):
         engine.start()
         for _ in range(2):
@@ -301,11 +301,11 @@ def test_a_worker_made_while_the_engine_stops_is_ended(monkeypatch):
     engine = Engine(ServiceSettings(device="cpu"))
 
     def late(settings):
-        engine._orders.stopped = True
+        engine._queue.stopped = True
         return SimpleNamespace(end=lambda: ended.append(True))
 
     monkeypatch.setattr("primaldepth.app.worker_thread._WorkerProcess", late)
-    assert not engine.lanes[0]._start_worker()
+    assert not engine.workers[0]._start_worker()
     assert ended == [True]
 
 
@@ -337,31 +337,31 @@ def test_a_client_that_still_sends_may_finish_before_it_is_refused():
     async def send(message):
         sent.append(message)
 
-    places = UploadSlots(1)
-    places.close()
+    slots = UploadSlots(1)
+    slots.close()
     scope = {"type": "http", "method": "POST", "path": "/v1/upsample", "headers": []}
-    asyncio.run(RequestChecks(None, ServiceSettings(), Metrics(), places)(scope, receive, send))
+    asyncio.run(RequestChecks(None, ServiceSettings(), Metrics(), slots)(scope, receive, send))
     assert sent[0]["status"] == 503
     assert not left
 
 
 def test_no_body_is_read_where_too_many_are_under_way():
-    places = UploadSlots(1)
+    slots = UploadSlots(1)
     reached = []
 
     async def app(scope, receive, send):
         reached.append(scope["method"])
         await send({"type": "http.response.start", "status": 204, "headers": []})
 
-    guard = RequestChecks(app, ServiceSettings(), Metrics(), places)
-    with places.place("POST"):
+    guard = RequestChecks(app, ServiceSettings(), Metrics(), slots)
+    with slots.place("POST"):
         assert exchange(guard) == 429
         assert exchange(guard, "GET") == 204
     assert exchange(guard) == 204
     assert reached == ["GET", "POST"]
-    places.close()
+    slots.close()
     assert exchange(guard) == 503
-    assert places.taken == 0
+    assert slots.taken == 0
 
 
 class Connection:

@@ -25,12 +25,12 @@ class _Idle:
         """Nothing is accepted anyway."""
 
 
-def _watched(connection_type, places):
-    """A list that gets (bytes unsent, places taken) of every line when it is broken."""
+def _watched(connection_type, slots):
+    """A list that gets (bytes unsent, slots taken) of every line when it is broken."""
     states, break_line = [], connection_type._break
 
     def note_and_break(line):
-        states.append((line.transport.get_write_buffer_size(), places.taken))
+        states.append((line.transport.get_write_buffer_size(), slots.taken))
         break_line(line)
 
     connection_type._break = note_and_break
@@ -43,13 +43,13 @@ class Unread:
     BODY = bytes(32 * 2**20)
 
     def __init__(self, **given):
-        settings, self.places = ServiceSettings(**given), UploadSlots(1)
+        settings, self.slots = ServiceSettings(**given), UploadSlots(1)
         app = FastAPI()
-        app.state.engine, app.state.places = _Idle(), self.places
+        app.state.engine, app.state.slots = _Idle(), self.slots
         app.post("/v1/upsample")(lambda: Response(self.BODY))
-        app.add_middleware(RequestChecks, settings=settings, metrics=Metrics(), places=self.places)
+        app.add_middleware(RequestChecks, settings=settings, metrics=Metrics(), slots=self.slots)
         self._server = create_server(app, settings)
-        self.broken = _watched(self._server.config.http, self.places)
+        self.broken = _watched(self._server.config.http, self.slots)
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def __enter__(self):
@@ -97,7 +97,7 @@ def test_a_slow_reader_loses_its_connection_and_its_place():
         assert 0 < unsent < 2**19
         assert taken == 1
         wait_until(lambda: service.connections == 0)
-        wait_until(lambda: service.places.taken == 0)
+        wait_until(lambda: service.slots.taken == 0)
 
 
 def test_the_end_of_an_answer_that_is_not_read_is_given_up_too(monkeypatch):

@@ -73,7 +73,7 @@ def test_every_mutation_makes_files(reader):
     ],
 )
 def test_what_is_parsed_and_packed_again_is_read_as_before(tmp_path, parse, pack, seeds):
-    from primaldepth.io.formats import read_raster
+    from primaldepth.io.rasters import read_raster
 
     for seed in seeds(drawn(0)):
         [(name, data)] = seed.files.items()

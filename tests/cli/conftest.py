@@ -1,5 +1,6 @@
 """The command line called in process, in a folder of small files."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,20 @@ def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
             code = end.code if isinstance(end.code, int) else 0
         captured = capsys.readouterr()
         return Outcome(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def refused(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Call in an empty folder without data: it ends with code 2 and one line that holds `text`."""
+    monkeypatch.delenv("PRIMALDEPTH_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str, text: str) -> None:
+        outcome = cli(*arguments)
+        assert (outcome.code, len(outcome.lines), outcome.out) == (2, 1, "")
+        assert text in outcome.err
 
     return call
 

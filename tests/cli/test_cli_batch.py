@@ -1,5 +1,6 @@
 """Folders and globs: pairing, going on after a failure, and what is said about it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -101,31 +102,28 @@ def test_confidence_is_paired_too(cli: Cli, recording: Path) -> None:
     assert "3 depth files but 1 confidence maps" in outcome.err
 
 
-def test_running_out_of_memory_is_a_failure_of_one_file(
-    cli: Cli, recording: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Greedy:
-        name = "greedy"
+@pytest.fixture
+def failing(recording: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Let every method raise an error of this text."""
 
-        def __call__(self, frame: object) -> None:
-            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
+    def fail(text: str) -> None:
+        def method(frame: object) -> None:
+            raise RuntimeError(text)
 
-    monkeypatch.setattr(verb, "create", lambda *_, **__: Greedy())
+        monkeypatch.setattr(verb, "create", lambda *_, **__: method)
+
+    return fail
+
+
+def test_running_out_of_memory_is_a_failure_of_one_file(cli: Cli, failing: Callable[[str], None]) -> None:
+    failing("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
     outcome = cli("upsample", "depths", "guides", "-o", "out", *FAST)
     assert outcome.code == 1
     assert "not enough memory on cpu for 32x24 pixels" in outcome.err
 
 
-def test_an_error_of_this_program_is_not_hidden(
-    cli: Cli, recording: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Broken:
-        name = "broken"
-
-        def __call__(self, frame: object) -> None:
-            raise RuntimeError("a bug")
-
-    monkeypatch.setattr(verb, "create", lambda *_, **__: Broken())
+def test_an_error_of_this_program_is_not_hidden(cli: Cli, failing: Callable[[str], None]) -> None:
+    failing("a bug")
     with pytest.raises(RuntimeError, match="a bug") as caught:
         cli("upsample", "depths", "guides", "-o", "out", *FAST)
     assert not isinstance(caught.value, PrimalDepthError)

@@ -231,19 +231,19 @@ def test_the_line_says_how_far_the_result_departs_from_the_samples(cli: Cli, fil
 
 
 def test_numbers_that_are_not_finite_are_null_in_json(cli: Cli, files: Path) -> None:
-    from primaldepth.cli.summary import ADVICE
+    from primaldepth.cli.upsample import ADVICE
     from primaldepth.core.frame import Prediction
-    from primaldepth.pipeline.depth_file import DepthResult
-    from primaldepth.pipeline.report import report_of, residual
+    from primaldepth.pipeline.outputs import DepthResult
+    from primaldepth.pipeline.report import report_of
     from primaldepth.pipeline.request import Request
-    from primaldepth.pipeline.run import Outcome
+    from primaldepth.pipeline.run import outcome_of
 
     inputs = load_inputs("depth.png", "guide.png")
     guide = inputs.frame.guide[:, :1]
     prediction = Prediction(guide, guide >= 0, guide >= 0, info={"gap": float("inf"), "iterations": 3})
     result = DepthResult(np.ones((24, 32)), np.ones((24, 32), bool), "m")
-    outcome = Outcome(Request("bilinear"), inputs, prediction, 0.1)
-    report = report_of(outcome, residual(inputs, prediction), ADVICE, result).json()
+    outcome = outcome_of(Request("bilinear"), inputs, prediction, 0.1)
+    report = report_of(outcome, ADVICE, result).json()
     assert report["info"] == {"gap": None, "iterations": 3}
     assert json.loads(json.dumps(report, allow_nan=False)) == report
 

@@ -11,7 +11,7 @@ from primaldepth.data.shards import Shards
 from primaldepth.data.single_scenes import write_part
 from primaldepth.io import read_depth
 from primaldepth.io.cameras import read_cameras
-from primaldepth.io.guide import read_guide
+from primaldepth.io.rasters import read_guide
 from primaldepth.sensors import sensor
 
 SIZE, SCALE = (24, 32), 4

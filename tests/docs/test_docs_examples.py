@@ -1,11 +1,14 @@
 """The documentation is true: its Python blocks run, and its tables name everything there is."""
 
+import importlib
 import re
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 import typer
 
+import primaldepth
 from primaldepth.cli.main import app
 from primaldepth.methods import list_methods
 
@@ -32,8 +35,9 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
 
 
 def commands(group, words=("primaldepth",)):
-    """(name, option strings) of every command, the root included."""
-    options = [name for each in group.params for name in each.opts if name.startswith("-")]
+    """(name, option strings) of every command, the root included; `--no-page` is a second name."""
+    names = [name for each in group.params for name in (*each.opts, *each.secondary_opts)]
+    options = [name for name in names if name.startswith("-")]
     yield " ".join(words), options
     for name, command in getattr(group, "commands", {}).items():
         yield from commands(command, (*words, name))
@@ -76,3 +80,24 @@ def test_the_readme_names_every_method_and_no_other():
 def test_pictures_in_the_readme_exist():
     for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text(encoding="utf-8")):
         assert (ROOT / target).exists(), target
+
+
+def referenced():
+    """Full names of what the Python reference documents."""
+    module = ""
+    for line in (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8").splitlines():
+        if match := re.match(r"\.\. currentmodule:: (\S+)", line):
+            module = match[1]
+        elif match := re.match(r"\.\. auto(?:function|class|exception):: ([\w.]+)", line):
+            yield match[1] if match[1].startswith("primaldepth.") else f"{module}.{match[1]}"
+
+
+@pytest.mark.parametrize("name", sorted(referenced()))
+def test_the_python_reference_names_what_exists(name):
+    module, _, rest = name.rpartition(".")
+    assert attrgetter(rest)(importlib.import_module(module))
+
+
+def test_the_python_reference_has_all_of_the_packages_top():
+    public = {f"primaldepth.{name}" for name in primaldepth.__all__ if not name.startswith("_")}
+    assert public <= {*referenced(), "primaldepth.PrimalDepthError"}  # its home is core.errors

@@ -1,6 +1,8 @@
 """Packages of others add methods and sensors: those that docs/extending prints, and broken ones."""
 
+import os
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -40,17 +42,50 @@ def install(site, package, group, entries, **modules):
     (info / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
 
 
-def install_printed(site, page, module, marker):
-    """Install the package that a page prints: the block with `marker`, and its pyproject.toml."""
+def printed(page, marker):
+    """What a page prints of a package: the Python block with `marker`, and the pyproject.toml."""
     text = (DOCS / page).read_text(encoding="utf-8")
     blocks = {
         kind: re.findall(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         for kind in ("python", "toml")
     }
     (source,) = [block for block in blocks["python"] if marker in block]
-    project = tomllib.loads(blocks["toml"][0])["project"]
+    return source, blocks["toml"][0]
+
+
+def install_printed(site, page, module, marker):
+    """Install the package that a page prints, without pip: its module and its entry points."""
+    source, project = printed(page, marker)
+    project = tomllib.loads(project)["project"]
     ((group, entries),) = project["entry-points"].items()
     install(site, project["name"], group, entries, **{module: source})
+
+
+PRINTED = [("method.md", "averaged", "ENTRY ="), ("sensor.md", "stereo", "class Stereo(Sensor)")]
+USE = """
+import torch
+import primaldepth
+from primaldepth.sensors import sensor
+truth = torch.full((1, 1, 16, 16), 2.0)
+samples = sensor("stereo-v1", scale=4, noise=0.0)(truth, generator=torch.Generator())
+found = primaldepth.upsample(samples.depth, torch.rand(1, 1, 16, 16), method="averaged", noise=0.01)
+assert torch.allclose(found.depth, truth)
+"""
+
+
+def test_pip_installs_the_printed_packages(tmp_path):
+    packages = []
+    for page, module, marker in PRINTED:
+        source, project = printed(page, marker)
+        packages.append(tmp_path / module)
+        packages[-1].mkdir()
+        (packages[-1] / f"{module}.py").write_text(source, encoding="utf-8")
+        (packages[-1] / "pyproject.toml").write_text(project, encoding="utf-8")
+    offline = ["--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--quiet"]
+    pip = [sys.executable, "-m", "pip", "install", *offline, "--target", str(tmp_path / "site"), *packages]
+    subprocess.run(pip, check=True, cwd=tmp_path)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    subprocess.run([sys.executable, "-c", USE], check=True, cwd=tmp_path, env=environment)
 
 
 def test_the_printed_method_is_known_by_name(site):

@@ -14,7 +14,7 @@ import PIL.PngImagePlugin  # noqa: F401 - so that they are not part of the growt
 import tifffile  # noqa: F401
 
 from primaldepth.core.errors import PrimalDepthError
-from primaldepth.io.formats import read_raster
+from primaldepth.io.rasters import read_raster
 
 GROWTH = 300 * 2**20
 

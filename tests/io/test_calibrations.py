@@ -10,11 +10,12 @@ import pytest
 from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.distortion import Distortion
+from primaldepth.geometry.motion import rotation
 from primaldepth.geometry.rig import Rig
 from primaldepth.io.cameras import read_cameras, write_cameras
 from primaldepth.io.cameras.azure_kinect import read_azure_kinect
 from primaldepth.io.cameras.realsense import read_realsense
-from primaldepth.io.cameras.ros import read_camera_info, read_ros, rotation
+from primaldepth.io.cameras.ros import read_camera_info, read_ros
 
 LENS = Distortion("rational", (0.58, -2.49, 0.0007, -0.0002, 1.36, 0.46, -2.34, 1.3))
 TURN = ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from primaldepth.core.errors import InputError, TooLargeError
-from primaldepth.io.formats.budget import size_limit
+from primaldepth.io.formats.base import size_limit
 from primaldepth.io.picture_files import open_picture, picture_size
 
 RGB = np.random.default_rng(5).integers(0, 256, (40, 50, 3)).astype(np.uint8)

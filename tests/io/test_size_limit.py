@@ -11,7 +11,7 @@ import tifffile
 
 from primaldepth.core.errors import FileFormatError, TooLargeError
 from primaldepth.io import DepthMap, read_depth, read_guide, write_depth
-from primaldepth.io.formats.budget import MAX_PIXELS, size_limit
+from primaldepth.io.formats.base import MAX_PIXELS, size_limit
 
 
 @pytest.mark.parametrize("suffix", [".png", ".exr", ".pfm", ".npy", ".npz", ".tiff", ".mat"])

@@ -8,7 +8,7 @@ import pytest
 
 import recording_files as layouts
 from primaldepth.core.errors import FileFormatError, InputError, TooLargeError
-from primaldepth.io.formats.budget import size_limit
+from primaldepth.io.formats.base import size_limit
 from primaldepth.io.sequences.video import Video
 
 av = pytest.importorskip("av")

@@ -10,7 +10,7 @@ from primaldepth.live.realsense import RealSense
 from primaldepth.live.sources import open_source
 from primaldepth.session import Session
 
-rs = pytest.importorskip("pyrealsense2")
+rs = pytest.importorskip("pyrealsense2", exc_type=ImportError)  # also where libusb is missing
 LOW, HIGH = (40, 30), (80, 60)  # width, height
 
 

@@ -92,6 +92,12 @@ def test_bilinear_enlargement_is_that_of_torch(size):
     assert (resample(u, size, "bilinear") - expected).abs().max() < 1e-12
 
 
+@pytest.mark.parametrize("size", [(7, 9), (5, 3), (2, 4), (1, 1)])
+def test_reduction_to_points_is_the_operator_of_that_name(size):
+    u = image(2, 1, 7, 9)
+    assert (resample(u, size, "point") - Resample((7, 9), size, "point").forward(u)).abs().max() < 1e-14
+
+
 @pytest.mark.parametrize("size", [(10, 12), (17, 15)])
 def test_bicubic_reduction_is_that_of_torch_in_the_interior(size):
     u = image(1, 1, 40, 48)

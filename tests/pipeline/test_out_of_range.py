@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 import primaldepth
-from primaldepth.cli.summary import ADVICE
+from primaldepth.cli.upsample import ADVICE
 from primaldepth.core.errors import InputError
 from primaldepth.methods import create
 from primaldepth.pipeline.batches import Batch

@@ -8,7 +8,7 @@ import pytest
 from primaldepth.api import ADVICE as PYTHON
 from primaldepth.app.page.result_files import ADVICE as PAGE
 from primaldepth.app.response_formats import ADVICE as FORM
-from primaldepth.cli.summary import ADVICE as OPTIONS
+from primaldepth.cli.upsample import ADVICE as OPTIONS
 from primaldepth.pipeline.report import Report
 from primaldepth.pipeline.warnings import Advice, warnings_of
 

@@ -32,7 +32,7 @@ class _ClientConnection(H11Protocol):
     _refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """From now on writing is paused whenever something is unsent."""
+        """Pause writing from now on whenever something is unsent."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)
         self._await_head()
@@ -48,17 +48,17 @@ class _ClientConnection(H11Protocol):
             self._stop_head_clock()
 
     def pause_writing(self) -> None:
-        """The client has not read all; its time runs."""
+        """Start the client's time: it has not read all."""
         super().pause_writing()
         self._deadline = self.loop.call_later(self.seconds, self._break)
 
     def resume_writing(self) -> None:
-        """All is sent."""
+        """Stop the client's time: all is sent."""
         self._stop_clock()
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Whoever waits to send is let go."""
+        """Let go whoever waits to send."""
         self._stop_clock()
         self._stop_head_clock()
         super().connection_lost(exc)

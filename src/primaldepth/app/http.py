@@ -84,9 +84,9 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         docs_url=None,  # they load scripts from elsewhere
         redoc_url=None,
     )
-    places = UploadSlots(settings.places)
+    slots = UploadSlots(settings.slots)
     app.router.route_class = StrictFormRoute
-    app.state.engine, app.state.settings, app.state.places = engine, settings, places
+    app.state.engine, app.state.settings, app.state.slots = engine, settings, slots
     app.state.workspace = workspace
     _add_errors(app)
     _add_upsample(app, engine, settings)
@@ -95,7 +95,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         from primaldepth.app.page.mount_page import mount_page  # Gradio takes seconds to import
 
         mount_page(app, engine, settings)
-    app.add_middleware(RequestChecks, settings=settings, metrics=metrics, places=places)
+    app.add_middleware(RequestChecks, settings=settings, metrics=metrics, slots=slots)
     app.add_middleware(SafeHeaders)
     return app
 

@@ -1,5 +1,7 @@
 """Counters of one service, in Prometheus' text format."""
 
+from functools import partial
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 from primaldepth.app.engine import Engine
@@ -13,26 +15,14 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        labels = ["route", "status"]
         self.requests = Counter(
-            "primaldepth_requests",
-            "Answers by route and status.",
-            ["route", "status"],
-            registry=self.registry,
+            "primaldepth_requests", "Answers by route and status.", labels, registry=self.registry
         )
-        self.latency = Histogram(
-            "primaldepth_request_seconds",
-            "From the first byte in to the last byte out.",
-            ["route"],
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
-        self.compute = Histogram(
-            "primaldepth_compute_seconds",
-            "Computing one frame.",
-            ["method"],
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
+        seconds = partial(Histogram, buckets=_SECONDS, registry=self.registry)
+        whole = "From the first byte in to the last byte out."
+        self.latency = seconds("primaldepth_request_seconds", whole, labels[:1])
+        self.compute = seconds("primaldepth_compute_seconds", "Computing one frame.", ["method"])
         ProcessCollector(registry=self.registry)
 
     def watch(self, engine: Engine) -> None:
@@ -49,14 +39,14 @@ class Metrics:
             Gauge(name, text, registry=self.registry).set_function(read)
 
     def computed(self, method: str, seconds: float) -> None:
-        """One frame was computed."""
+        """Count a computed frame and its seconds."""
         self.compute.labels(method).observe(seconds)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
-        """One request was answered."""
+        """Count an answered request and its seconds."""
         self.requests.labels(route, str(status)).inc()
         self.latency.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """Everything, for /metrics."""
+        """Return all counters in the text format of /metrics."""
         return generate_latest(self.registry)

@@ -52,7 +52,7 @@ OF_UPSAMPLE = (400, 401, 403, 406, 408, 413, 421, 422, 429, 500, 503, 504)
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The descriptions of these statuses."""
+    """Return the descriptions of error answers, by status."""
     return {
         status: {
             "description": _WORDS[status],
@@ -64,7 +64,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def depth_answer() -> dict[int | str, dict[str, Any]]:
-    """The description of a depth map as answer."""
+    """Return the description of a depth map as answer."""
     binary = {"schema": {"type": "string", "format": "binary"}}
     return {
         200: {
@@ -76,7 +76,7 @@ def depth_answer() -> dict[int | str, dict[str, Any]]:
 
 
 def state_answer() -> dict[int | str, dict[str, Any]]:
-    """The description of /readyz when it is not."""
+    """Return the description of /readyz when it is not."""
     found = problems(503)
     found[503]["content"]["application/json"]["example"] = NOT_READY.body()
     return found

@@ -30,11 +30,11 @@ class Problem:
     headers: dict[str, str] = field(default_factory=dict)
 
     def with_headers(self, more: dict[str, str]) -> "Problem":
-        """The same with these headers too."""
+        """Return the problem with these headers added."""
         return replace(self, headers=self.headers | more)
 
     def body(self) -> dict[str, dict[str, str]]:
-        """The JSON answer."""
+        """Return the JSON answer."""
         texts = {"code": self.code, "message": self.message, "hint": self.hint}
         return {"error": {name: _sendable(text) for name, text in texts.items()}}
 
@@ -130,7 +130,7 @@ def place_of(error: BaseException) -> str:
 
 
 def problem_of_status(status: int, detail: str, headers: dict[str, str] | None = None) -> Problem:
-    """What a web framework refuses by a bare status."""
+    """Return the problem for what a web framework refuses by a bare status."""
     code = _CODES.get(status, "bad_request" if status < 500 else "internal")
     return Problem(status, code, _sentence(detail), _HINTS.get(status, ""), headers or {})
 

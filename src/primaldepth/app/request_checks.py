@@ -39,7 +39,7 @@ class BodyError(HTTPException):
 
 
 def json_answer(problem: Problem) -> JSONResponse:
-    """The problem as HTTP."""
+    """Return the HTTP answer for a problem."""
     return JSONResponse(problem.body(), problem.status, problem.headers)
 
 
@@ -53,7 +53,7 @@ class _Exchange:
     complete: bool = False
 
     def count(self, message: Message) -> None:
-        """A part of the body has arrived."""
+        """Count a part of the body that has arrived."""
         self.received += len(message.get("body", b""))
         self.complete = not message.get("more_body", False)
 
@@ -61,10 +61,8 @@ class _Exchange:
 class RequestChecks:
     """ASGI middleware around the whole service."""
 
-    def __init__(
-        self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics, places: UploadSlots
-    ) -> None:
-        self._app, self._settings, self._metrics, self._places = app, settings, metrics, places
+    def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics, slots: UploadSlots) -> None:
+        self._app, self._settings, self._metrics, self._slots = app, settings, metrics, slots
         self._hosts = HostChecks(settings.host, settings.allowed_hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,7 +77,7 @@ class RequestChecks:
         out = _watched(send, exchange)
         try:
             self._check(scope)
-            with self._places.place(scope["method"]):
+            with self._slots.place(scope["method"]):
                 await self._app(scope, self._limited(receive, exchange), out)
         except (RefusedError, BodyError) as error:
             await self._answer(error.problem, exchange, scope, receive, out)

@@ -9,9 +9,8 @@ import numpy as np
 
 from primaldepth.app.problems import RESULT, Problem, RefusedError
 from primaldepth.app.tasks import Task
-from primaldepth.pipeline.depth_file import depth_result
-from primaldepth.pipeline.outputs import OUTPUTS
-from primaldepth.pipeline.report import Report, report_of, residual
+from primaldepth.pipeline.outputs import OUTPUTS, depth_result
+from primaldepth.pipeline.report import Report, report_of
 from primaldepth.pipeline.run import Outcome, first_mask
 from primaldepth.pipeline.warnings import Advice
 
@@ -21,16 +20,11 @@ MEDIA_TYPES = {
     ".npz": "application/x-npz",
     ".glb": "model/gltf-binary",
     ".ply": "application/x-ply",
+    ".rrd": "application/x-rerun",
 }
 SUFFIXES = {name: suffix for suffix, name in MEDIA_TYPES.items()}
-ADVICE = Advice(
-    unit="'unit'",
-    noise="'noise'",
-    cameras="'cameras'",
-    robust="'method=nlh-l1'",
-    keep_spikes="give 'spikes=keep'",
-    keep_small="accept image/x-exr or application/x-npz to keep them",
-    invalid="'invalid=65535'",
+ADVICE = Advice.of_options(
+    "'{}'", "'{}={}'", keep_small="accept image/x-exr or application/x-npz to keep them"
 )
 _REPORTED = (
     *("method", "kind", "unit", "input_size", "output_size", "median_depth"),
@@ -61,17 +55,17 @@ class Answer:
 
 
 def file_name(output: str) -> str:
-    """The name under which clients know an output."""
+    """Return the name under which clients know an output."""
     return "depth" if output == "out" else output
 
 
 def offered(output: str) -> list[str]:
-    """Media types in which an output can be answered, the usual one first."""
+    """Return the media types in which an output can be answered, the usual one first."""
     return [MEDIA_TYPES[suffix] for suffix in MEDIA_TYPES if suffix in OUTPUTS[output].suffixes]
 
 
 def accepted(header: str | None, output: str = "out") -> str:
-    """The media type that an Accept header prefers; the usual one where it leaves the choice."""
+    """Return the media type that an Accept header prefers; the usual one where it leaves the choice."""
     ranked: list[tuple[float, int, str]] = []
     for index, part in enumerate((header or "*/*").split(",")):
         name, *parameters = (each.strip().lower() for each in part.split(";"))
@@ -102,12 +96,12 @@ def _quality(parameters: list[str]) -> float:
 
 
 def result_file(folder: Path, media_type: str) -> Path:
-    """The file of the result, whose extension picks its format."""
+    """Return the file of the result, whose extension picks its format."""
     return folder / f"{RESULT}{SUFFIXES[media_type][1:]}"
 
 
 def answer_to(task: Task, outcome: Outcome, media_type: str, output: str) -> Answer:
-    """The output in the format that was asked for; npz of the depth also says what was measured."""
+    """Return the output in the format that was asked for; npz of the depth also says what was measured."""
     path = result_file(task.folder, media_type)
     result = depth_result(path if output == "out" else Path("result.npy"), outcome)
     if output == "out" and path.suffix == ".npz":
@@ -115,7 +109,7 @@ def answer_to(task: Task, outcome: Outcome, media_type: str, output: str) -> Ans
     else:
         OUTPUTS[output].write(path, outcome)
         body = path.read_bytes()
-    report = report_of(outcome, residual(outcome.inputs, outcome.prediction), ADVICE, result)
+    report = report_of(outcome, ADVICE, result)
     said = json.dumps(reported(report), allow_nan=False)  # ASCII, as a header has to be
     return Answer(body, media_type, said, output)
 
@@ -132,7 +126,7 @@ def _everything(outcome: Outcome, valid: "np.ndarray[tuple[int, ...], np.dtype[n
 
 
 def reported(report: Report) -> dict[str, object]:
-    """Plain values that tell how the result was made, how far it departs from the samples, what is odd."""
+    """Return the fields of a report that clients get, as plain values."""
     found = report.json()
     found |= {"seconds": round(report.seconds, 4), "precision": report.info.get("precision")}
     return {name: found[name] for name in _REPORTED}

@@ -28,10 +28,10 @@ class Server(uvicorn.Server):
     """
 
     def __init__(
-        self, config: uvicorn.Config, engine: Engine, places: UploadSlots, grace_seconds: float
+        self, config: uvicorn.Config, engine: Engine, slots: UploadSlots, grace_seconds: float
     ) -> None:
         super().__init__(config)
-        self._engine, self._places, self._grace = engine, places, grace_seconds
+        self._engine, self._slots, self._grace = engine, slots, grace_seconds
         self._told_at: float | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -40,7 +40,7 @@ class Server(uvicorn.Server):
             self._told_at = time.monotonic()
             log.info("told to end: %d running, %d waiting", self._engine.running, self._engine.waiting)
             self._engine.drain()
-            self._places.close()
+            self._slots.close()
             return
         self.should_exit = self.force_exit = True
 
@@ -54,14 +54,14 @@ class Server(uvicorn.Server):
     @property
     def _all_sent(self) -> bool:
         """Whether every answer is computed, and its last byte handed to the system."""
-        if not self._engine.idle or self._places.taken:
+        if not self._engine.idle or self._slots.taken:
             return False
         lines = [connection.transport for connection in self.server_state.connections]
         return all(line.get_write_buffer_size() == 0 for line in lines)
 
 
 def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
-    """A server that writes no log of its own and takes the service's way to end."""
+    """Return a server that writes no log of its own and takes the service's way to end."""
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -73,7 +73,7 @@ def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
         timeout_graceful_shutdown=5,
         timeout_keep_alive=10,
     )
-    return Server(config, app.state.engine, app.state.places, settings.grace_seconds)
+    return Server(config, app.state.engine, app.state.slots, settings.grace_seconds)
 
 
 def serve(app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> None:
@@ -93,7 +93,7 @@ def _note(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
-    """A socket that listens at the place asked for: who connects from now on waits for the service."""
+    """Return a socket that listens at the place asked for: who connects from now on waits for the service."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -44,7 +44,7 @@ class ServiceSettings(Settings):
     page: bool = True
 
     @property
-    def places(self) -> int:
+    def slots(self) -> int:
         """Requests with a body at a time: those computed, those waiting, and as many on their way."""
         return 2 * self.queue + self.workers * self.batch
 

@@ -47,47 +47,47 @@ class TaskQueue:
         return len(self._waiting)
 
     def put(self, task: Task) -> "Future[Any]":
-        """The promise of the task's answer; refuses when ending or when too many wait."""
+        """Queue a task and return the future of its answer; raise when ending or when too many wait."""
         with self.changed:
             if self.draining:
                 raise RefusedError(DRAINING)
             if len(self._waiting) >= self._limit:
                 message = f"{len(self._waiting)} requests wait already, as many as may"
                 raise RefusedError(Problem(429, "busy", message, "try again soon", BUSY_RETRY))
-            order = QueuedTask(Ticket(next(self._numbers), task))
-            self._waiting.append(order)
+            queued = QueuedTask(Ticket(next(self._numbers), task))
+            self._waiting.append(queued)
             self.changed.notify()
-            return order.future
+            return queued.future
 
     def take(self, most: int, running: dict[int, QueuedTask]) -> None:
-        """Wait for work; move up to `most` orders into `running`, less what its client has given up."""
+        """Wait for work; move up to `most` tasks into `running`, less what its client has given up."""
         with self.changed:
             while not self._waiting and not self.stopped:
                 self.changed.wait()
             while self._waiting and len(running) < most:
                 if running and self._waiting[0].alone:
                     return
-                order = self._waiting.popleft()
-                if order.future.running() or order.future.set_running_or_notify_cancel():
-                    running[order.ticket.number] = order
-                if order.alone:
+                queued = self._waiting.popleft()
+                if queued.future.running() or queued.future.set_running_or_notify_cancel():
+                    running[queued.ticket.number] = queued
+                if queued.alone:
                     return
 
-    def put_back(self, orders: Iterable[QueuedTask]) -> None:
-        """First in line again, each to be computed alone."""
+    def put_back(self, tasks: Iterable[QueuedTask]) -> None:
+        """Put tasks first in line again, each to be computed alone."""
         with self.changed:
-            self._waiting.extendleft(reversed([replace(order, alone=True) for order in orders]))
+            self._waiting.extendleft(reversed([replace(queued, alone=True) for queued in tasks]))
             self.changed.notify_all()
 
     def clear(self) -> list[QueuedTask]:
-        """Everything that waits, taken out."""
+        """Take out and return everything that waits."""
         with self.changed:
             left = list(self._waiting)
             self._waiting.clear()
         return left
 
     def stop(self) -> None:
-        """Nobody waits for work any more."""
+        """Let no thread wait for work any more."""
         with self.changed:
             self.draining = self.stopped = True
             self.changed.notify_all()

@@ -56,7 +56,7 @@ class Task:
 
 
 def method_names() -> list[str]:
-    """The methods that may be asked for. Files of weights are not: a client names no path."""
+    """Return the methods that may be asked for. Files of weights are not: a client names no path."""
     return [info.name for info in list_methods()]
 
 

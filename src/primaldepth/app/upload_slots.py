@@ -21,12 +21,12 @@ class UploadSlots:
         self.taken = 0
 
     def close(self) -> None:
-        """From now on every request with a body is refused."""
+        """Refuse every request with a body from now on."""
         self._closed = True
 
     @contextmanager
     def place(self, method: str) -> Iterator[None]:
-        """A place for a request of this HTTP method, where it may have a body; refuses if none is left."""
+        """Hold a slot for a request whose HTTP method may have a body; raise if none is left."""
         if method in _WITHOUT_BODY:
             yield
             return

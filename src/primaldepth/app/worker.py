@@ -35,7 +35,7 @@ from primaldepth.app.worker_messages import (
 from primaldepth.compute.parent import end_with_parent
 from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.io.formats.budget import size_limit
+from primaldepth.io.formats.base import size_limit
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs, load
 from primaldepth.pipeline.outputs import check_inputs, check_method, check_request

@@ -52,7 +52,7 @@ class _WorkerProcess:
         far.close()
 
     def hear(self, seconds: float) -> Message | None:
-        """The next message, or None if it does not come in time; EOFError if the process is gone."""
+        """Return the next message, None if it does not come in time; EOFError if the process is gone."""
         try:
             if not self.line.poll(seconds):
                 return None
@@ -82,27 +82,27 @@ class _WorkerProcess:
 
 
 class WorkerThread:
-    """Takes orders, hands them to its worker, and passes the answers on.
+    """Takes tasks from the queue, hands them to its worker, and passes the answers on.
 
     Args:
         on_done: told the method and the seconds of every frame.
-        on_failure: told why the lane cannot work at present.
+        on_failure: told why the worker cannot work at present.
     """
 
     def __init__(
         self,
-        orders: TaskQueue,
+        queue: TaskQueue,
         settings: ServiceSettings,
         on_done: Callable[[str, float], None] | None,
         on_failure: Callable[[Problem], None],
     ) -> None:
-        self._orders, self._settings = orders, settings
+        self._queue, self._settings = queue, settings
         self._on_done, self._on_failure = on_done, on_failure
         self._worker: _WorkerProcess | None = None
         self.running: dict[int, QueuedTask] = {}
         self.ready = False
         self.restarts = 0
-        self.thread = threading.Thread(target=self._loop, name="primaldepth-lane", daemon=True)
+        self.thread = threading.Thread(target=self._loop, name="primaldepth-worker-thread", daemon=True)
 
     @property
     def worker_pid(self) -> int | None:
@@ -110,7 +110,7 @@ class WorkerThread:
         return None if self._worker is None else self._worker.pid
 
     def stop(self) -> None:
-        """End the worker; the orders are stopped already."""
+        """End the worker; the queue is stopped already."""
         if self._worker is not None:
             self._worker.end()
         if self.thread.ident is not None:
@@ -118,31 +118,31 @@ class WorkerThread:
 
     def _loop(self) -> None:
         """Serve until told to stop; a failure here is answered to all and survived."""
-        while not self._orders.stopped:
+        while not self._queue.stopped:
             try:
                 self._serve_once()
             except Exception as error:
-                if not self._orders.stopped:
+                if not self._queue.stopped:
                     log.error("the queue failed: %s", place_of(error))
                     self._fail(INTERNAL)
 
     def _serve_once(self) -> None:
         if self._worker is None and not self._start_worker():
             return
-        self._orders.take(self._settings.batch, self.running)
+        self._queue.take(self._settings.batch, self.running)
         if self.running and self._worker is not None:
             self._run(self._worker)
 
     def _start_worker(self) -> bool:
         try:
             worker = self._worker = _WorkerProcess(self._settings)
-            if self._orders.stopped:  # `stop` may have looked before there was one to end
+            if self._queue.stopped:  # `stop` may have looked before there was one to end
                 worker.end()
                 return False
             self.ready = isinstance(worker.hear(_START_SECONDS), Ready)
         except (EOFError, OSError):
             self.ready = False
-        if not self.ready and not self._orders.stopped:
+        if not self.ready and not self._queue.stopped:
             log.error("the worker did not start")
             self._fail(NOT_READY)
         return self.ready
@@ -151,8 +151,8 @@ class WorkerThread:
         """Refuse what runs here, and pause before the next try."""
         self._end_worker()
         left, self.running = self.running, {}
-        for order in left.values():
-            order.refuse(problem)
+        for queued in left.values():
+            queued.refuse(problem)
         self._on_failure(problem)
         time.sleep(_PAUSE_SECONDS)
 
@@ -164,11 +164,11 @@ class WorkerThread:
         self.restarts += 1
 
     def _run(self, worker: _WorkerProcess) -> None:
-        """Hand the orders over and pass the answers on, until each has one or the worker is gone."""
+        """Hand the tasks over and pass the answers on, until each has one or the worker is gone."""
         current: tuple[int, ...] = ()
         watch = WorkerTimeLimit(self._settings.seconds, self.running)
         try:
-            worker.tell([order.ticket for order in self.running.values()])
+            worker.tell([queued.ticket for queued in self.running.values()])
             while self.running:
                 message = worker.hear(watch.left)
                 if message is None:
@@ -186,30 +186,30 @@ class WorkerThread:
                     self._pass_on(message)
                     watch.finish(message.number)
         except (EOFError, OSError):
-            if not self._orders.stopped:
+            if not self._queue.stopped:
                 log.error("the worker ended by itself; it is started again")
                 self._give_up(current if len(current) == 1 else (), INTERNAL)
 
     def _pass_on(self, message: Done | Failed) -> None:
-        order = self.running[message.number]
+        queued = self.running[message.number]
         if isinstance(message, Done) and self._on_done is not None:
-            self._on_done(order.ticket.task.request.method, message.seconds)
+            self._on_done(queued.ticket.task.request.method, message.seconds)
         del self.running[message.number]
         if isinstance(message, Done):
-            order.answer(message.answer)
+            queued.answer(message.answer)
             return
         if message.trace:
             log.error("request failed: %s", message.trace)
-        order.refuse(message.problem)
+        queued.refuse(message.problem)
 
     def _give_up(self, numbers: tuple[int, ...], problem: Problem) -> None:
         """End the worker; `numbers` get the problem as answer, the others are queued again, each alone."""
         self._end_worker()
         for number in numbers:
-            order = self.running.pop(number, None)
-            if order is not None:
-                order.refuse(problem)
-        self._orders.put_back(self.running.values())  # first: what is in neither would count as done
+            queued = self.running.pop(number, None)
+            if queued is not None:
+                queued.refuse(problem)
+        self._queue.put_back(self.running.values())  # first: what is in neither would count as done
         self.running.clear()
 
     def _too_slow(self) -> Problem:

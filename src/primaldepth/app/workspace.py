@@ -48,7 +48,7 @@ class Workspace:
 
 def remove_left_over(place: Path) -> None:
     """Remove the folders in `place` of this user's services that have ended without doing so."""
-    if sys.platform == "win32":  # has no locks that tell whether the owner lives
+    if sys.platform == "win32":  # removes no file that is open, such as the lock
         return
     for folder in place.glob(f"{_PREFIX}*"):
         if not _is_own_folder(folder):

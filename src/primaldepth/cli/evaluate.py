@@ -35,7 +35,7 @@ DATA_HELP = "Folder with the protocol's data; PRIMALDEPTH_DATA if not given."
 
 
 def data_folder(data: Path | None) -> Path | None:
-    """--data, or PRIMALDEPTH_DATA, or None; protocols on rendered scenes need neither."""
+    """Return --data, else PRIMALDEPTH_DATA, else None: protocols on rendered scenes need neither."""
     named = data or (Path(os.environ["PRIMALDEPTH_DATA"]) if os.environ.get("PRIMALDEPTH_DATA") else None)
     if named is not None and not named.is_dir():
         raise InputError(named, "not a folder")
@@ -122,7 +122,7 @@ def evaluate(
 
 def _rows(
     title: str,
-    parts: "Sequence[_Part]",
+    parts: "Sequence[_ChosenPart]",
     methods: Sequence[Method],
     device: torch.device,
     jobs: int,
@@ -148,7 +148,7 @@ def _rows(
     return rows
 
 
-def _show(protocol: Protocol, parts: "Sequence[_Part]", rows: list[Row]) -> None:
+def _show(protocol: Protocol, parts: "Sequence[_ChosenPart]", rows: list[Row]) -> None:
     """Print the tables that suit the protocol."""
     if protocol.scoring.tables:
         print_means(parts[0].protocol, rows)
@@ -170,7 +170,7 @@ def _protocol(name: str, images: str | None, reduce: int, unit: str | None) -> P
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ChosenPart:
     """A part of a protocol, and what is run of it."""
 
     protocol: Protocol
@@ -183,14 +183,14 @@ class _Part:
         return len(self.scales) * len(self.scenes)
 
 
-def _parts(protocol: Protocol, data: Path | None, scales: list[int], names: list[str]) -> list[_Part]:
+def _parts(protocol: Protocol, data: Path | None, scales: list[int], names: list[str]) -> list[_ChosenPart]:
     """Return what has to be run; a changed input is refused at once."""
     if not names:
         for line in protocol.left_out(data):
             note(line)
     parts = protocol.parts(data)
     found = [
-        _Part(part, _root(part, data, scenes), own, scenes)
+        _ChosenPart(part, _root(part, data, scenes), own, scenes)
         for part, scenes in zip(parts, chosen_scenes(parts, names), strict=True)
         if scenes and (own := [scale for scale in scales if scale in part.scales])
     ]

@@ -17,6 +17,7 @@ from primaldepth.cli import (
     doctor,
     evaluate,
     export,
+    fuse,
     live,
     methods,
     render,
@@ -54,18 +55,11 @@ def _root(
     pass
 
 
-app.command("upsample")(upsample.upsample)
-app.command("live")(live.live)
-app.command("demo")(demo.demo)
-app.command("methods")(methods.methods)
-app.command("evaluate")(evaluate.evaluate)
-app.command("report")(report.report)
-app.command("render")(render.render)
-app.command("train")(train.train_command)
-app.command("export")(export.export)
-app.command("serve")(serve.serve)
-app.command("bench")(bench.bench)
-app.command("doctor")(doctor.doctor)
+for verb in (
+    *(upsample.upsample, live.live, fuse.fuse, demo.demo, methods.methods, evaluate.evaluate, report.report),
+    *(render.render, train.train_command, export.export, serve.serve, bench.bench, doctor.doctor),
+):
+    app.command(verb.__name__.removesuffix("_command"))(verb)
 app.add_typer(data.app, name="data", help="Check benchmark files or rendered scenes.")
 
 

@@ -19,7 +19,7 @@ SET_HELP = "Setting of the method; repeat for several."
 
 
 def method_options(pairs: Sequence[str], **given: int | bool | None) -> dict[str, str]:
-    """KEY=VALUE pairs, and options of their own names that were given."""
+    """Return the method's options: KEY=VALUE pairs, and those given under names of their own."""
     for pair in pairs:
         if "=" not in pair:
             raise InputError("--set", f"'{pair}' is not KEY=VALUE")

@@ -24,27 +24,27 @@ def printable(text: str) -> str:
 
 
 def fail(message: str) -> None:
-    """One line of error on stderr."""
+    """Print one line of error on stderr."""
     note(f"primaldepth: {' '.join(message.splitlines())}")
 
 
 def note(message: str) -> None:
-    """One line of log on stderr, above the progress bar if there is one."""
+    """Print one line of log on stderr, above the progress bar if there is one."""
     stderr.print(printable(message))
 
 
 def show(line: object = "") -> None:
-    """One line of the result on stdout."""
+    """Print one line of the result on stdout."""
     typer.echo(printable(str(line)))
 
 
 def show_json(value: Any) -> None:
-    """The result as JSON on stdout."""
+    """Print the result as JSON on stdout."""
     typer.echo(json.dumps(value, indent=1, allow_nan=False))
 
 
 def show_table(title: str, columns: list[str], rows: list[list[str]], left: int = 1) -> None:
-    """A table on stdout; the first `left` columns are text, the others numbers."""
+    """Print a table on stdout; the first `left` columns are text, the others numbers."""
     if title:
         show(title)
     table = Table(box=None, pad_edge=False)

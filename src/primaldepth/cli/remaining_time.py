@@ -12,11 +12,11 @@ class RemainingTime:
         self._start = time.monotonic()
 
     def tick(self) -> None:
-        """One more is done."""
+        """Count one more item as done."""
         self.done += 1
 
     def left(self) -> float:
-        """Seconds."""
+        """Return the seconds that are left."""
         elapsed = time.monotonic() - self._start
         return (self.total - self.done) * elapsed / max(self.done, 1)
 

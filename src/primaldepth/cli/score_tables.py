@@ -38,9 +38,5 @@ def print_means(protocol: Protocol, rows: Sequence[Row]) -> None:
 
 def _mean(rows: Sequence[Row], column: ScoreColumn) -> str:
     """Mean over the rows that have the number; a dash if none has it."""
-    found = [value for row in rows if (value := _number(row, column.key)) is not None]
+    found = [value for row in rows if (value := row.number(column.key)) is not None]
     return f"{fmean(found):.{column.digits}f}" if found else "-"
-
-
-def _number(row: Row, key: str) -> float | None:
-    return float(getattr(row, key)) if key in ("rmse", "mae", "seconds") else row.more[key]

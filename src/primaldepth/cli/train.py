@@ -5,6 +5,7 @@ from pathlib import Path
 
 import typer
 
+from primaldepth.cli.evaluate import data_folder
 from primaldepth.cli.output import note, progress_bar, show
 from primaldepth.cli.render import render_scenes
 from primaldepth.core.errors import InputError
@@ -38,7 +39,7 @@ def train_command(
 ) -> None:
     """Train a network on given scenes or on those that CONFIG names; torchrun starts it on several GPUs."""
     recipe = read_recipe(config, changes)
-    place = validation or (Path(os.environ["PRIMALDEPTH_DATA"]) if "PRIMALDEPTH_DATA" in os.environ else None)
+    place = data_folder(validation)
     scenes = _scenes(recipe, data, out, place, workers)
     total = sum(stage.steps for stage in recipe.stages)
     with progress_bar("starting", total) as update:

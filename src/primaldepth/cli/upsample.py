@@ -15,7 +15,6 @@ from primaldepth.cli.options import (
 )
 from primaldepth.cli.output import fail, note, progress_bar, show_json
 from primaldepth.cli.remaining_time import RemainingTime
-from primaldepth.cli.summary import ADVICE, sentence
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.atomic import remove_leftovers
@@ -28,9 +27,11 @@ from primaldepth.pipeline.outputs import OUTPUTS, check_method, check_request
 from primaldepth.pipeline.pairing import Named, list_items
 from primaldepth.pipeline.request import Item, Request, declarations
 from primaldepth.pipeline.run import pick_device
+from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import SolverProgress
 
 _INPUTS = declarations(Item)
+ADVICE = Advice.of_options("--{}", "--{} {}", keep_small="write .npy, .exr or .tiff to keep them")
 
 
 @with_declared_options
@@ -166,7 +167,7 @@ def _tell(ended: Finished, rest: str, told: set[type]) -> None:
     for text in ended.notes:
         note(text)
     out = ended.item.outputs["out"]
-    note(f"{out}: {sentence(ended.report)}{rest}")
+    note(f"{out}: {ended.report.line}{rest}")
     for warning in ended.report.warnings:
         if type(warning) not in told:
             note(f"{out}: warning: {warning}")

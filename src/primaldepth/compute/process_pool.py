@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 def run_jobs(calls: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Result]:
-    """The result of every call; in this process if there is one job or one call.
+    """Yield the result of every call; run it in this process if there is one job or one call.
 
     Args:
         calls: picklable, without arguments.
@@ -57,8 +57,8 @@ def _check_can_be_sent(call: Callable[[], object]) -> None:
     try:
         pickle.Pickler(_Nowhere()).dump(call)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
-        text = f"the work cannot be sent to other processes ({error}); try --jobs 1"
-        raise PrimalDepthError(text) from error
+        found = f"the work cannot be sent to other processes ({error})"
+        raise PrimalDepthError("", found, "try --jobs 1") from error
 
 
 def _call(call: Callable[[], Result]) -> Result:

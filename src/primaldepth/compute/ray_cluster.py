@@ -40,16 +40,15 @@ class RayCluster:
             self._stack.close()
             where = os.environ.get("RAY_ADDRESS", "this machine")
             text = " ".join(str(error).split())
-            raise PrimalDepthError(
-                f"no Ray cluster at {where} ({text}); start it, or unset RAY_ADDRESS"
-            ) from error
+            found = f"no Ray cluster at {where} ({text})"
+            raise PrimalDepthError("", found, "start it, or unset RAY_ADDRESS") from error
         self._stack.callback(self._ray.shutdown)
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def resource(self, name: str) -> float:
-        """How much of "CPU" or "GPU" all nodes have together."""
+        """Return how much of "CPU" or "GPU" all nodes have together."""
         return float(self._ray.cluster_resources().get(name, 0))
 
     def run(
@@ -61,7 +60,7 @@ class RayCluster:
         at_once: int,
         gpus: float = 0.0,
     ) -> Iterator[tuple[Item, Any]]:
-        """(item, what body(*arguments(item)) returned), in the order in which tasks end.
+        """Yield each item with what body(*arguments(item)) returned, in the order in which tasks end.
 
         A task whose worker or node is lost is run again. Where arguments cannot be made, or a task fails for
         good, the error comes in place of a value. What is put into the queue meanwhile is run too.

@@ -106,7 +106,7 @@ def parse_toml(
 
 
 def check_values(values: Any, limits: Limits = DEFAULT) -> None:
-    """Raise unless these are plain values within the limits, whatever they were parsed from.
+    """Raise an error unless `values` are plain JSON-like values within the limits.
 
     Raises:
         ValueError: with what is wrong, without the document's name.
@@ -147,7 +147,7 @@ def _parsed(
 
 
 def _check_extent(raw: bytes, skipped: re.Pattern[bytes], limits: Limits) -> None:
-    """Refuse by size, nesting and count, before a parser sees the document."""
+    """Raise an error if a document is too large, too deeply nested or has too many values to be parsed."""
     if len(raw) > limits.size:
         raise ValueError(f"{len(raw)} bytes, more than {limits.size}")
     bare = skipped.sub(b"", raw)

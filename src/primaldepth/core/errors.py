@@ -6,12 +6,12 @@ from typing import Self
 
 
 class Worded(str):
-    """A subject or a hint that names options of the command line, with the same for fields of a form."""
+    """A text that names command line options, with a second wording for fields of an HTTP form."""
 
     in_form: str
 
     def __new__(cls, text: str, in_form: str) -> Self:
-        """Keep both."""
+        """Make the text, and keep the wording for forms beside it as `in_form`."""
         made = super().__new__(cls, text)
         made.in_form = in_form
         return made
@@ -28,6 +28,14 @@ class PrimalDepthError(Exception):
         found: what is wrong with it; each {} stands for one of `quoted`.
         hint: what to do.
         quoted: words of a file, which only the owner of the file may see.
+
+    Example:
+        >>> from primaldepth.core.errors import PrimalDepthError
+        >>> error = PrimalDepthError("depth.png", "no valid pixel", "check the unit")
+        >>> error.subject, error.found, error.hint
+        ('depth.png', 'no valid pixel', 'check the unit')
+        >>> print(error)
+        depth.png: no valid pixel; check the unit
     """
 
     def __init__(self, subject: object, found: str = "", hint: str = "", quoted: Sequence[str] = ()) -> None:
@@ -46,7 +54,7 @@ class PrimalDepthError(Exception):
         super().__init__("; ".join(filter(None, (self.message(self.subject, self.quoted), self.hint))))
 
     def message(self, subject: str, quoted: Sequence[str]) -> str:
-        """Return what was found, with these words for the subject and for what is quoted."""
+        """Return "subject: found", with the given words in place of the subject and of what is quoted."""
         found = self.found.format(*quoted) if quoted else self.found
         return f"{subject}: {found}" if subject else found
 
@@ -58,7 +66,15 @@ class PrimalDepthError(Exception):
 
 
 class InputError(PrimalDepthError, ValueError):
-    """What was handed in cannot be used: a wrong size, unit, name or option."""
+    """What was handed in cannot be used: a wrong size, unit, name or option.
+
+    Example:
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> Intrinsics.guess(640, 480, fov_degrees=200)
+        Traceback (most recent call last):
+            ...
+        primaldepth.core.errors.InputError: field of view: 200 degrees, expected between 0 and 180
+    """
 
 
 class FileFormatError(InputError):
@@ -85,19 +101,19 @@ SHOWN = 60
 
 
 def shortened(value: object) -> str:
-    """Write a found value for a message: as Python does, control characters escaped, in 60 characters."""
+    """Return `repr(value)`, cut to 60 characters, for an error message."""
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question that names the known one that is written most like it; empty where none is."""
+    """Return "did you mean 'x'?" with the known name most like `name`; empty if none is similar."""
     near = difflib.get_close_matches(name[:SHOWN], list(known), n=1)
     return f"did you mean '{near[0]}'?" if near else ""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the machine or its GPU has too little memory for what was asked.
+    """Return whether the error says that the machine or its GPU has too little memory.
 
     torch says so in three ways; the class is told by its name, so that no one who needs an error loads torch.
     """

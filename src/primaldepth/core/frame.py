@@ -24,13 +24,13 @@ def _map_like(name: str, value: Tensor, shape: torch.Size, dtype: torch.dtype) -
 
 
 def check_sampling(sampling: str | None) -> None:
-    """Raise unless it names a way in which samples come from the image, or is None."""
+    """Raise an error unless `sampling` is "average", "point" or None."""
     known = " or ".join(SAMPLINGS)
     _require(sampling is None or sampling in SAMPLINGS, f"sampling: '{sampling}' is not {known}")
 
 
 def check_sizes(depth: Tensor, guide: Tensor) -> None:
-    """Raise unless the guide (B, C, H, W) is at least as large as the depth (B, 1, h, w)."""
+    """Raise an error unless the guide (B, C, H, W) is at least as large as the depth (B, 1, h, w)."""
     _require(
         guide.shape[2] >= depth.shape[2] and guide.shape[3] >= depth.shape[3],
         f"guide: {guide.shape[3]}x{guide.shape[2]} is smaller than the depth's "
@@ -39,7 +39,7 @@ def check_sizes(depth: Tensor, guide: Tensor) -> None:
 
 
 def _finite(image: Tensor) -> bool:
-    """Whether every value is finite: the extremes tell, while `isfinite` makes several copies of a guide."""
+    """Return whether every value is finite, from the extremes: `isfinite` would copy the guide."""
     return image.numel() == 0 or bool(torch.isfinite(torch.stack(torch.aminmax(image))).all())
 
 
@@ -57,6 +57,14 @@ class Frame:
             if unknown.
         registered: whether the samples were seen from another place than the guide's. Then holes are what
             that place did not see, mostly background, and not what beside a surface was hard to measure.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth import Frame
+        >>> depth = torch.full((1, 1, 15, 20), 1.5)
+        >>> frame = Frame(depth, depth > 0, guide=torch.rand(1, 3, 60, 80))
+        >>> frame.low_size, frame.high_size
+        ((15, 20), (60, 80))
     """
 
     depth: Tensor
@@ -111,23 +119,23 @@ class Frame:
 
     @property
     def trusted(self) -> Tensor:
-        """(B, 1, h, w): valid samples but those of confidence 0; all of a map that has no others."""
+        """(B, 1, h, w) True for valid samples of confidence above 0, or for all valid ones if none has."""
         if self.confidence is None:
             return self.valid
         found = self.valid & (self.confidence > 0)
         return torch.where(found.flatten(1).any(dim=1).view(-1, 1, 1, 1), found, self.valid)
 
     def clean_depth(self) -> Tensor:
-        """Depth with 0 written where it is not valid, so that no stray value can leak."""
+        """Return the depth with 0 written where it is not valid, so that no stray value can leak."""
         return torch.where(self.valid, self.depth, torch.zeros_like(self.depth))
 
     def to(self, device: torch.device | str) -> "Frame":
-        """The same frame on another device."""
+        """Return the same frame on another device."""
         moved: dict[str, Any] = {name: value.to(device) for name, value in self._tensors().items()}
         return replace(self, **moved)
 
     def images(self) -> "list[Frame]":
-        """Each image of the batch as a frame of its own."""
+        """Return each image of the batch as a frame of its own."""
         parts = {name: value.chunk(len(value)) for name, value in self._tensors().items()}
         found: list[dict[str, Any]] = [
             {name: part[index] for name, part in parts.items()} for index in range(len(self.depth))
@@ -149,6 +157,15 @@ class Prediction:
         measured: (B, 1, H, W) True where a valid sample covers the pixel; False marks a filled hole.
         sigma: (B, 1, H, W) how far the estimate may be off, about 68 % of the errors are smaller; or None.
         info: what the method reports of its run (iterations, energy, ...).
+
+    Example:
+        >>> import torch
+        >>> from primaldepth import Prediction
+        >>> depth = torch.tensor([[[[1.0, 2.0], [3.0, -0.1]]]])
+        >>> everywhere = torch.ones_like(depth, dtype=torch.bool)
+        >>> prediction = Prediction(depth, valid=everywhere, measured=everywhere)
+        >>> prediction.depths_only().valid.sum()  # a negative estimate is no depth
+        tensor(3)
     """
 
     depth: Tensor
@@ -158,30 +175,30 @@ class Prediction:
     info: Mapping[str, Any] = field(default_factory=dict)
 
     def to(self, device: torch.device | str) -> "Prediction":
-        """The same on another device."""
+        """Return the same prediction on another device."""
         return self.each(lambda tensor: tensor.to(device))
 
     def image(self, index: int) -> "Prediction":
-        """One image of the batch, as a batch of one."""
+        """Return one image of the batch, as a batch of one."""
         return self.each(lambda tensor: tensor[index : index + 1])
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "Prediction":
-        """The same with every map changed."""
+        """Return the prediction with `change` applied to each of its maps."""
         sigma = None if self.sigma is None else change(self.sigma)
         depth, valid, measured = change(self.depth), change(self.valid), change(self.measured)
         return replace(self, depth=depth, valid=valid, measured=measured, sigma=sigma)
 
     def depths_only(self) -> "Prediction":
-        """The same with holes where the estimate is no depth: overshoot below 0, or not finite."""
+        """Return the prediction with holes where its depth is negative, 0 or not finite."""
         return replace(self, valid=self.valid & torch.isfinite(self.depth) & (self.depth > 0))
 
     def measured_only(self) -> "Prediction":
-        """The same with holes where nothing was measured."""
+        """Return the prediction with holes at all pixels that no sample covers."""
         return replace(self, valid=self.valid & self.measured)
 
     @classmethod
     def joined(cls, parts: "Sequence[Prediction]") -> "Prediction":
-        """One batch of several, at least one, that all have a sigma or none; nobody's info."""
+        """Join predictions into one batch; either all have a sigma or none, and `info` is left out."""
         sigmas = [part.sigma for part in parts if part.sigma is not None]
         return cls(
             torch.cat([part.depth for part in parts]),
@@ -193,11 +210,18 @@ class Prediction:
 
 @runtime_checkable
 class Method(Protocol):
-    """Anything that turns a frame into a prediction."""
+    """Anything that turns a frame into a prediction.
+
+    Example:
+        >>> from primaldepth import Method
+        >>> from primaldepth.methods import create
+        >>> isinstance(create("bicubic"), Method)
+        True
+    """
 
     @property
     def name(self) -> str:
-        """The name users type."""
+        """The name by which users ask for the method."""
         ...
 
     def __call__(self, frame: Frame) -> Prediction:

@@ -1,4 +1,4 @@
-"""Seeds derived from names, so that adding one consumer never shifts another."""
+"""Random seeds derived from names, so that a new user of random numbers never changes those of another."""
 
 import hashlib
 
@@ -6,11 +6,11 @@ import torch
 
 
 def derive_seed(*parts: str | int) -> int:
-    """A 63-bit seed that depends on every part and nothing else."""
+    """Return a 63-bit seed that depends on every part and on nothing else."""
     digest = hashlib.sha256("\x1f".join(str(part) for part in parts).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def generator(*parts: str | int) -> torch.Generator:
-    """A CPU generator seeded by `parts`: the same numbers on every device and machine."""
+    """Return a CPU generator seeded by `parts`: the same numbers on every device and machine."""
     return torch.Generator().manual_seed(derive_seed(*parts))

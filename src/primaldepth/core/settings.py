@@ -22,7 +22,7 @@ class Settings(BaseModel):
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: str) -> Self:
-        """Build from plain values.
+        """Build settings from plain values, such as those of a TOML file.
 
         Args:
             values: by key; tables, and lists of tables, for keys that are settings themselves.

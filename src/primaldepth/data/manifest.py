@@ -24,7 +24,7 @@ _Positive = Annotated[int, Field(ge=1, le=MOST_SCENES, strict=True)]
 
 
 class ShardEntry(Settings):
-    """One file: scenes first .. first + count - 1, in order."""
+    """A file of the manifest, which holds the scenes first .. first + count - 1 in order."""
 
     file: Annotated[str, Field(pattern=r"^[\w.-]+\.safetensors$")]
     first: _Count
@@ -34,7 +34,7 @@ class ShardEntry(Settings):
 
     @property
     def stop(self) -> int:
-        """One past the last scene."""
+        """Number after that of the last scene."""
         return self.first + self.count
 
 
@@ -58,7 +58,7 @@ class Manifest(Settings):
     @field_validator("shards")
     @classmethod
     def _apart(cls, shards: tuple[ShardEntry, ...]) -> tuple[ShardEntry, ...]:
-        """Scenes of different shards have different numbers, and each shard has a file of its own."""
+        """Raise an error if two shards hold scenes of the same number or have the same file."""
         for before, entry in itertools.pairwise(sorted(shards, key=lambda each: each.first)):
             if entry.first < before.stop:
                 raise ValueError(f"two shards hold scene {entry.first}")
@@ -68,7 +68,7 @@ class Manifest(Settings):
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Self:
-        """The manifest of a folder; an error says why it is none."""
+        """Read the manifest of a folder; an error says what is wrong with it."""
         path = Path(folder) / MANIFEST
         if Path(folder).exists() and not Path(folder).is_dir():
             raise InputError(folder, "not a folder", "make one with 'primaldepth render'")
@@ -93,7 +93,7 @@ class Manifest(Settings):
         write_bytes(folder / MANIFEST, f'{head},\n "shards": [{lines}\n ]\n}}\n'.encode())
 
     def differences(self, other: "Manifest") -> list[str]:
-        """What `other` would be made with instead, one text per difference."""
+        """Return in words each setting in which `other` differs from this manifest."""
         mine = {**self.made_with, **_prefixed(self.versions), "scenes per shard": self.scenes_per_shard}
         theirs = {**other.made_with, **_prefixed(other.versions), "scenes per shard": other.scenes_per_shard}
         keys = dict.fromkeys([*mine, *theirs])

@@ -16,7 +16,7 @@ GREY = 0.25  # share of images in colour that are shown without
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Patches:
-    """A batch of truth: what a perfect sensor and the camera see.
+    """A batch of true depth and images, as a perfect sensor and the camera would see them.
 
     Args:
         depth: (B, 1, S, S) in the unit of the chosen kind.
@@ -35,7 +35,7 @@ class Patches:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How much patches are varied.
+    """How far patches are varied in training: gamma, contrast, grain, colours, shift and more.
 
     Args:
         far: range from which the scene's smallest disparity is drawn, in pixels.
@@ -90,7 +90,7 @@ class Scenes:
     def load(
         cls, shards: Shards, device: torch.device | str = "cpu", start: int = 0, stop: int | None = None
     ) -> "Scenes":
-        """Some of the scenes of a folder."""
+        """Load scenes of a folder into the memory of a device."""
         shards.check("depth", "image")
         arrays = shards.load(device, ["depth", "image"], start=start, stop=stop)
         return cls(arrays["depth"], arrays["image"])
@@ -107,7 +107,7 @@ class Scenes:
         kind: Literal["disparity", "z"] = "disparity",
         colours: int = 1,
     ) -> Patches:
-        """`count` patches of size x size; all randomness comes from the generator, on its device.
+        """Draw `count` patches of size x size; all randomness comes from the generator, on its device.
 
         As `kind` z, depth is in metres, multiplied by a random number between 0.7 and 1.4. The image has
         1 or 3 `colours`.
@@ -142,7 +142,7 @@ class Scenes:
     def _guide(
         self, which: Tensor, rows: Tensor, columns: Tensor, u: Tensor, variation: Variation, colours: int
     ) -> Tensor:
-        """(B, colours, S, S) image beside the patches, as another camera might show it."""
+        """Return the images of the patches, (B, colours, S, S), varied as another camera might show them."""
         if variation.shift:
             moves = ((2 * variation.shift + 1) * u[:, :2]).long() - variation.shift
             moves = torch.where(u[:, 8:9] < variation.shifted, moves, 0)
@@ -167,7 +167,7 @@ class Scenes:
 
 
 def _zero_in_holes(depth: Tensor) -> Tensor:
-    """Return the depth with 0 in its holes; itself where they hold 0 already.
+    """Return the depth with 0 in its holes, or the same tensor if they hold 0 already.
 
     NaN in a hole would go through: a loss that leaves the hole out has the gradient 0 times NaN there.
     """
@@ -180,7 +180,7 @@ def _zero_in_holes(depth: Tensor) -> Tensor:
 def _disparity(
     depth: Tensor, valid: Tensor, statistics: Tensor, u: Tensor, variation: Variation
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Disparities, and the scene's centre and spread of them."""
+    """Return patches as disparities, with the centre and spread that normalise their scene."""
     low, q05, q50, q95, high = (column.view(-1, 1, 1, 1) for column in statistics.T)
     far, near = (
         (a + (b - a) * u[:, k]).view(-1, 1, 1, 1) for k, (a, b) in enumerate((variation.far, variation.near))
@@ -192,7 +192,7 @@ def _disparity(
 
 
 def _metric(depth: Tensor, statistics: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Depth in metres, and the scene's centre and spread of it."""
+    """Return patches as depth in metres, with the centre and spread that normalise their scene."""
     _, q05, q50, q95, _ = (column.view(-1, 1, 1, 1).clamp_min(1e-6) for column in statistics.T)
     factor = (0.7 * 2.0**u).view(-1, 1, 1, 1)
     centre = factor / q50
@@ -200,7 +200,7 @@ def _metric(depth: Tensor, statistics: Tensor, u: Tensor) -> tuple[Tensor, Tenso
 
 
 def _quantiles(depth: Tensor) -> Tensor:
-    """Of inverse depth where something was hit: smallest, 5 %, middle, 95 %, largest."""
+    """Return quantiles of the inverse depth where rays hit something: least, 5 %, 50 %, 95 %, largest."""
     inverse: Tensor = 1.0 / depth[depth > 0]
     if not inverse.numel():
         return depth.new_tensor([0.0, 0.25, 0.5, 0.75, 1.0])
@@ -215,7 +215,7 @@ def _range(u: Tensor, length: int, size: int, device: torch.device) -> Tensor:
 
 
 def _developed(guide: Tensor, u: Tensor, variation: Variation) -> Tensor:
-    """Another exposure of the same picture: contrast (g^gamma - 1/2) + 1/2 + brightness, clipped."""
+    """Return the picture in another exposure: contrast (g^gamma - 1/2) + 1/2 + brightness, clipped."""
     gamma, contrast, bright = ((2.0 * column - 1.0).view(-1, 1, 1, 1) for column in u.T)
     bent = torch.pow(guide.clamp_min(1e-4), torch.exp(variation.gamma * gamma))
     changed = (bent - 0.5) * (1.0 + variation.contrast * contrast) + 0.5 + 0.5 * variation.contrast * bright
@@ -223,7 +223,7 @@ def _developed(guide: Tensor, u: Tensor, variation: Variation) -> Tensor:
 
 
 def _turned(image: Tensor, choices: Tensor) -> Tensor:
-    """Flipped each way and transposed, image by image."""
+    """Flip and transpose each image of a batch as its own random choice says."""
     across, down, over = (column.view(-1, 1, 1, 1) for column in choices.T)
     image = torch.where(across, image.flip(-1), image)
     image = torch.where(down, image.flip(-2), image)

@@ -57,19 +57,19 @@ class ShardWriter:
             self._lock.close()
 
     def missing(self) -> list[int]:
-        """Scenes of the job that are neither in a shard nor waiting for one."""
+        """Return the scenes of the job that are neither in a shard nor waiting for one."""
         stored = {scene for entry in self._shards.values() for scene in range(entry.first, entry.stop)}
         return [scene for scene in range(self.count) if scene not in stored and scene not in self._parts]
 
     def add(self, scene: int) -> None:
-        """The part of this scene has been written; write its shard if it was the last one."""
+        """Note that the part of a scene has been written; write its shard if it was the last one missing."""
         self._parts.add(scene)
         self._pack_if_complete(scene // self._wanted.scenes_per_shard)
         while self._packing and self._packing[0].done():  # a full disk should not wait until the end
             self._packing.popleft().result()
 
     def flush(self) -> None:
-        """Wait until all complete shards are on disk; raises what went wrong there."""
+        """Wait until all complete shards are on disk; raise the error if writing one failed."""
         while self._packing:
             self._packing.popleft().result()
 
@@ -102,7 +102,7 @@ class ShardWriter:
         return {group: entry for group, entry in groups.items() if not found[group]}
 
     def _usable_parts(self) -> set[int]:
-        """Scenes with a part whose checksum is right; the others are removed."""
+        """Return the scenes that have a part with the right checksum; remove other parts."""
         usable = set()
         for path in sorted((self.folder / PARTS).glob("*.safetensors")):
             if path.stem.isdecimal() and is_whole(path):
@@ -161,7 +161,7 @@ class ShardWriter:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """A folder without a manifest must be empty: nothing of the user's is ever mixed with ours."""
+    """Raise an error if a folder without a manifest is not empty: its files are somebody else's."""
     strangers = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     if strangers:
         raise InputError(

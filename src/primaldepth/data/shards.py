@@ -48,16 +48,16 @@ class Shards:
 
     @property
     def missing(self) -> int:
-        """Scenes of the job that are not in a shard yet."""
+        """Return the scenes of the job that are not in a shard yet."""
         return self.manifest.count - len(self)
 
     @property
     def scenes(self) -> list[int]:
-        """The number of each scene in the job; 0 .. len - 1 where none is missing."""
+        """The number of each scene in the job; 0 .. len - 1 if none is missing."""
         return [scene for entry in self.manifest.shards for scene in range(entry.first, entry.stop)]
 
     def __getitem__(self, index: int) -> dict[str, Array]:
-        """The arrays of one scene as read-only views of the file."""
+        """Return the arrays of one scene as read-only views of the file."""
         if not -len(self) <= index < len(self):
             raise IndexError(f"scene {index} of {len(self)}")
         index %= len(self)
@@ -84,7 +84,7 @@ class Shards:
         out: Mapping[str, Tensor] | None = None,
         threads: int | None = None,
     ) -> dict[str, Tensor]:
-        """One tensor (stop - start, ...) per array, on `device`.
+        """Load scenes start .. stop - 1 as one tensor per array, (stop - start, ...), on `device`.
 
         Memory that was just allocated has to be cleared by the system first, which costs several times more
         than the copy; who reads range after range hands the tensors of the first call back as `out`.
@@ -110,7 +110,7 @@ class Shards:
         return result
 
     def check(self, *names: str) -> None:
-        """Raise unless every scene has these arrays of `KNOWN`, in the types and shapes that are meant."""
+        """Raise an error unless every scene has these arrays in the types and shapes of `KNOWN`."""
         for name in names:
             spec, (dtype, shape) = self._spec(name), KNOWN[name]
             fits = len(spec.shape) == len(shape) and all(
@@ -166,7 +166,7 @@ class Shards:
         return given
 
     def _reads(self, name: str, first: int, last: int) -> Iterator["_Read"]:
-        """Reads of at most about `_CHUNK` bytes that cover scenes first .. last - 1."""
+        """Return reads of at most about `_CHUNK` bytes each that cover scenes first .. last - 1."""
         size = self.specs[name].nbytes
         step = max(1, _CHUNK // max(size, 1))
         for entry, begin in zip(self.manifest.shards, self._starts, strict=False):
@@ -182,7 +182,7 @@ class Shards:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Rows start .. stop - 1 of array `name` lie at `offset` in a file."""
+    """One read from a file: rows start .. stop - 1 of the array `name` begin at the byte `offset`."""
 
     path: Path
     name: str
@@ -191,7 +191,7 @@ class _Read:
     stop: int
 
     def into(self, target: Tensor) -> None:
-        """Fill `target`, on whatever device it is."""
+        """Fill the tensor `target`, on whatever device it is."""
         if target.device.type == "cpu":
             self._fill(target)
             return
@@ -216,14 +216,14 @@ def _rows(tensor: Tensor, read: _Read) -> Tensor:
 
 
 def shard_problems(folder: Path, manifest: Manifest) -> list[str]:
-    """Every shard that is missing or differs from its checksum, in words."""
+    """Say in words what is wrong with each shard that is missing or differs from its checksum."""
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         found = pool.map(lambda entry: shard_problem(folder, entry), manifest.shards)
         return [text for text in found if text]
 
 
 def shard_problem(folder: Path, entry: ShardEntry) -> str | None:
-    """What is wrong with a shard: missing, another size, another checksum; None if it is as recorded."""
+    """Say what is wrong with a shard: missing, another size, another checksum; None if nothing is."""
     path = folder / entry.file
     if text := size_problem(folder, entry):
         return text
@@ -233,7 +233,7 @@ def shard_problem(folder: Path, entry: ShardEntry) -> str | None:
 
 
 def size_problem(folder: Path, entry: ShardEntry) -> str | None:
-    """The quick part of `shard_problem`: missing or another size."""
+    """Say whether a shard is missing or has another size, without reading it; None if neither."""
     path = folder / entry.file
     if not path.is_file():
         return f"{path}: missing"

@@ -23,7 +23,7 @@ PARTS = "parts"
 
 
 def part_path(folder: Path, scene: int) -> Path:
-    """Where the finished scene waits for its shard."""
+    """Return the file in which a finished scene waits for its shard."""
     return folder / PARTS / f"{scene:09d}.safetensors"
 
 
@@ -44,7 +44,7 @@ def write_part(folder: Path, scene: int, arrays: Mapping[str, Array]) -> None:
 
 
 def is_whole(path: Path) -> bool:
-    """The data of a part has the checksum that its header names."""
+    """Return whether the data of a part has the checksum in its header."""
     try:
         layout = read_layout(path)
     except InputError:
@@ -64,11 +64,11 @@ class SceneRow:
 
     @property
     def specs(self) -> dict[str, ArraySpec]:
-        """Its arrays."""
+        """Types and shapes of the scene's arrays."""
         return {name: ArraySpec(spec.dtype, spec.shape[1:]) for name, spec in self.layout.specs.items()}
 
     def read(self, name: str) -> bytes:
-        """The data of one array."""
+        """Return the bytes of one array of the scene."""
         size = self.specs[name].nbytes
         with open(self.path, "rb", buffering=0) as file:
             file.seek(self.layout.offsets[name] + self.row * size)
@@ -79,7 +79,7 @@ class SceneRow:
 
 
 def write_shard(path: Path, rows: list[SceneRow]) -> tuple[str, int]:
-    """Stack the rows array by array; SHA-256 and size of the file."""
+    """Stack scenes array by array into one file; return its SHA-256 and size."""
     specs = rows[0].specs
     for row in rows:
         if row.specs != specs:

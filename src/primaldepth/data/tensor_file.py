@@ -43,7 +43,7 @@ class ArraySpec:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the array."""
+        """Size of the array in bytes."""
         return self.dtype.itemsize * math.prod(self.shape)
 
     def __str__(self) -> str:
@@ -61,17 +61,17 @@ class TensorFileLayout:
 
 
 def specs_of(arrays: Mapping[str, Array]) -> dict[str, ArraySpec]:
-    """Types and shapes of arrays in memory."""
+    """Return types and shapes of arrays in memory."""
     return {name: ArraySpec(array.dtype, array.shape) for name, array in arrays.items()}
 
 
 def file_order(specs: Mapping[str, ArraySpec]) -> list[str]:
-    """Names in the order of the file: wide types first, so that each array stays aligned to its type."""
+    """Return the names in the order of the file: wide types first, so that arrays stay aligned."""
     return sorted(specs, key=lambda name: (-specs[name].dtype.itemsize, name))
 
 
 def header(specs: Mapping[str, ArraySpec], notes: Mapping[str, str]) -> bytes:
-    """The bytes before the data."""
+    """Return the bytes of a file before its data."""
     fields: dict[str, Any] = {"__metadata__": dict(sorted(notes.items()))} if notes else {}
     place = 0
     for name in file_order(specs):
@@ -89,7 +89,7 @@ def header(specs: Mapping[str, ArraySpec], notes: Mapping[str, str]) -> bytes:
 
 
 def data_chunks(arrays: Mapping[str, Array]) -> Iterable[memoryview]:
-    """The data of a file, array by array."""
+    """Yield the data of a file, array by array."""
     for name in file_order(specs_of(arrays)):
         little_endian = arrays[name].dtype.newbyteorder("<")
         flat = np.ascontiguousarray(arrays[name], little_endian).reshape(-1)
@@ -111,7 +111,7 @@ def read_layout(path: str | os.PathLike[str]) -> TensorFileLayout:
 
 
 def read_arrays(path: str | os.PathLike[str], names: Iterable[str] | None = None) -> dict[str, Array]:
-    """Arrays of a file as read-only views of it: pages are read when they are touched."""
+    """Return arrays of a file as read-only views of it: pages are read when they are touched."""
     layout = read_layout(path)
     return {
         name: np.memmap(
@@ -139,7 +139,7 @@ def _header_fields(file: BinaryIO, path: Path) -> tuple[dict[str, Any], int]:
 
 
 def _spec(field: Any, name: str, path: str | os.PathLike[str]) -> ArraySpec:
-    """Type and shape, if the field has both and says where the array lies."""
+    """Return type and shape from a header's field, if it has both and says where the array lies."""
     found: dict[str, Any] = field if isinstance(field, dict) else {}
     kind, shape, span = found.get("dtype"), found.get("shape"), found.get("data_offsets")
     known = isinstance(kind, str) and kind in _DTYPES
@@ -155,7 +155,7 @@ def _are_whole(values: Any) -> TypeGuard[list[int]]:
 
 
 def _is_shape(sides: list[int]) -> bool:
-    """Whether numpy can have an array of this shape, which it also asks of one without elements."""
+    """Return whether numpy accepts this shape; it has limits even for arrays without elements."""
     return len(sides) <= _MOST_SIDES and math.prod(abs(side) or 1 for side in sides) < 2**60
 
 

@@ -30,7 +30,7 @@ GAMMA = 2.2  # of the images: linear brightness is their power
 
 @dataclass(frozen=True, slots=True)
 class HoleVariant:
-    """One way to make samples.
+    """A variant of the protocol: how samples and holes are made.
 
     Args:
         mean: whether samples are means of blocks rather than single pixels.
@@ -42,7 +42,7 @@ class HoleVariant:
     noise: float
 
     def frame(self, truth: Tensor, measured: Tensor, guide: Tensor, scale: int, *seed: str | int) -> Frame:
-        """Return the samples of a scene; noise is told to the method, or else it is estimated."""
+        """Return the samples of a scene as a frame; their noise is given or left to be estimated."""
         depth, valid = (mean_samples if self.mean else point_samples)(truth, measured, scale)
         sampling: Sampling = "average" if self.mean else "point"
         if not self.noise:

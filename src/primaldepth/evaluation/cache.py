@@ -26,7 +26,7 @@ _PACKAGES = ("torch", "numpy", "numba", "triton", "pillow")
 
 
 def cache_folder() -> Path:
-    """PRIMALDEPTH_CACHE, or `primaldepth` in XDG_CACHE_HOME (~/.cache)."""
+    """Return the cache folder: PRIMALDEPTH_CACHE, or `primaldepth` in XDG_CACHE_HOME (~/.cache)."""
     if own := os.environ.get("PRIMALDEPTH_CACHE"):
         return Path(own)
     try:
@@ -47,7 +47,7 @@ class ResultCache:
         self._failed = False
 
     def get(self, key: Key) -> dict[str, Any] | None:
-        """What was stored for the key."""
+        """Return what was stored for the key, or None."""
         try:
             stored = read_json(self._path(key))
         except InputError:
@@ -58,7 +58,7 @@ class ResultCache:
         return result if isinstance(result, dict) else None
 
     def put(self, key: Key, result: Mapping[str, Any]) -> None:
-        """Store the result for the key, atomically; where that cannot be done, say so once and go on."""
+        """Store the result for the key, atomically; warn once if that fails, and go on."""
         try:
             write_bytes(self._path(key), json.dumps({"key": key, "result": result}, indent=1).encode())
         except InputError as error:
@@ -73,7 +73,7 @@ class ResultCache:
 
 @cache
 def code_version() -> str:
-    """SHA-256 of the package's sources that numbers depend on, so that an edited package is another one."""
+    """Return the SHA-256 of the sources that numbers depend on, so that edited code is not mixed up."""
     root = Path(str(resources.files("primaldepth")))
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
@@ -85,7 +85,7 @@ def code_version() -> str:
 
 @cache
 def machine_identity(device: str) -> dict[str, str]:
-    """What decides the last bits: processor, and the packages that compute."""
+    """Return what decides the last bits of a result: processor, and the packages that compute."""
     processor = (
         torch.cuda.get_device_name(device)
         if device.startswith("cuda")

@@ -1,4 +1,4 @@
-"""Whether measured surfaces stay where they were measured: samples that a result puts elsewhere."""
+"""Count samples of measured surfaces that a result puts nearer or farther than they were measured."""
 
 from torch import Tensor
 

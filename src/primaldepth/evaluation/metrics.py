@@ -22,27 +22,43 @@ def _at(values: Tensor, known: Tensor) -> Tensor:
 
 
 def rmse(depth: Tensor, truth: Tensor, known: Tensor) -> float:
-    """sqrt(mean (d - t)^2), in the unit of the depth."""
+    """Return sqrt(mean (d - t)^2), in the unit of the depth.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.evaluation.metrics import rmse
+        >>> depth, truth = torch.tensor([1.0, 2.0, 9.0]), torch.tensor([1.0, 4.0, 0.0])
+        >>> rmse(depth, truth, known=truth > 0)  # the mean of 0 and 4
+        1.4142135623730951
+    """
     return float(_errors(depth, truth, known).square().mean().sqrt())
 
 
 def mae(depth: Tensor, truth: Tensor, known: Tensor) -> float:
-    """Mean |d - t|, in the unit of the depth."""
+    """Return the mean of |d - t|, in the unit of the depth.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.evaluation.metrics import mae
+        >>> depth, truth = torch.tensor([1.0, 2.0, 9.0]), torch.tensor([1.0, 4.0, 0.0])
+        >>> mae(depth, truth, known=truth > 0)
+        1.0
+    """
     return float(_errors(depth, truth, known).abs().mean())
 
 
 def bad_pixels(depth: Tensor, truth: Tensor, known: Tensor, threshold: float) -> float:
-    """Share of pixels with |d - t| > threshold, in [0, 1]."""
+    """Return the share of pixels with |d - t| > threshold, in [0, 1]."""
     return float((_errors(depth, truth, known).abs() > threshold).double().mean())
 
 
 def abs_rel(depth: Tensor, truth: Tensor, known: Tensor) -> float:
-    """Mean |d - t| / t, without unit; t > 0."""
+    """Return the mean of |d - t| / t, without unit; t > 0."""
     return float((_errors(depth, truth, known).abs() / _positive(truth, known)).mean())
 
 
 def delta1(depth: Tensor, truth: Tensor, known: Tensor, ratio: float = 1.25) -> float:
-    """Share of pixels with max(d / t, t / d) < ratio, in [0, 1]; t > 0. A depth of 0 or less is outside."""
+    """Return the share of pixels with max(d / t, t / d) < ratio, in [0, 1]; t > 0. d <= 0 is outside."""
     d, t = _at(depth, known), _positive(truth, known)
     return float(((d > 0) & (d < ratio * t) & (t < ratio * d)).double().mean())
 
@@ -55,7 +71,7 @@ def _positive(truth: Tensor, known: Tensor) -> Tensor:
 
 
 def edge_pixels(depth: Tensor, known: Tensor, step: float) -> Tensor:
-    """(1, 1, H, W): both pixels of every pair of neighbours, in a row or a column, with |d - d'| > step.
+    """Return True, (1, 1, H, W), for both of two neighbours in a row or column with |d - d'| > step.
 
     Pairs with a pixel that is not known are no edges: nobody knows whether the surface goes on.
     """
@@ -73,18 +89,18 @@ def edge_pixels(depth: Tensor, known: Tensor, step: float) -> Tensor:
 
 
 def near(pixels: Tensor, radius: int) -> Tensor:
-    """True within `radius` rows and columns of a pixel that is True."""
+    """Return True within `radius` rows and columns of a pixel that is True."""
     return max_pool2d(pixels.float(), 2 * radius + 1, 1, radius) > 0
 
 
 def edge_rmse(depth: Tensor, truth: Tensor, known: Tensor, step: float, radius: int) -> float | None:
-    """RMSE over the known pixels within `radius` of an edge of the truth; None where there is no edge."""
+    """Return the RMSE within `radius` of an edge of the truth; None if there is no edge."""
     band = near(edge_pixels(truth, known, step), radius) & known
     return rmse(depth, truth, band) if bool(band.any()) else None
 
 
 def boundary_f1(depth: Tensor, truth: Tensor, known: Tensor, step: float, tolerance: int) -> float:
-    """2 P R / (P + R) of the edges of the depth against those of the truth, in [0, 1].
+    """Return 2 P R / (P + R) of the edges of the depth against those of the truth, in [0, 1].
 
     P is the share of the depth's edge pixels within `tolerance` pixels of one of the truth, R the share of
     the truth's within `tolerance` of one of the depth. Without any edge in either it is 1, in one of them 0.
@@ -100,7 +116,7 @@ def boundary_f1(depth: Tensor, truth: Tensor, known: Tensor, step: float, tolera
 
 
 def sensor_residual(depth: Tensor, frame: Frame) -> float:
-    """sqrt(mean ((A d - f) / sigma)^2) over the valid samples f, in standard deviations of their noise.
+    """Return sqrt(mean ((A d - f) / sigma)^2) over the valid samples f, in standard deviations of noise.
 
     A is the sensor, see `sensor_errors`. About 1 says that the depth explains the samples up to their noise;
     a depth that keeps the noise has less, one that has left the samples has more.
@@ -112,7 +128,7 @@ def sensor_residual(depth: Tensor, frame: Frame) -> float:
 
 
 def tolerant_errors(depth: Tensor, truth: Tensor, known: Tensor, tolerance: int) -> Tensor:
-    """(1, 1, H, W): the least |d(x) - t(y)| over known pixels y within `tolerance` rows and columns of x.
+    """Return the least |d(x) - t(y)| over known y within `tolerance` rows and columns of x, (1, 1, H, W).
 
     Forgives a result whose edges lie elsewhere than those of the truth by up to `tolerance` pixels. Infinite
     where no pixel that near is known.
@@ -128,10 +144,16 @@ def tolerant_errors(depth: Tensor, truth: Tensor, known: Tensor, tolerance: int)
 
 
 def coverage(depth: Tensor, sigma: Tensor, truth: Tensor, known: Tensor) -> float:
-    """Share of pixels with |d - t| <= sigma, in [0, 1]; 0.68 where sigma is what it says."""
+    """Return the share of pixels with |d - t| <= sigma, in [0, 1]; 0.68 if sigma is right."""
     return float((_errors(depth, truth, known).abs() <= _at(sigma, known)).double().mean())
 
 
 def geometric_mean(values: list[float]) -> float:
-    """exp(mean(log v)): every scene and scale counts by its ratio, not its size."""
+    """Return exp(mean(log v)): every scene and scale counts by its ratio, not its size.
+
+    Example:
+        >>> from primaldepth.evaluation.metrics import geometric_mean
+        >>> round(geometric_mean([1.0, 4.0]), 6)
+        2.0
+    """
     return float(torch.tensor(values, dtype=torch.float64).log().mean().exp())

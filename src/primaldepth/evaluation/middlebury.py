@@ -34,19 +34,19 @@ class FilesProtocol(Protocol):
 
     @property
     def made_of(self) -> str:
-        """Its inputs in a few words."""
+        """The protocol's inputs, in a few words."""
         return f"{sum(map(len, self.files.values()))} files"
 
     def holds(self, folder: Path) -> bool:
-        """Whether the first scene is there."""
+        """Return whether the first scene is in the folder."""
         return (folder / self.scenes[0]).is_dir()
 
     def inputs(self, root: Path, scene: str) -> dict[str, str]:
-        """The frozen checksums; `problems` tells whether they hold."""
+        """Return the frozen checksums of the scene's files; `problems` tells whether they hold."""
         return dict(self.files[scene])
 
     def problems(self, root: Path, scene: str) -> list[str]:
-        """One line for each file of the scene that is missing or differs from the frozen one."""
+        """Return a line for each file of the scene that is missing or differs from the frozen one."""
         found = []
         for name, digest in self.files[scene].items():
             path = root / scene / name
@@ -68,7 +68,7 @@ class ImageProtocol(FilesProtocol):
     load_images: Callable[[Path, str, int, Scoring], Case]
 
     def build(self, root: Path, scene: str, scale: int) -> Case:
-        """The case, from inputs that were checked."""
+        """Build the case of a scene from inputs that were checked."""
         return self.load_images(root / scene, scene, scale, self.scoring)
 
 
@@ -84,7 +84,7 @@ def guide_tensor(path: Path) -> Tensor:
 
 
 def noisy_middlebury(folder: Path, scene: str, scale: int, scoring: Scoring) -> Case:
-    """The published samples, scored on the whole frame."""
+    """Build the case of a scene from the published samples; the whole frame is scored."""
     truth, known = read_disparity(folder / "disparity_gt.png")
     depth, valid = read_disparity(folder / f"disparity_x{scale}_noisy.png")
     guide = guide_tensor(folder / "color.png")
@@ -93,7 +93,7 @@ def noisy_middlebury(folder: Path, scene: str, scale: int, scoring: Scoring) -> 
 
 
 def middlebury_2006(folder: Path, scene: str, scale: int, scoring: Scoring) -> Case:
-    """Cropped to multiples of 16, degraded with stored seeds, scored where the truth is known."""
+    """Build the case of a scene: cropped to multiples of 16, degraded with stored seeds."""
     truth, known = read_disparity(folder / "disparity_gt.png")
     guide = guide_tensor(folder / "color.png")
     height, width = (side // 16 * 16 for side in truth.shape[2:])
@@ -113,5 +113,5 @@ LOADERS: dict[str, Callable[[Path, str, int, Scoring], Case]] = {
 
 
 def image_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> ImageProtocol:
-    """The protocol from its frozen description."""
+    """Return the protocol of a frozen description."""
     return ImageProtocol(**common, files=frozen["files"], load_images=LOADERS[name])

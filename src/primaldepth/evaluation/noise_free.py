@@ -1,4 +1,4 @@
-"""The sets by which learned methods are compared: complete depth maps, reduced without noise.
+"""The protocol noise-free: complete depth maps of public sets, reduced without noise.
 
 The public files are arrays, `SET/rgb/N.npy` and `SET/gt/N.npy`; Lu and a part of NYU may also be PNG files.
 Each frame is read in the first form of which a file exists. A frame without any file is left out. Depth is in
@@ -34,7 +34,7 @@ class FrameFiles:
 
 @dataclass(frozen=True, slots=True)
 class FrameSet:
-    """One of the public sets.
+    """A public set of frames: Middlebury, Lu or NYU.
 
     Args:
         crop: sides are cut to multiples of it; None for multiples of the scale.
@@ -72,12 +72,12 @@ class NoiseFreeProtocol(Protocol):
 
     @property
     def variant(self) -> str:
-        """The set, if there is one only."""
+        """Name of the set, if the protocol has one only."""
         return next(iter(self.frame_sets)) if len(self.frame_sets) == 1 else ""
 
     @property
     def made_of(self) -> str:
-        """Its inputs in a few words."""
+        """The protocol's inputs, in a few words."""
         return ", ".join(f"{len(self._of_set(name))} frames of {name}" for name in self.frame_sets)
 
     def parts(self, data: Path | None) -> tuple[Protocol, ...]:
@@ -102,16 +102,16 @@ class NoiseFreeProtocol(Protocol):
         return lines
 
     def holds(self, folder: Path) -> bool:
-        """Whether a file of a frame is there."""
+        """Return whether a file of a frame is in the folder."""
         sets = [name for name in self.frame_sets if (folder / name).is_dir()]
         return any(self._form(folder, scene) for name in sets for scene in self._of_set(name))
 
     def inputs(self, root: Path, scene: str) -> dict[str, str]:
-        """The frozen checksums of the frame's two files; `problems` says whether they hold."""
+        """Return the frozen checksums of the frame's two files; `problems` says whether they hold."""
         return {path: self.files[path] for path in self._paths(root, scene)}
 
     def problems(self, root: Path, scene: str) -> list[str]:
-        """One line for each of the frame's two files that is missing or differs from the public one."""
+        """Return a line for each of the frame's files that is missing or differs from the public one."""
         found = []
         for name in self._paths(root, scene):
             path, digest = root / name, self.files.get(name)
@@ -124,7 +124,7 @@ class NoiseFreeProtocol(Protocol):
         return found
 
     def build(self, root: Path, scene: str, scale: int) -> Case:
-        """The case, from inputs that were checked."""
+        """Build the case of a frame from inputs that were checked."""
         own = self.frame_sets[_set(scene)]
         image, path = (root / name for name in self._paths(root, scene))
         truth = _cropped(own.per_unit * _depth(path, self._stored(root, scene).unit), own.crop or scale)
@@ -144,7 +144,7 @@ class NoiseFreeProtocol(Protocol):
         return tuple(scene for scene in self._of_set(name) if self._form(root, scene))
 
     def _form(self, root: Path, scene: str) -> FrameFiles | None:
-        """The first form of which one of the two files is there."""
+        """Return the first form (arrays or PNG) of which one of the frame's two files is there."""
         name, _, number = scene.partition("/")
         for form in self.frame_sets[name].forms:
             if any((root / name / part.format(number)).is_file() for part in (form.image, form.truth)):
@@ -152,11 +152,11 @@ class NoiseFreeProtocol(Protocol):
         return None
 
     def _stored(self, root: Path, scene: str) -> FrameFiles:
-        """The form that is there, or else the one of the public arrays."""
+        """Return the form of the frame's files that is there, or else that of the public arrays."""
         return self._form(root, scene) or self.frame_sets[_set(scene)].forms[0]
 
     def _paths(self, root: Path, scene: str) -> tuple[str, str]:
-        """Image and truth, below the folder."""
+        """Return the paths of image and truth, relative to the folder."""
         form, (name, _, number) = self._stored(root, scene), scene.partition("/")
         return f"{name}/{form.image.format(number)}", f"{name}/{form.truth.format(number)}"
 
@@ -166,7 +166,7 @@ def _set(scene: str) -> str:
 
 
 def _depth(path: Path, unit: Unit) -> Tensor:
-    """(1, 1, H, W): the values as they are stored; a 0 is a value here, not a hole."""
+    """Return the values as they are stored, (1, 1, H, W); a 0 is a value here, not a hole."""
     image = read_depth(path, unit=unit)
     return torch.tensor(np.where(image.valid, image.values, 0.0), dtype=torch.float32)[None, None]
 
@@ -177,7 +177,7 @@ def _cropped(image: Tensor, multiple: int) -> Tensor:
 
 
 def reduced(truth: Tensor, scale: int) -> Tensor:
-    """Every `scale`-th sample of (1, 1, H, W), antialiased: Pillow's bicubic resize of 32-bit floats.
+    """Reduce (1, 1, H, W) by `scale` with Pillow's antialiased bicubic resize of 32-bit floats.
 
     The published numbers were made with it. It differs from `operators.sampling` at the frame's edges only,
     where it cuts the kernel off instead of mirroring the image.
@@ -189,7 +189,7 @@ def reduced(truth: Tensor, scale: int) -> Tensor:
 
 
 def assumed_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """What methods are told: 0.05 % of the local mean, the least that the noise `auto` assumes of any camera.
+    """Return the noise that methods are told: 0.05 % of the local mean depth, as the noise `auto` assumes.
 
     A level or centimetre at least is taken for the mean, so that no sample has a sigma of 0.
     """
@@ -197,14 +197,14 @@ def assumed_sigma(depth: Tensor, valid: Tensor) -> Tensor:
 
 
 def inside(truth: Tensor, border: int) -> Tensor:
-    """(1, 1, H, W): True but at the pixels next to the frame's edges."""
+    """Return True, (1, 1, H, W), but at the pixels next to the frame's edges."""
     known = torch.zeros_like(truth, dtype=torch.bool)
     known[..., border : truth.shape[2] - border, border : truth.shape[3] - border] = True
     return known
 
 
 def noise_free_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> NoiseFreeProtocol:
-    """The protocol from its frozen description."""
+    """Return the protocol of a frozen description."""
     sets = {
         key: FrameSet(
             crop=each["crop"],

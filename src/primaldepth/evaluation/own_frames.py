@@ -46,12 +46,12 @@ class OwnFrames(Protocol):
 
     @property
     def is_frozen(self) -> bool:
-        """False: nobody knows the files beforehand."""
+        """False: the files are the user's own."""
         return False
 
     @property
     def made_of(self) -> str:
-        """Its inputs in a few words."""
+        """The protocol's inputs, in a few words."""
         return f"{len(self.pairs)} frames of one's own"
 
     @property
@@ -65,7 +65,7 @@ class OwnFrames(Protocol):
         return tuple(replace(self, way=way, scales=way.scales) for way in ways)
 
     def holds(self, folder: Path) -> bool:
-        """True: the files are named one by one."""
+        """Return True: the files were named one by one."""
         return True
 
     def find(self, data: Path | None) -> Path | None:
@@ -137,7 +137,7 @@ def read_pair(depth: Path, image: Path, unit: Unit | None) -> tuple[Tensor, Tens
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Which method is best on the frames.
+    """The method that is best on a user's frames, and what to say about it.
 
     Args:
         best: name of the method.
@@ -177,7 +177,7 @@ def verdict(rows: Sequence[Row], unit: str) -> Verdict:
 
 
 def _where_not(rows: Sequence[Row], method: str, unit: str) -> str:
-    """The zone in which the result is not to be trusted."""
+    """Name the zone in which the result is not to be trusted."""
     inside = _mean(rows, method, "rmse_interior")
     zones = {"near jumps of depth": "rmse_near_jumps", "near holes": "rmse_near_holes"}
     errors = {words: _mean(rows, method, key) for words, key in zones.items()}
@@ -193,7 +193,7 @@ def _where_not(rows: Sequence[Row], method: str, unit: str) -> str:
 
 
 def _mean(rows: Sequence[Row], method: str, key: str) -> float:
-    """Mean of a number over a method's frames; 0 where no frame has it."""
-    own = (row.mae if key == "mae" else row.more[key] for row in rows if row.method == method)
+    """Return the mean of a number over a method's frames; 0 if no frame has it."""
+    own = (row.number(key) for row in rows if row.method == method)
     found = [value for value in own if value is not None]
     return fmean(found) if found else 0.0

@@ -34,7 +34,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Protocol(ABC):
-    """A frozen benchmark.
+    """A frozen benchmark: named scenes whose inputs are checked, scales, and how results are scored.
 
     Args:
         folder: its place below the data folder.
@@ -55,27 +55,27 @@ class Protocol(ABC):
     @property
     @abstractmethod
     def made_of(self) -> str:
-        """Its inputs in a few words."""
+        """The protocol's inputs, in a few words."""
 
     @abstractmethod
     def holds(self, folder: Path) -> bool:
-        """Whether the folder looks like this protocol's."""
+        """Return whether a folder looks like this protocol's."""
 
     @abstractmethod
     def inputs(self, root: Path, scene: str) -> dict[str, str]:
-        """SHA-256 of every file that the scene is made of."""
+        """Return the SHA-256 of every file that the scene is made of."""
 
     @abstractmethod
     def problems(self, root: Path, scene: str) -> list[str]:
-        """One line for each input of the scene that is missing or differs from the frozen one."""
+        """Return a line for each input of the scene that is missing or differs from the frozen one."""
 
     @abstractmethod
     def build(self, root: Path, scene: str, scale: int) -> Case:
-        """The case, from inputs that were checked."""
+        """Build the case of a scene and scale from inputs that were checked."""
 
     @property
     def unit(self) -> str:
-        """Of the errors."""
+        """Unit of the errors."""
         return self.scoring.unit
 
     @property
@@ -98,16 +98,16 @@ class Protocol(ABC):
         return (self,)
 
     def left_out(self, data: Path | None) -> list[str]:
-        """One line for each part of the protocol that is not in the folder and that a run goes without."""
+        """Return a line for each part of the protocol that is not in the folder and will not be run."""
         return []
 
     def find(self, data: Path | None) -> Path | None:
-        """The protocol's folder below `data`, `data` itself if it is that folder, or None."""
+        """Return the protocol's folder below `data`, `data` itself if it is that folder, or None."""
         candidates = () if data is None else (data / self.folder, data)
         return next((folder for folder in candidates if self.holds(folder)), None)
 
     def root(self, data: Path | None, watch: Watcher | None = None) -> Path:
-        """The folder of the inputs; an error says where they were looked for.
+        """Return the folder of the inputs; an error says where they were looked for.
 
         Args:
             data: folder of the protocols' folders, or the protocol's own.
@@ -128,7 +128,7 @@ class Protocol(ABC):
         return self.build(root, scene, scale)
 
     def check(self, scale: int) -> None:
-        """Raise unless the protocol has this scale."""
+        """Raise an error unless the protocol has this scale."""
         if scale not in self.scales:
             raise InputError(f"{self.name} has the scales {', '.join(map(str, self.scales))}, not {scale}")
 

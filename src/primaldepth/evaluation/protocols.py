@@ -31,12 +31,24 @@ _KINDS: dict[str, Callable[[str, Mapping[str, Any], Mapping[str, Any]], Protocol
 
 
 def protocol_names() -> tuple[str, ...]:
-    """Every protocol there is."""
+    """Return the names of all protocols.
+
+    Example:
+        >>> from primaldepth.evaluation.protocols import protocol_names
+        >>> "real-holdout" in protocol_names()
+        True
+    """
     return tuple(_KINDS)
 
 
 def get_protocol(name: str) -> Protocol:
-    """The protocol `name`, from its frozen description."""
+    """Return the protocol `name`, from its frozen description.
+
+    Example:
+        >>> from primaldepth.evaluation.protocols import get_protocol
+        >>> get_protocol("noisy-middlebury").scales
+        (2, 4, 8, 16)
+    """
     if name not in _KINDS:
         raise InputError("", f"unknown protocol '{name}'", f"known: {', '.join(_KINDS)}")
     frozen = _frozen(name)

@@ -29,7 +29,7 @@ _MM = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class HoldoutVariant:
-    """One way to make samples of a frame.
+    """A variant of the protocol: how samples of a frame are made.
 
     Args:
         scales: for which the variant exists.
@@ -72,7 +72,7 @@ class RealHoldoutProtocol(Protocol):
 
     @property
     def made_of(self) -> str:
-        """Its inputs in a few words."""
+        """The protocol's inputs, in a few words."""
         return f"{len(self.names)} frames" if self.is_frozen else f"{len(self.names)} frames of one's own"
 
     @property
@@ -164,7 +164,7 @@ def _size_problems(depth: Path, image: Path) -> list[str]:
 
 
 def _read(depth: Path, image: Path) -> tuple[Tensor, Tensor, Tensor]:
-    """Depth in mm, where it is known, and the guide, cropped."""
+    """Return depth in mm, where it is known, and the guide, all cropped."""
     found = read_depth(depth, unit="mm")
     known = torch.tensor(found.valid)[None, None]
     if float(known.float().mean()) < LEAST_MEASURED:
@@ -174,7 +174,7 @@ def _read(depth: Path, image: Path) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _frame(depth: Tensor, valid: Tensor, guide: Tensor, noise: float, random: torch.Generator) -> Frame:
-    """Samples with noise in whole millimetres, whose sigma is told; without noise it is estimated."""
+    """Return samples with noise in whole millimetres and its sigma; without noise sigma is estimated."""
     if not noise:
         return Frame(depth, valid, guide, sigma=noise_map("auto", depth, valid), sampling="point")
     noisy = (depth + noise * depth * normal(depth, random)).round()

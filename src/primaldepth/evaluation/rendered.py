@@ -1,4 +1,4 @@
-"""Protocols on scenes of the project's own factory: rendered once, kept in a folder, checked before use.
+"""Protocols on scenes that this package renders: rendered once, kept in a folder, checked before use.
 
 Renderers round differently from machine to machine, and a ray along a silhouette may meet another
 object, so a checksum of the arrays cannot be frozen. What is frozen are means over 8 x 8 blocks of every
@@ -37,7 +37,7 @@ _MM = 1000.0
 
 @dataclass(frozen=True)
 class RenderedScenes(Protocol):
-    """Scenes by seed; a subclass says how a case is built from them.
+    """Base of protocols on rendered scenes, by seed; a subclass says how a case is built.
 
     Args:
         preset: of the scene factory.
@@ -62,11 +62,11 @@ class RenderedScenes(Protocol):
 
     @property
     def made_of(self) -> str:
-        """Its inputs in a few words."""
+        """The protocol's inputs, in a few words."""
         return f"{len(self.scenes)} scenes, preset {self.preset}, seed {self.seed}, rendered on first use"
 
     def holds(self, folder: Path) -> bool:
-        """Whether the folder has all scenes of this job."""
+        """Return whether the folder has all scenes of this job."""
         try:
             manifest = Manifest.read(folder)
         except InputError:
@@ -78,7 +78,7 @@ class RenderedScenes(Protocol):
         return same and stored[: self.count] == list(range(self.count))
 
     def root(self, data: Path | None, watch: Watcher | None = None) -> Path:
-        """The folder of the scenes: below `data`, or in the cache, where they are rendered if need be."""
+        """Return the folder of the scenes: below `data`, or in the cache, where missing ones are rendered."""
         found = self.find(data) or self.find(cache_folder())
         return found or self._rendered(cache_folder() / self.folder, watch or (lambda *_: None))
 
@@ -105,12 +105,12 @@ class RenderedScenes(Protocol):
         return folder
 
     def inputs(self, root: Path, scene: str) -> dict[str, str]:
-        """The shard that the scene lies in."""
+        """Return the shard that the scene lies in."""
         entry = self._entry(root, scene)
         return {entry.file: entry.sha256}
 
     def problems(self, root: Path, scene: str) -> list[str]:
-        """The shard against its checksum, and the scene against its frozen means."""
+        """Compare the shard with its checksum and the scene with its frozen means; return what differs."""
         entry = self._entry(root, scene)
         path = root / entry.file
         if not path.is_file():
@@ -142,12 +142,12 @@ class RenderedProtocol(RenderedScenes):
     make_case: Callable[["RenderedProtocol", Arrays, str, int], Case]
 
     def build(self, root: Path, scene: str, scale: int) -> Case:
-        """The case, from inputs that were checked."""
+        """Build the case of a scene from inputs that were checked."""
         return self.make_case(self, self.arrays(root, scene), scene, scale)
 
 
 def block_means(arrays: Arrays) -> dict[str, list[float]]:
-    """Means over BLOCKS x BLOCKS blocks, row by row: inverse depth (0 for nothing), and grey levels.
+    """Return means over BLOCKS x BLOCKS blocks, row by row, of inverse depth (0 for nothing) and grey levels.
 
     "depth" and "tof" are in 1/m, "image" in levels of 0 to 255.
     """
@@ -171,7 +171,7 @@ def _means(values: NDArray[np.float64]) -> list[float]:
 
 
 def differences(found: Mapping[str, list[float]], frozen: Mapping[str, Any]) -> str:
-    """The largest difference that is too large, in words; empty if there is none."""
+    """Say in words which difference is the largest of those too large; empty if there is none."""
     for name, means in found.items():
         now, then = np.asarray(means), np.asarray(frozen[name])
         limit = IMAGE_TOLERANCE if name == "image" else DEPTH_TOLERANCE * np.maximum(np.abs(then), 1e-6)
@@ -183,7 +183,7 @@ def differences(found: Mapping[str, list[float]], frozen: Mapping[str, Any]) -> 
 
 
 def disparity_case(protocol: RenderedProtocol, arrays: Arrays, scene: str, scale: int) -> Case:
-    """Disparity d = gain / z + offset, degraded like the noisy Middlebury benchmark with stored seeds."""
+    """Build a case of disparities d = gain / z + offset, degraded like the noisy Middlebury benchmark."""
     frozen = protocol.frozen_scenes[scene]
     known = tensor_of(arrays["valid"])
     inverse = torch.from_numpy(inverse_depth(arrays["depth"], arrays["valid"]))[None, None]
@@ -198,7 +198,7 @@ def disparity_case(protocol: RenderedProtocol, arrays: Arrays, scene: str, scale
 
 
 def tof_case(protocol: RenderedProtocol, arrays: Arrays, scene: str, scale: int) -> Case:
-    """The samples of `tof-v1` with stored seeds, in the guide's view; scored where the ToF camera looks."""
+    """Build a case of `tof-v1` samples with stored seeds, in the guide's view."""
     random = generator(protocol.name, protocol.version, scene)
     distance, amplitude = (tensor_of(arrays[f"tof_{name}"]) for name in ("distance", "amplitude"))
     samples = TimeOfFlight()(distance, tensor_of(arrays["tof_valid"]), generator=random, amplitude=amplitude)
@@ -213,7 +213,7 @@ def tof_case(protocol: RenderedProtocol, arrays: Arrays, scene: str, scale: int)
 
 
 def camera_matrices(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(K of the guide, P of the ToF camera) with the conventions of `tof_view`."""
+    """Return K of the guide and P of the ToF camera, with the conventions of `tof_view`."""
     K, K_tof = (_matrix(arrays[name]) for name in ("guide_camera", "tof_camera"))
     tof_from_guide = np.linalg.inv(np.asarray(arrays["guide_from_tof"], np.float64))
     tof_from_guide[:3, 3] *= _MM
@@ -231,7 +231,7 @@ def tensor_of(values: NDArray[Any]) -> Tensor:
 
 
 def image_of(arrays: Arrays) -> Tensor:
-    """(H, W, 3) of 8 bit -> (1, 3, H, W) in [0, 1]."""
+    """Convert an 8-bit image (H, W, 3) to (1, 3, H, W) in [0, 1]."""
     return torch.from_numpy(arrays["image"].astype(np.float32) / 255.0).permute(2, 0, 1)[None].contiguous()
 
 
@@ -248,5 +248,5 @@ def job_of(frozen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rendered_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> RenderedProtocol:
-    """The protocol from its frozen description."""
+    """Return the protocol of a frozen description."""
     return RenderedProtocol(**common, **job_of(frozen), make_case=_CASES[name])

@@ -27,7 +27,7 @@ from primaldepth.methods.network import Network, ShippedNetwork
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table, with what it took to get it.
+    """The numbers of one method on one scene and scale, and the time it took.
 
     Args:
         rmse: in the protocol's unit, as is `mae`.
@@ -47,15 +47,19 @@ class Row:
     prediction: str
     variant: str = ""
 
+    def number(self, name: str) -> float | None:
+        """Return a number of the row by its name; None if the row has none, or the number is not known."""
+        return getattr(self, name) if name in ("rmse", "mae", "seconds") else self.more.get(name)
+
     def as_json(self) -> dict[str, Any]:
-        """Flat, in the documented order."""
+        """Return the row as a flat dictionary in the documented order."""
         head = {name: getattr(self, name) for name in ("method", "scene", "scale", "rmse", "mae", "seconds")}
         variant = {"variant": self.variant} if self.variant else {}
         return {**head, **variant, **self.more, "prediction": self.prediction}
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> "Row":
-        """From what `as_json` gave."""
+        """Rebuild a row from what `as_json` returned."""
         head = ("method", "scene", "scale", "rmse", "mae", "seconds", "prediction")
         more = {name: value for name, value in values.items() if name not in (*head, "variant")}
         variant = values.get("variant", "")
@@ -80,7 +84,7 @@ class ScoringTask:
             return replace(score(self.method, case, self.device), variant=self.protocol.variant)
 
     def key(self) -> Key | None:
-        """Everything the row depends on; None for a method whose parameters cannot be named."""
+        """Return everything the row depends on; None if the method's parameters cannot be named."""
         identity = method_identity(self.method)
         if identity is None:
             return None
@@ -97,7 +101,7 @@ class ScoringTask:
 
 @contextmanager
 def reproducible(device: torch.device | str) -> Iterator[None]:
-    """The same bits every time: one thread on the CPU, fixed convolution algorithms on a GPU."""
+    """Make computations in this block repeatable: one thread on the CPU, fixed algorithms on a GPU."""
     threads = torch.get_num_threads()
     with ExitStack() as stack:
         if torch.device(device).type == "cuda":
@@ -136,7 +140,7 @@ def predict(method: Method, case: Case, device: torch.device | str = "cpu") -> t
 
 
 def score(method: Method, case: Case, device: torch.device | str = "cpu") -> Row:
-    """Run the method on the case; every number is of the prediction as it is, not rounded."""
+    """Run the method on the case and return its row; the prediction is not rounded."""
     prediction, seconds = predict(method, case, device)
     with reproducible("cpu"):
         found = case.scores(prediction)
@@ -157,7 +161,7 @@ def evaluate(
     jobs: int = 1,
     cache: ResultCache | None = None,
 ) -> Iterator[Row]:
-    """Rows method by method, scale by scale, scene by scene; each as soon as it and those before are there.
+    """Yield rows by method, scale and scene, each as soon as it and those before it are computed.
 
     Args:
         data: folder of the inputs; see `Protocol.root`.
@@ -187,7 +191,7 @@ def evaluate(
 
 
 def as_json(protocol: Protocol, rows: Sequence[Row]) -> dict[str, Any]:
-    """The documented layout of `evaluate --json`."""
+    """Return rows in the documented layout of `evaluate --json`."""
     return {
         "protocol": protocol.name,
         "version": protocol.version,

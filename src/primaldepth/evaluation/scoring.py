@@ -46,7 +46,7 @@ class Scoring(Settings):
     boundary_tolerance: Annotated[int, Field(ge=0)] = 1
 
     def scores(self, depth: Tensor, frame: Frame, truth: Tensor, known: Tensor) -> Scores:
-        """Every number of one image, in the order of `units`; None where it is not defined."""
+        """Return every number of one image, in the order of `units`; None where it is not defined."""
         three, step = (depth, truth, known), self.edge_step
         has_ratios = bool((truth[known] > 0).all())
         return {

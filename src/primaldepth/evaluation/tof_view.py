@@ -21,7 +21,7 @@ Index = NDArray[np.int64]
 
 
 def lift(distance: Map, P: Map) -> Map:
-    """(h w, 3): X = C + r ray / |ray| of every pixel, with P = [M p], C = -M^-1 p, ray = M^-1 (x, y, 1).
+    """Return the point X = C + r ray / |ray| of every pixel, (h w, 3); C = -M^-1 p, ray = M^-1 (x, y, 1).
 
     Args:
         distance: (h, w) along the rays.
@@ -36,7 +36,7 @@ def lift(distance: Map, P: Map) -> Map:
 
 
 def draw(points: Map, usable: Mask, K: Map, size: tuple[int, int]) -> tuple[Index, Index]:
-    """(pixels, points): flat index of each pixel hit, and the nearest of the points that fall on it.
+    """Return the flat index of each pixel that is hit, and the nearest of the points that fall on it.
 
     Args:
         points: (n, 3).
@@ -56,7 +56,7 @@ def draw(points: Map, usable: Mask, K: Map, size: tuple[int, int]) -> tuple[Inde
 
 
 def cell_frame(distance: Map, sigma: Map, valid: Mask, P: Map, K: Map, guide: Tensor, cell: int) -> Frame:
-    """The samples drawn in the guide's view: the mean z of each cell, and the mean's standard deviation.
+    """Return the frame of samples in the guide's view: mean z of each cell and its standard deviation.
 
     Args:
         distance: (h, w) along the rays.
@@ -86,13 +86,13 @@ def cell_frame(distance: Map, sigma: Map, valid: Mask, P: Map, K: Map, guide: Te
 
 
 def _cells(pixels: Index, size: tuple[int, int], grid: tuple[int, int]) -> Index:
-    """Flat index of the cell that each pixel lies in; where cells do not divide the image they are larger."""
+    """Return the flat index of the cell of each pixel; cells that do not divide the image are larger."""
     row, column = np.divmod(pixels, size[1])
     return np.asarray((row * grid[0] // size[0]) * grid[1] + column * grid[1] // size[1])
 
 
 def seen_by(z: Map, K: Map, P: Map, size: tuple[int, int]) -> Mask:
-    """(H, W): True where the point at z of a pixel lies in the image of the other camera.
+    """Return True, (H, W), where the point at z of a pixel lies in the image of the other camera.
 
     Args:
         z: (H, W) of the camera with K.

@@ -18,9 +18,9 @@ from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
 from primaldepth.evaluation.tof_view import Map, cell_frame
 from primaldepth.io.files import read_text
-from primaldepth.io.formats import read_file
 from primaldepth.io.formats.base import Source
 from primaldepth.io.formats.mat import CODEC, list_variables, read_variable
+from primaldepth.io.rasters import read_image_file
 from primaldepth.sensors.noise import tof_sigma
 
 CHECKSUMS = "SHA256SUMS"
@@ -30,7 +30,7 @@ _MM = 1000.0
 
 
 class Role(NamedTuple):
-    """What a variable is needed for, its shape, and what names of that shape to look for, best first."""
+    """What a variable of a .mat file is needed for, with its shape and the names to look for, best first."""
 
     what: str
     shape: tuple[int, int]
@@ -67,19 +67,19 @@ class TofmarkProtocol(Protocol):
 
     @property
     def made_of(self) -> str:
-        """Its inputs in a few words."""
+        """The protocol's inputs, in a few words."""
         return "the benchmark's own .mat files"
 
     def holds(self, folder: Path) -> bool:
-        """Whether a .mat file of a scene is there."""
+        """Return whether a .mat file of a scene is in the folder."""
         return any(self._own_files(folder, scene) for scene in self.names)
 
     def inputs(self, root: Path, scene: str) -> dict[str, str]:
-        """SHA-256 of every file that the scene is made of."""
+        """Return the SHA-256 of every file that the scene is made of."""
         return {path.relative_to(root).as_posix(): file_sha256(path) for path in self._files(root, scene)}
 
     def problems(self, root: Path, scene: str) -> list[str]:
-        """Missing files, and files that differ from SHA256SUMS where that is there."""
+        """Return a line for each file that is missing or differs from SHA256SUMS, if that is there."""
         if not self._own_files(root, scene):
             return [f"{root}: no file {scene}*.mat and no folder {scene} with .mat files"]
         if not (root / CHECKSUMS).exists():
@@ -92,7 +92,7 @@ class TofmarkProtocol(Protocol):
         ]
 
     def build(self, root: Path, scene: str, scale: int) -> Case:
-        """The case, from inputs that were checked."""
+        """Build the case of a scene from inputs that were checked."""
         found = _variables(self._files(root, scene))
         distance = _pick(found, Role("ToF distances", self.tof_size, ("dist|depth|range", "tof")))
         image = _pick(found, Role("intensity image", self.guide_size, ("int|im|gr[ae]y",)))
@@ -117,7 +117,7 @@ class TofmarkProtocol(Protocol):
         return single + [path for folder in folders for path in _mat_files(folder)]
 
     def _files(self, root: Path, scene: str) -> list[Path]:
-        """The scene's files, then those whose names begin with no scene's."""
+        """Return the scene's files, then the shared ones, whose names begin with no scene's name."""
         shared = [path for path in _mat_files(root) if not path.stem.lower().startswith(self.names)]
         return self._own_files(root, scene) + shared
 
@@ -131,7 +131,7 @@ def _mat_files(folder: Path) -> list[Path]:
 
 
 def read_checksums(path: Path) -> dict[str, str]:
-    """File name -> SHA-256, as `sha256sum *.mat > SHA256SUMS` writes them."""
+    """Read SHA256SUMS, as `sha256sum *.mat` writes it: file name -> SHA-256."""
     sums = {}
     for line in read_text(path).splitlines():
         found = re.fullmatch(r"([0-9a-fA-F]{64}) [ *](.+)", line)
@@ -144,7 +144,7 @@ def read_checksums(path: Path) -> dict[str, str]:
 def _variables(files: Sequence[Path]) -> list[Variable]:
     found = []
     for path in files:
-        source = Source(path, read_file(path))
+        source = Source(path, read_image_file(path))
         if not CODEC.recognises(source.data[:_HEAD]):
             raise source.error("not a MATLAB file; copy it again")
         found += [Variable(source, *each) for each in list_variables(source)]
@@ -152,7 +152,7 @@ def _variables(files: Sequence[Path]) -> list[Variable]:
 
 
 def _pick(found: Sequence[Variable], role: Role) -> Variable:
-    """The one variable of the role's shape; of several, the one whose name fits."""
+    """Return the variable with the role's shape; of several, the one whose name fits."""
     shaped = [each for each in found if each.numeric and each.shape[:2] == role.shape]
     if len(shaped) == 1:
         return shaped[0]
@@ -186,7 +186,7 @@ def _distances(variable: Variable) -> Map:
 
 
 def _grey(variable: Variable) -> Map:
-    """(H, W) in [0, 1]: integers by their range, floats as they are or, beyond 1, as 8 bit."""
+    """Return an image in [0, 1], (H, W): integers by their range; floats as they are, beyond 1 as 8 bit."""
     pixels = read_variable(variable.source, variable.name)
     top = np.iinfo(pixels.dtype).max if pixels.dtype.kind == "u" else 255.0 if pixels.max() > 1 else 1.0
     grey = pixels.astype(np.float64) / float(top)
@@ -194,6 +194,6 @@ def _grey(variable: Variable) -> Map:
 
 
 def tofmark_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> TofmarkProtocol:
-    """The protocol from its frozen description."""
+    """Return the protocol of a frozen description."""
     tof, guide = ((int(size[0]), int(size[1])) for size in (frozen["tof_size"], frozen["guide_size"]))
     return TofmarkProtocol(**common, names=tuple(frozen["scenes"]), tof_size=tof, guide_size=guide)

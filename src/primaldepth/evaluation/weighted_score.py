@@ -83,21 +83,21 @@ class Criterion(Settings):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one group contributes: w, r, and whether its number is an error."""
+    """What one group contributes to the score: weight w, reference r, and whether its number is an error."""
 
     weight: float = 1.0
     reference: float = 1.0
     is_error: bool = True
 
     def term(self, value: float) -> float:
-        """c, see above; minus infinity for an error of 0."""
+        """Return the term c of a number, as in the module's text; minus infinity for an error of 0."""
         if not self.is_error:
             return math.log1p(value / self.reference)
         return math.log(value / self.reference) if value != 0 else -math.inf
 
 
 def weighted_score(scores: Mapping[str, float], parts: Mapping[str, Part]) -> float:
-    """S of the numbers named in `parts`, at least one; not a number if one of them is not."""
+    """Return the score S of the numbers named in `parts`, at least one; NaN if one of them is NaN."""
     for name in parts:
         if name not in scores:
             raise InputError(

@@ -1,4 +1,4 @@
-"""Scores for maps with holes: by zone, with a tolerance in place, of measured surfaces, and of sigma."""
+"""Scores for maps with holes: errors by zone, errors with a tolerance at edges, displaced surfaces, sigma."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -142,7 +142,7 @@ class ZoneCase(Case):
 
 
 def _statistics(errors: Tensor, place: Tensor) -> tuple[float | None, float | None, float | None]:
-    """RMS, mean and median of the absolute errors at the pixels of the place; None where it has none."""
+    """Return RMS, mean and median of the absolute errors at the pixels of a zone; None if it has none."""
     found = errors[place].double()
     if found.numel() == 0:
         return None, None, None

@@ -106,7 +106,15 @@ def check_parity(
 
 
 def named_inputs(net: DepthNet, maps: NetworkInput) -> dict[str, Tensor]:
-    """Return what the exported network reads, by name and in order."""
+    """Return what the exported network reads, by name and in order.
+
+    Example:
+        >>> from primaldepth.export.onnx import named_inputs, random_input
+        >>> from primaldepth.networks import DepthNet, NetworkSettings
+        >>> net = DepthNet(NetworkSettings(layers=2, maps=4, iterations=0))
+        >>> list(named_inputs(net, random_input(net, (16, 24))))
+        ['depth', 'sigma', 'trust', 'guide']
+    """
     read = maps if net.is_for_any_scale else maps._replace(ratio=None)
     found = read._replace(samples=None).named()
     if maps.samples is not None and net.settings.samples and isinstance(maps.samples.A, Resample):

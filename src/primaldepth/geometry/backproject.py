@@ -10,7 +10,7 @@ from primaldepth.geometry.conversions import Map, Mask, check_maps, check_size
 
 
 def backproject(depth: Map, valid: Mask, intrinsics: Intrinsics) -> NDArray[np.float32]:
-    """Points z (X, Y, 1) of the valid pixels, with (X, Y, 1) the pixel's ray, distortion undone.
+    """Return the point z (X, Y, 1) of each valid pixel, with (X, Y, 1) its ray, distortion undone.
 
     Args:
         depth: (H, W) z along the optical axis, any unit.
@@ -19,6 +19,15 @@ def backproject(depth: Map, valid: Mask, intrinsics: Intrinsics) -> NDArray[np.f
 
     Returns:
         (N, 3) in the depth's unit; row by row, N the number of valid pixels that have a ray.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.geometry.backproject import backproject
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> camera = Intrinsics(fx=2, fy=2, cx=0.5, cy=0.5, width=2, height=1)
+        >>> depth = np.array([[4.0, 4.0]])
+        >>> backproject(depth, depth > 0, camera).tolist()
+        [[0.0, 0.0, 4.0], [2.0, 0.0, 4.0]]
     """
     check_maps(depth, valid)
     check_size(depth, intrinsics)
@@ -39,7 +48,7 @@ def point_cloud(
     colors: NDArray[np.uint8] | None = None,
     measured: Mask | None = None,
 ) -> PointCloud:
-    """The valid pixels as a cloud ready to be written.
+    """Return the valid pixels as coloured points in the camera's frame, ready to be written.
 
     Args:
         depth: (H, W) z along the optical axis; metres if the cloud shall be in metres.
@@ -47,6 +56,14 @@ def point_cloud(
         intrinsics: of the camera that saw it, for H x W pixels.
         colors: (H, W, 3) sRGB of the same pixels, or None for mid-grey points.
         measured: (H, W) False where the depth was filled in, or None if unknown.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.geometry.backproject import point_cloud
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> depth = np.array([[2.0, 0.0, 2.0]])
+        >>> point_cloud(depth, depth > 0, Intrinsics.guess(3, 1)).points.shape  # a hole is no point
+        (2, 3)
     """
     points = backproject(depth, valid, intrinsics)
     kept = valid & np.isfinite(intrinsics.rays()).all(-1)

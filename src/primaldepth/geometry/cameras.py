@@ -22,6 +22,12 @@ class Cameras:
         depth: camera of the depth map, or None where it shares the guide's, sampled more coarsely.
         rotation: rows of R in X_guide = R X_depth + t, or R X_cloud + t for a point cloud.
         translation: t in metres, the depth camera seen from the guide's.
+
+    Example:
+        >>> from primaldepth.geometry.cameras import Cameras, Intrinsics
+        >>> color, depth = Intrinsics.guess(640, 480), Intrinsics.guess(160, 120)
+        >>> Cameras(color, depth, translation=(0.05, 0.0, 0.0)).moved
+        True
     """
 
     guide: Intrinsics

@@ -14,7 +14,7 @@ Mask = NDArray[np.bool_]
 
 
 def radial_from_z(z: Map, valid: Mask, intrinsics: Intrinsics) -> Map:
-    """Distance along the ray: r = z |ray|, with ray = ((x - cx) / fx, (y - cy) / fy, 1), distortion undone.
+    """Return the distance along the ray, r = z |ray|, ray = ((x - cx) / fx, (y - cy) / fy, 1) undistorted.
 
     NaN at valid pixels for which the lens model has no ray.
 
@@ -22,35 +22,54 @@ def radial_from_z(z: Map, valid: Mask, intrinsics: Intrinsics) -> Map:
         z: (H, W) along the optical axis.
         valid: (H, W).
         intrinsics: of the camera that saw this map, for H x W pixels.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> from primaldepth.geometry.conversions import radial_from_z, z_from_radial
+        >>> camera = Intrinsics(fx=3, fy=3, cx=0.5, cy=0.5, width=5, height=1)
+        >>> z = np.full((1, 5), 3.0)
+        >>> radial = radial_from_z(z, z > 0, camera)
+        >>> float(radial[0, 4])  # a triangle of 3, 4 and 5
+        5.0
+        >>> bool(np.allclose(z_from_radial(radial, z > 0, camera), z))
+        True
     """
     check_maps(z, valid)
     return _times(z, valid, ray_lengths(z, intrinsics))
 
 
 def z_from_radial(radial: Map, valid: Mask, intrinsics: Intrinsics) -> Map:
-    """Depth along the optical axis: z = r / |ray|; the inverse of `radial_from_z`."""
+    """Return the depth along the optical axis, z = r / |ray|; the inverse of `radial_from_z`."""
     check_maps(radial, valid)
     return _times(radial, valid, 1.0 / ray_lengths(radial, intrinsics))
 
 
 def z_from_disparity(disparity: Map, valid: Mask, baseline_focal: float) -> Map:
-    """Depth of a rectified pair: z = baseline focal / disparity, in the baseline's unit.
+    """Return the depth of a rectified stereo pair, z = baseline focal / disparity, in the baseline's unit.
 
     Args:
         disparity: (H, W) in pixels, > 0 where valid.
         valid: (H, W).
         baseline_focal: baseline (metres, say) times focal length (pixels of the disparity's image).
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.geometry.conversions import z_from_disparity
+        >>> disparity = np.array([[30.0, 60.0]])
+        >>> z_from_disparity(disparity, disparity > 0, baseline_focal=0.1 * 600).tolist()
+        [[2.0, 1.0]]
     """
     return _reciprocal("disparity", disparity, valid, baseline_focal)
 
 
 def disparity_from_z(z: Map, valid: Mask, baseline_focal: float) -> Map:
-    """Disparity of a rectified pair: d = baseline focal / z; the inverse of `z_from_disparity`."""
+    """Return the disparity of a rectified pair, d = baseline focal / z; the inverse of `z_from_disparity`."""
     return _reciprocal("z", z, valid, baseline_focal)
 
 
 def check_maps(values: Map, valid: Mask) -> None:
-    """Raise unless `values` is a floating (H, W) and `valid` a bool of the same shape."""
+    """Raise an error unless `values` is a floating (H, W) and `valid` a bool of the same shape."""
     if values.ndim != 2 or not np.issubdtype(values.dtype, np.floating):
         raise InputError(
             "depth", f"shape {values.shape}, dtype {values.dtype}, expected a floating point (H, W)"
@@ -60,7 +79,7 @@ def check_maps(values: Map, valid: Mask) -> None:
 
 
 def check_size(values: Map, intrinsics: Intrinsics) -> None:
-    """Raise unless the camera has one pixel per value."""
+    """Raise an error unless the camera's image has the size of the map."""
     height, width = values.shape
     if (width, height) != (intrinsics.width, intrinsics.height):
         raise InputError(

@@ -62,7 +62,7 @@ class Distortion:
 
     @classmethod
     def opencv(cls, coefficients: Sequence[float]) -> "Distortion | None":
-        """From OpenCV's distCoeffs, whose number names the model: 4, 5, 8, 12 or 14; None if all are 0."""
+        """Make the model of OpenCV's distCoeffs, of which there are 4, 5, 8, 12 or 14; None if all are 0."""
         values = tuple(float(value) for value in coefficients)
         values = (*values, 0.0) if len(values) == 4 else values
         models: dict[int, Model] = {5: "plumb_bob", 8: "rational", 12: "thin_prism", 14: "tilted"}
@@ -72,15 +72,15 @@ class Distortion:
 
     @property
     def limit(self) -> float:
-        """Radius up to which x', y' grow with x, y; beyond it the formula folds rays back into the image."""
+        """Largest radius of a ray that the model holds for; beyond it rays fold back into the image."""
         return _limit(self)
 
     def distort(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """(x', y') of rays (x, y, 1); meaningless beyond `limit`."""
+        """Return where rays (x, y, 1) arrive on the image plane, as x', y'; meaningless beyond `limit`."""
         return _fisheye(self, x, y) if self.model == "fisheye" else _brown(self, x, y)
 
     def undistort(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Rays (x, y, 1) that arrive at (x', y'), in float64; NaN where no ray within `limit` does."""
+        """Return the rays (x, y, 1) that arrive at x', y', in float64; NaN if none within `limit` does."""
         target = x.double(), y.double()
         ray = _fisheye_ray(self, *target) if self.model == "fisheye" else _newton(self, *target)
         there = self.distort(*ray)
@@ -106,7 +106,7 @@ def _padded(lens: Distortion) -> tuple[float, ...]:
 
 
 def _tilt(x: Tensor, y: Tensor, tau_x: float, tau_y: float) -> tuple[Tensor, Tensor]:
-    """Onto a sensor turned by R = R_y R_x: (r33 X / Z - r13, r33 Y / Z - r23), (X, Y, Z) = R (x, y, 1)."""
+    """Tilt the sensor by R = R_y R_x: (r33 X/Z - r13, r33 Y/Z - r23), (X, Y, Z) = R (x, y, 1)."""
     cx, sx, cy, sy = math.cos(tau_x), math.sin(tau_x), math.cos(tau_y), math.sin(tau_y)
     r13, r23, r33 = -sy * cx, sx, cy * cx
     turned_x = cy * x + sy * sx * y + r13
@@ -122,14 +122,14 @@ def _fisheye(lens: Distortion, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _bent(lens: Distortion, theta: Tensor) -> Tensor:
-    """Angle on the image: theta (1 + k1 theta^2 + k2 theta^4 + k3 theta^6 + k4 theta^8)."""
+    """Return the fisheye's angle theta (1 + k1 theta^2 + k2 theta^4 + k3 theta^6 + k4 theta^8)."""
     k1, k2, k3, k4 = lens.coefficients
     s = theta.square()
     return theta * (1.0 + s * (k1 + s * (k2 + s * (k3 + s * k4))))
 
 
 def _fisheye_ray(lens: Distortion, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Newton's method for theta; the direction on the image plane is known."""
+    """Invert the fisheye model: Newton's method for the angle theta; the direction stays the same."""
     wanted = torch.hypot(x, y)
     theta = wanted.clamp_max(_WIDEST)
     for _ in range(_NEWTON_STEPS):
@@ -143,7 +143,7 @@ def _fisheye_ray(lens: Distortion, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor
 
 
 def _newton(lens: Distortion, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Newton's method from the distorted point, with the Jacobian by differences."""
+    """Invert the model by Newton's method, started at the distorted point, Jacobian by differences."""
     u, v = x, y
     h = _DIFFERENCE
     for _ in range(_NEWTON_STEPS):

@@ -22,7 +22,7 @@ _NO_MOTION = (0.0,) * 8 + (1.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """Where the pixels of an image were in the one before, and how that one's brightness follows from it.
+    """A motion of the view: where each pixel was in the image before, and how the brightness changed.
 
     Args:
         flow: (1, 2, H, W) pixels to the right and down; pixel p of this image was at p + flow.
@@ -36,12 +36,12 @@ class Motion:
 
     @property
     def still(self) -> bool:
-        """Nothing moved."""
+        """Return the motion of a view in which nothing moved."""
         return not bool(self.flow.any())
 
 
 def ego_motion(before: Tensor, now: Tensor, inverse_depth: Tensor) -> Motion:
-    """The motion that makes `before` look like `now`; none where standing still explains the images as well.
+    """Estimate the motion that makes `before` look like `now`; none if no motion explains them as well.
 
     Minimises sum rho(before(p + flow) - gain now(p) - offset) over eight coefficients, gain and offset, from
     coarse to fine; rho is Geman and McClure's, so that things that move by themselves have no say.
@@ -68,13 +68,13 @@ def ego_motion(before: Tensor, now: Tensor, inverse_depth: Tensor) -> Motion:
 
 
 def carried(image: Tensor, flow: Tensor, mode: str = "bicubic") -> Tensor:
-    """(1, C, H, W): the image before, seen from now: image(p + flow); the border is continued."""
+    """Return the image before as seen from now, image(p + flow), (1, C, H, W); the border is continued."""
     grid = _places(image, flow / image.shape[3])
     return grid_sample(image, grid, mode=mode, padding_mode="border", align_corners=False)
 
 
 def in_view(flow: Tensor) -> Tensor:
-    """(1, 1, H, W) True where the pixel was inside the image before."""
+    """Return True, (1, 1, H, W), where the pixel was inside the image before."""
     return (_places(flow, flow / flow.shape[3]).abs() <= 1.0).all(dim=3)[:, None]
 
 
@@ -88,7 +88,7 @@ def coordinates(image: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two images and the inverse depth q of the second, (1, 1, H, W) each, on one level."""
+    """Two images and the inverse depth of the second, (1, 1, H, W) each, at one level of the pyramid."""
 
     before: Tensor
     now: Tensor
@@ -110,12 +110,12 @@ class _Pair:
         return found
 
     def misfit(self, theta: Tensor) -> float:
-        """Median of the absolute difference; a pixel that was outside counts as much as the worst."""
+        """Return the median absolute difference of the images; pixels out of view count as the worst."""
         _, difference, inside = self._compare(theta)
         return float(torch.where(inside, difference.abs(), torch.inf).median())
 
     def _compare(self, theta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(seen before, difference, whether it was in view), each (1, 1, H, W)."""
+        """Return the image before as seen from now, its difference from now, and what was in view."""
         flow = _flow(self.q, theta) * self.now.shape[3]
         seen = carried(self.before, flow)
         return seen, seen - theta[8] * self.now - theta[9], in_view(flow)
@@ -131,7 +131,7 @@ def _levels(height: int, width: int) -> list[tuple[int, int]]:
 
 
 def _fields(q: Tensor) -> Tensor:
-    """(8, 2, H, W) the eight fields."""
+    """Return the eight flow fields of the module's text, (8, 2, H, W)."""
     x, y = coordinates(q)
     one, zero, q = torch.ones_like(x), torch.zeros_like(x), q[0, 0]
     turns = ((one, zero), (zero, one), (-y, x), (x * x, x * y), (x * y, y * y))
@@ -140,12 +140,12 @@ def _fields(q: Tensor) -> Tensor:
 
 
 def _flow(q: Tensor, theta: Tensor) -> Tensor:
-    """(1, 2, H, W) in image widths."""
+    """Return the flow as a sum of the fields, (1, 2, H, W), in image widths."""
     return torch.einsum("k,kchw->chw", theta[:8], _fields(q))[None]
 
 
 def _places(image: Tensor, flow: Tensor) -> Tensor:
-    """(1, H, W, 2) p + flow as `grid_sample` counts: -1 to 1 from border to border."""
+    """Return p + flow for `grid_sample`, (1, H, W, 2): -1 to 1 from border to border."""
     x, y = coordinates(image)
     ratio = image.shape[3] / image.shape[2]
     return torch.stack([2.0 * (x + flow[0, 0]), 2.0 * ratio * (y + flow[0, 1])], dim=-1)[None]

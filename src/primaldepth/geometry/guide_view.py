@@ -13,7 +13,7 @@ from primaldepth.geometry.rig import MetricKind, Rig
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GuideView:
-    """Samples on cells of the guide's image.
+    """A depth camera's samples, averaged over cells of the guide's image, and what was done in words.
 
     Args:
         samples: what a method takes.
@@ -34,7 +34,7 @@ def to_guide_view(
     maps: Sequence[Tensor] = (),
     metres: float = 1.0,
 ) -> GuideView:
-    """Register with the cameras' own depth camera, scaled to the images at hand.
+    """Register depth into the guide's view, with both cameras scaled to the size of their images.
 
     Args:
         depth: (B, 1, h, w).
@@ -66,7 +66,7 @@ def to_guide_view(
 
 
 def fitted(camera: Intrinsics, width: int, height: int, name: str, what: str) -> Intrinsics:
-    """Scaled to the image, unless the image has another shape."""
+    """Return the camera scaled to an image of another size; refuse images of another aspect ratio."""
     if abs(height - width * camera.height / camera.width) > 1.0:
         raise InputError(
             "cameras",

@@ -33,6 +33,14 @@ class Intrinsics:
         width: columns of the image.
         height: rows of the image.
         distortion: of the lens, or None for a pinhole.
+
+    Example:
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> camera = Intrinsics(fx=600, fy=600, cx=320, cy=240, width=640, height=480)
+        >>> camera.scaled_to(320, 240).fx
+        300.0
+        >>> camera.project([0.0, 0.0, 2.0]).tolist()  # the point two metres ahead
+        [320.0, 240.0]
     """
 
     fx: float
@@ -65,7 +73,7 @@ class Intrinsics:
 
     @classmethod
     def guess(cls, width: int, height: int, fov_degrees: float = 60.0) -> Self:
-        """A stand-in where no camera is known: fx = fy = (width / 2) / tan(fov / 2), centre in the middle.
+        """Return a guess for an unknown camera: fx = fy = (width / 2) / tan(fov / 2), centre in the middle.
 
         Args:
             width: columns of the image.
@@ -87,7 +95,7 @@ class Intrinsics:
         pixel_centres: PixelCentres,
         distortion: Distortion | None = None,
     ) -> Self:
-        """From K = [[fx, 0, cx], [0, fy, cy], [0, 0, 1]].
+        """Make a camera from its matrix K = [[fx, 0, cx], [0, fy, cy], [0, 0, 1]].
 
         Args:
             matrix: (3, 3).
@@ -115,14 +123,14 @@ class Intrinsics:
         return cls(fx, fy, cx + shift, cy + shift, width, height, distortion)
 
     def scaled_to(self, width: int, height: int) -> "Intrinsics":
-        """The same camera sampled with width x height pixels over the same field of view."""
+        """Return the same camera with width x height pixels over the same field of view."""
         sx, sy = width / self.width, height / self.height
         return Intrinsics(
             self.fx * sx, self.fy * sy, self.cx * sx, self.cy * sy, width, height, self.distortion
         )
 
     def rays(self, *, ends: bool = False) -> NDArray[np.float64]:
-        """(height, width, 3): (X, Y, 1) through each pixel centre, with the distortion undone.
+        """Return the ray (X, Y, 1) through each pixel centre, (height, width, 3), with distortion undone.
 
         Without distortion X = (x - cx) / fx, Y = (y - cy) / fy. NaN where the lens model has no ray.
 
@@ -138,7 +146,7 @@ class Intrinsics:
         return rays
 
     def project(self, points: ArrayLike) -> NDArray[np.float64]:
-        """(..., 2): pixels (x, y) of points (..., 3) in this camera's axes; NaN where it cannot see them."""
+        """Return the pixels (x, y) of points (..., 3) in this camera's axes; NaN where it cannot see them."""
         X = np.asarray(points, dtype=np.float64)
         front = X[..., 2] > 0
         plane = X[..., :2] / np.where(front, X[..., 2], 1.0)[..., None]
@@ -157,7 +165,7 @@ def _places(size: int, ends: bool) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=4)
 def _undistorted(camera: Intrinsics, lens: Distortion, ends: bool) -> NDArray[np.float64]:
-    """(H, W, 2), kept because every frame of a camera asks for the same; in blocks that fit a cache."""
+    """Return X, Y of each pixel's ray, (H, W, 2); cached, since every frame of a camera needs the same."""
     x = torch.from_numpy((_places(camera.width, ends) - camera.cx) / camera.fx)
     y = torch.from_numpy((_places(camera.height, ends) - camera.cy) / camera.fy)
     rays = np.empty((len(y), len(x), 2))

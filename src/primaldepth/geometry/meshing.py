@@ -20,7 +20,7 @@ def depth_mesh(
     colors: NDArray[np.uint8] | None = None,
     max_jump: float = MAX_JUMP,
 ) -> Mesh:
-    """Two triangles per cell of four neighbouring pixels, where all corners are valid and no edge jumps.
+    """Make two triangles of each four neighbouring pixels that are valid and have no jump between them.
 
     An edge jumps if |z_a - z_b| > max_jump min(z_a, z_b). The cell is split along the flatter diagonal.
 
@@ -31,6 +31,15 @@ def depth_mesh(
         colors: (H, W, 3) sRGB of the same pixels, or None for mid-grey.
         max_jump: relative; a surface seen by pixels of a thousandth of the focal length may be steeper than
             the tangent max_jump 1000 before it is cut.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> from primaldepth.geometry.meshing import depth_mesh
+        >>> depth = np.full((2, 6), 2.0)
+        >>> depth[:, 3:] = 3.0  # a step from 2 to 3 metres is cut
+        >>> len(depth_mesh(depth, depth > 0, Intrinsics.guess(6, 2)).triangles)
+        8
     """
     check_jump(max_jump)
     check_maps(depth, valid)
@@ -45,14 +54,14 @@ def depth_mesh(
 
 
 def check_jump(max_jump: float) -> float:
-    """Raise unless it is a finite number > 0."""
+    """Raise an error unless `max_jump` is a finite number above 0."""
     if not (np.isfinite(max_jump) and max_jump > 0):
         raise InputError("mesh jump", f"{max_jump}, expected a finite number > 0, such as {MAX_JUMP}")
     return max_jump
 
 
 def _triangles(z: NDArray[np.float64], max_jump: float) -> NDArray[np.int64]:
-    """(M, 3) flat indices, counter-clockwise on the screen; NaN is not valid."""
+    """Return the corners of each triangle as flat indices, (M, 3), counter-clockwise on the screen."""
     at = np.arange(z.size).reshape(z.shape)
     a, b, c, d = at[:-1, :-1].ravel(), at[:-1, 1:].ravel(), at[1:, :-1].ravel(), at[1:, 1:].ravel()
     q = z.ravel()

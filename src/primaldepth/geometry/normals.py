@@ -33,7 +33,7 @@ def surface_normals(depth: Map, valid: Mask, intrinsics: Intrinsics) -> NDArray[
 
 
 def _steps(points: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
-    """(H, W, 3): to the next point or from the one before, whichever is nearer in depth."""
+    """Return the step to the next point or from the one before, whichever is nearer in depth, (H, W, 3)."""
     steps = np.diff(points, axis=axis)
     edge = np.full_like(np.take(points, [0], axis), np.nan)
     after, before = np.concatenate([steps, edge], axis), np.concatenate([edge, steps], axis)

@@ -1,4 +1,4 @@
-"""The camera that a recording tells, and the part of a sensor that its image shows."""
+"""Cameras as recordings describe them: pinhole, region of the sensor, and a depth camera beside."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ OFF_CENTRE = 0.1  # of the image: lenses stay nearer, a matrix for 3/4 of the pi
 
 
 def check_central(where: object, cx: float, cy: float, size: tuple[int, int], hint: str) -> None:
-    """Raise on a principal point so far from the middle that its matrix is that of another resolution."""
+    """Raise an error if the principal point is so far off the middle that K must be of another resolution."""
     width, height = size
     if max(abs(cx / width - 0.5), abs(cy / height - 0.5)) > OFF_CENTRE:
         raise FileFormatError(
@@ -43,7 +43,7 @@ class Beside(NamedTuple):
 
 
 class Region(NamedTuple):
-    """roi and binning of a camera_info, in pixels of the sensor; without width and height all of it is read.
+    """Region of interest and binning of a ROS camera_info, in sensor pixels; no size means the whole sensor.
 
     Binning says how many pixels are joined to one; 0 means 1.
     """
@@ -56,7 +56,7 @@ class Region(NamedTuple):
     binning_y: int = 0
 
     def image_of(self, sensor: Pinhole) -> Pinhole:
-        """The camera of the image that is read."""
+        """Return the camera of the image that this region of the sensor gives."""
         x, y, width, height = self[:4] if self.width and self.height else (0, 0, sensor.width, sensor.height)
         across, down = max(self.binning_x, 1), max(self.binning_y, 1)
         return sensor._replace(

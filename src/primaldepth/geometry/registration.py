@@ -24,7 +24,7 @@ _STRETCH = 1.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegisteredDepth:
-    """Depth in a camera's view: (B, 1, H, W), 0 where not valid."""
+    """Depth as seen by another camera: (B, 1, H, W), 0 where not valid."""
 
     depth: Tensor
     valid: Tensor
@@ -39,7 +39,7 @@ def project_surface(
     max_slope: float = 10.0,
     stretch: float = _STRETCH,
 ) -> RegisteredDepth:
-    """The dense map of z in the target's view: the surface between neighbouring samples, nearest first.
+    """Return the dense depth in the target's view: the surface through the samples, nearest first.
 
     On a plane it is exact. At the border of the source's image the surface goes on for the half pixel
     that the outermost samples stand for. Not valid: what no triangle of samples covers, for there the
@@ -60,7 +60,7 @@ def project_surface(
 
 
 def _front_limit(layers: Layers, rig: Rig, max_slope: float) -> Tensor:
-    """How deep a surface may lie before the front of a gap counts as another one that hides it."""
+    """Return the depth beyond which the front of a gap hides a surface."""
     return layers.front * (1.0 + max_slope / min(rig.source.fx, rig.source.fy))
 
 
@@ -74,7 +74,7 @@ def project_samples(
     occlusion: bool = True,
     max_slope: float = 10.0,
 ) -> RegisteredDepth:
-    """The sparse map in the target's view: the mean of the samples that fall on one pixel.
+    """Return the sparse depth in the target's view: the mean of the samples that fall on each pixel.
 
     Args:
         depth: (B, 1, h, w) of the source, metres.
@@ -118,7 +118,7 @@ def register(
     cell: int | None = None,
     max_slope: float = 10.0,
 ) -> Registered:
-    """What a method can take: the samples that the guide sees, averaged over square cells of its pixels.
+    """Return the samples that the guide sees, averaged over square cells of its pixels.
 
     Of the samples in one cell those that lie on a surface behind the nearest are left out.
 
@@ -130,6 +130,17 @@ def register(
         cell: pixels of the target per side; None for as many as a pixel of the source covers. With 1,
             samples stay on the pixel they fall on. Cells that do not divide the image are a little larger.
         max_slope: as in `project_samples`.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> from primaldepth.geometry.registration import register
+        >>> from primaldepth.geometry.rig import Rig
+        >>> color, camera = Intrinsics.guess(64, 48), Intrinsics.guess(32, 24)
+        >>> depth = torch.full((1, 1, 24, 32), 2.0)
+        >>> seen = register(depth, depth > 0, Rig(camera, color, translation=(0.1, 0.0, 0.0)))
+        >>> bool(seen.valid.any()), bool(seen.valid.all())  # a border is seen by one camera alone
+        (True, False)
     """
     if cell is None:
         cell = max(1, round(min(magnification(rig).typical)))
@@ -151,7 +162,7 @@ def register(
 def _samples(
     depth: Tensor, valid: Tensor, rig: Rig, kind: MetricKind, max_slope: float | None
 ) -> tuple[Tensors, Tensor, Tensor]:
-    """(points, flat index of the target's pixel, whether the target sees it) of all samples, each (B, h w).
+    """Return points, flat index of the target's pixel, and whether the target sees each; all (B, h w).
 
     Args:
         max_slope: None to see through surfaces.
@@ -170,13 +181,13 @@ def _samples(
 
 
 def _cells(index: Tensor, image: Intrinsics, grid: Intrinsics) -> Tensor:
-    """Flat index of the cell that each pixel lies in."""
+    """Return the flat index of the cell that each pixel lies in."""
     row, column = index // image.width, index % image.width
     return (row * grid.height // image.height) * grid.width + column * grid.width // image.width
 
 
 def _pixels(column: Tensor, row: Tensor, front: Tensor, camera: Intrinsics) -> tuple[Tensor, Tensor]:
-    """(flat index of the pixel, whether it lies in the image), each (B, h w)."""
+    """Return the flat index of each point's pixel and whether it lies in the image; both (B, h w)."""
     i, j = row.floor().flatten(1), column.floor().flatten(1)
     inside = in_image(i, j, camera) & front.flatten(1)
     return torch.where(inside, i * camera.width + j, 0.0).long(), inside
@@ -185,13 +196,13 @@ def _pixels(column: Tensor, row: Tensor, front: Tensor, camera: Intrinsics) -> t
 def _visible(
     z: Tensor, index: Tensor, inside: Tensor, nearest: Tensor, camera: Intrinsics, max_slope: float
 ) -> Tensor:
-    """True for samples not deeper than `nearest` or another sample on the pixel, up to a tolerance."""
+    """Return True for samples not deeper than `nearest` or another sample on the pixel, up to a tolerance."""
     nearest = nearest.scatter_reduce(1, index, torch.where(inside, z, torch.inf), "amin")
     return z <= nearest.gather(1, index) * (1.0 + max_slope / min(camera.fx, camera.fy))
 
 
 def _mean(values: Tensor, index: Tensor, inside: Tensor, camera: Intrinsics) -> RegisteredDepth:
-    """Mean on each pixel; in float64, where sums of a few float32 are exact and so have no order."""
+    """Return the mean of the samples on each pixel; float64 makes the sum independent of their order."""
     wide = torch.where(inside, values, 0.0).double()
     total = wide.new_zeros((len(wide), camera.height * camera.width)).scatter_add(1, index, wide)
     count = torch.zeros_like(total).scatter_add(1, index, inside.double())

@@ -46,38 +46,38 @@ class Rig:
 
     @classmethod
     def of(cls, cameras: Cameras) -> "Rig":
-        """From the depth camera to the guide's."""
+        """Make the rig from the depth camera to the guide's camera."""
         if cameras.depth is None:
             raise InputError("rig", "the cameras have no depth camera of their own", "give 'depth'")
         return cls(cameras.depth, cameras.guide, cameras.rotation, cameras.translation)
 
     @classmethod
     def from_matrix(cls, source: Intrinsics, target: Intrinsics, matrix: ArrayLike) -> "Rig":
-        """From the (3, 4) or (4, 4) matrix [R t]."""
+        """Make a rig from the (3, 4) or (4, 4) matrix [R t]."""
         M = np.asarray(matrix, dtype=np.float64)
         if M.shape not in ((3, 4), (4, 4)):
             raise InputError("rig", f"matrix of shape {M.shape}, expected (3, 4) or (4, 4)")
         return cls(source, target, as_tuples(M[:3, :3]), as_tuples(M[:3, 3]))
 
     def inverse(self) -> "Rig":
-        """The way back: X_source = R' X_target - R' t."""
+        """Return the rig from target to source: X_source = R' X_target - R' t."""
         return Rig(self.target, self.source, *inverse(self.rotation, self.translation))
 
     def scaled(self, length: float) -> "Rig":
-        """The same rig with the translation in another unit: t length."""
+        """Return the same rig with its translation multiplied by `length`, for another unit."""
         return replace(self, translation=as_tuples(length * np.asarray(self.translation)))
 
     def forward(self, points: Tensors) -> Tensors:
-        """R X + t."""
+        """Move points from the source's frame to the target's: R X + t."""
         x, y, z = self.turn(points)
         return x + self.translation[0], y + self.translation[1], z + self.translation[2]
 
     def turn(self, vectors: Tensors) -> Tensors:
-        """R v."""
+        """Turn directions from the source's frame to the target's: R v."""
         return _times(self.rotation, vectors)
 
     def turn_back(self, vectors: Tensors) -> Tensors:
-        """R' v."""
+        """Turn directions from the target's frame to the source's: R' v."""
         (a, b, c) = self.rotation
         return _times(((a[0], b[0], c[0]), (a[1], b[1], c[1]), (a[2], b[2], c[2])), vectors)
 
@@ -88,7 +88,7 @@ def _times(R: Rotation, v: Tensors) -> Tensors:
 
 
 def axes(camera: Intrinsics, like: Tensor, *, ends: bool = False) -> tuple[Tensor, Tensor]:
-    """Ray coordinates X, Y of the pixel centres: (W,) and (H, 1), or (H, W) each if the lens distorts.
+    """Return the ray coordinates X, Y of the pixel centres: (W,) and (H, 1), or (H, W) if the lens distorts.
 
     Without distortion (x - cx) / fx, (y - cy) / fy; with it NaN where the lens model has no ray.
 
@@ -111,7 +111,7 @@ def _places(size: int, like: Tensor, ends: bool) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Magnification:
-    """(columns, rows) of the target that a pixel of the source covers, on things far away."""
+    """How many columns and rows of the target one pixel of the source covers, for things far away."""
 
     typical: tuple[float, float]
     largest: tuple[float, float]
@@ -119,7 +119,7 @@ class Magnification:
 
 @lru_cache(maxsize=64)
 def magnification(rig: Rig) -> Magnification:
-    """The ratio of the focal lengths, or where a lens distorts what all pixels in both images say."""
+    """Return the ratio of the focal lengths or, for lenses that distort, what all pixels measure."""
     source, target = rig.source, rig.target
     plain = target.fx / source.fx, target.fy / source.fy
     if source.distortion is None and target.distortion is None:
@@ -135,7 +135,7 @@ def magnification(rig: Rig) -> Magnification:
 
 
 def z_of(depth: Tensor, camera: Intrinsics, kind: MetricKind) -> Tensor:
-    """Depth along the optical axis of (B, 1, H, W) samples; z = r / |ray| if they are radial."""
+    """Return depth along the optical axis of (B, 1, H, W) samples; z = r / |ray| if they are radial."""
     if depth.ndim != 4 or depth.shape[1:] != (1, camera.height, camera.width):
         raise InputError(
             "depth",
@@ -146,13 +146,13 @@ def z_of(depth: Tensor, camera: Intrinsics, kind: MetricKind) -> Tensor:
 
 
 def ray_lengths(camera: Intrinsics, like: Tensor) -> Tensor:
-    """(H, W): length of each pixel's ray, whose z component is 1; radial = z |ray|."""
+    """Return the length of each pixel's ray, (H, W), whose z component is 1; radial = z |ray|."""
     x, y = axes(camera, like)
     return torch.sqrt(x.square() + y.square() + 1.0)
 
 
 def to_pixels(points: Tensors, camera: Intrinsics) -> tuple[Tensor, Tensor, Tensor]:
-    """(x, y, whether the camera can see it) of points, in pixels."""
+    """Return x and y of points in pixels, and whether the camera can see them."""
     z = points[2].clamp_min(1e-6)
     x, y, seen = points[0] / z, points[1] / z, points[2] > 0
     if camera.distortion is not None:

@@ -62,7 +62,7 @@ def scattered(points: Tensor, cameras: Cameras, size: tuple[int, int]) -> Scatte
 
 
 def hidden_points(depth: Tensor, valid: Tensor) -> Tensor:
-    """True for points of a sparse map (1, 1, H, W) that have nearer ones in three quarters around them."""
+    """Return True for points of a sparse map (1, 1, H, W) with nearer ones in three quarters around them."""
     reach = max(1, round(REACH * _spacing(valid)))
     inverse = torch.where(valid, 1.0 / depth.clamp_min(1e-6), 0.0)
     limit = inverse * (1.0 + NEARER)
@@ -74,14 +74,14 @@ _QUARTERS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
 def _quarter(inverse: Tensor, reach: int, down: int, right: int) -> Tensor:
-    """The largest inverse depth in the quarter of the window that lies in one direction."""
+    """Return the largest inverse depth in one quarter of each pixel's window, such as up and left of it."""
     rows = (reach, 0) if down < 0 else (0, reach)
     columns = (reach, 0) if right < 0 else (0, reach)
     return max_pool2d(pad(inverse, (*columns, *rows)), reach + 1, stride=1)
 
 
 def _spacing(valid: Tensor) -> float:
-    """Pixels between points where there are some: the root of the area over their number."""
+    """Return the mean distance of points in pixels: the square root of the covered area over their number."""
     cell = 16
     weight = valid.float()
     covered = max_pool2d(weight, cell, stride=cell, ceil_mode=True)
@@ -89,7 +89,7 @@ def _spacing(valid: Tensor) -> float:
 
 
 def view_note(found: Scattered, camera: Intrinsics, points: int) -> str:
-    """What was done, in a sentence."""
+    """Return a sentence that says how many points the guide's camera sees, and what was assumed."""
     return (
         f"{points} points seen from the guide ({camera.width}x{camera.height}): {int(found.valid.sum())} "
         f"pixels have one, {found.hidden} were left out as hidden by a nearer surface; assumed: metres"

@@ -21,7 +21,7 @@ _FRONT_OVERLAP = 0.1  # wider, for a front lies at another depth than the surfac
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layers:
-    """What the samples of a camera say about another view; (B, 1, H, W), infinite where nothing.
+    """Depth of surfaces and of fronts of gaps in the target's view: (B, 1, H, W), infinite where none is.
 
     Args:
         surface: z of the nearest surface between samples.
@@ -36,7 +36,7 @@ class Layers:
 def draw_layers(
     depth: Tensor, valid: Tensor, rig: Rig, kind: MetricKind, *, max_slope: float, stretch: float
 ) -> Layers:
-    """Every triangle of neighbouring samples, as part of a surface or as the front of a gap."""
+    """Draw every triangle of neighbouring samples, as part of a surface or as the front of a gap."""
     z = z_of(torch.where(valid, depth, 1.0), rig.source, kind)
     grid = _vertices(1.0 / z[:, 0], valid[:, 0], rig)
     shape = z.shape[0], 1, rig.target.height, rig.target.width
@@ -76,7 +76,7 @@ class _Vertices:
 
 
 def _vertices(q: Tensor, valid: Tensor, rig: Rig) -> _Vertices:
-    """The samples, and one more around them at the ends of the image, where 1 / z is continued."""
+    """Return the samples, with one more row and column at each end of the image, where 1 / z is continued."""
     q, valid = _continued(*_continued(q, valid, 2), 1)
     x, y = axes(rig.source, q, ends=True)
     valid = valid & (q > 0) & torch.isfinite(x + y)
@@ -86,7 +86,7 @@ def _vertices(q: Tensor, valid: Tensor, rig: Rig) -> _Vertices:
 
 
 def _continued(q: Tensor, valid: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """One more value, half a step out, on both ends of an axis: 1.5 q_0 - 0.5 q_1."""
+    """Return an axis with one value more at each end, half a step out: 1.5 q_0 - 0.5 q_1."""
     n = q.shape[dim]
     values, masks = [q], [valid]
     for at, inner, place in ((0, min(1, n - 1), 0), (n - 1, max(n - 2, 0), 2)):
@@ -96,7 +96,7 @@ def _continued(q: Tensor, valid: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 
 def _triples(grid: _Vertices) -> list[tuple[_Vertices, _Vertices, _Vertices]]:
-    """(corner, beside it, above or below it) of the two triangles in each cell of four samples."""
+    """Return corner, horizontal and vertical neighbour of the two triangles in each cell of four samples."""
     before, after = slice(None, -1), slice(1, None)
     upper_right, lower_left = grid.part(before, after), grid.part(after, before)
     return [
@@ -106,7 +106,7 @@ def _triples(grid: _Vertices) -> list[tuple[_Vertices, _Vertices, _Vertices]]:
 
 
 def _joined(a: _Vertices, b: _Vertices, c: _Vertices, max_slope: float) -> Tensor:
-    """True where both legs are flat enough: |z_a - z_b| <= max_slope min(z_a, z_b) |ray_a - ray_b|."""
+    """Return True where both legs are flat: |z_a - z_b| <= max_slope min(z_a, z_b) |ray_a - ray_b|."""
     return _flat_leg(a, b, max_slope) & _flat_leg(a, c, max_slope)
 
 
@@ -134,7 +134,7 @@ class _Triangles:
 
 
 def _triangles(a: _Vertices, b: _Vertices, c: _Vertices, drawn: Tensor, rig: Rig) -> _Triangles:
-    """Planes and bounding boxes in the target's view; those with their back to the target are left out."""
+    """Return planes and bounding boxes in the target's view, without triangles that face away from it."""
     (ux, uy), (vx, vy) = _inverse((b.x - a.x, b.y - a.y), (c.x - a.x, c.y - a.y))
     slope_x = (b.q - a.q) * ux + (c.q - a.q) * vx
     slope_y = (b.q - a.q) * uy + (c.q - a.q) * vy
@@ -159,7 +159,7 @@ def _triangles(a: _Vertices, b: _Vertices, c: _Vertices, drawn: Tensor, rig: Rig
 def _inverse(
     first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Rows of the inverse of the matrix whose columns are the two legs."""
+    """Return the rows of the inverse of the 2x2 matrix whose columns are the triangle's legs."""
     det = first[0] * second[1] - first[1] * second[0]
     return (second[1] / det, -second[0] / det), (-first[1] / det, first[0] / det)
 
@@ -189,7 +189,7 @@ def _cover(
     rig: Rig,
     overlap: float,
 ) -> tuple[Tensor, Tensor]:
-    """(flat index, z) of the pixels in one row of each bounding box; z is infinite outside the triangle."""
+    """Return flat index and z of the pixels in a row of each bounding box; infinite off the triangle."""
     camera, t, m = rig.target, rig.translation, triangles.plane
     j, i = triangles.start[0] + across, triangles.start[1] + row
     exists = in_image(i, j, camera) & triangles.drawn
@@ -207,5 +207,5 @@ def _cover(
 
 
 def in_image(i: Tensor, j: Tensor, camera: Intrinsics) -> Tensor:
-    """True where row i and column j exist."""
+    """Return True where row i and column j lie in the camera's image."""
     return (i >= 0) & (i < camera.height) & (j >= 0) & (j < camera.width)

@@ -20,6 +20,16 @@ def atomic_path(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
     The name keeps the extension, is unique to this process and call, and is gone after an exception, with
     the old file untouched. A missing parent folder is made. A link is followed, not replaced. Without
     `sync` a file outlives its process, but perhaps not the machine's power.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from primaldepth.io import atomic_path
+        >>> with atomic_path("table.csv") as path:
+        ...     _ = path.write_text("scene,rmse")
+        ...     Path("table.csv").exists()
+        False
+        >>> Path("table.csv").read_text()
+        'scene,rmse'
     """
     target = _checked_target(Path(path))
     name = f".{_short_stem(target)}.{os.getpid()}-{secrets.token_hex(4)}{target.suffix}"

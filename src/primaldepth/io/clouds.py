@@ -16,20 +16,18 @@ from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError, MissingDependencyError, shortened
 from primaldepth.io.files import read_file
-from primaldepth.io.formats import read_raster
 from primaldepth.io.pointcloud import ply_header, read_ply
+from primaldepth.io.rasters import read_raster
 
 Points = NDArray[np.float64]
 MAX_POINTS = 2**27
 _MAX_BYTES = 2**32
 _MAX_HEADER = 2**16
 _LEAST_ROWS = 100  # of an array of points: a smaller one may be a depth map
-_PCD_TYPES = {("F", 4): "<f4", ("F", 8): "<f8", ("U", 1): "u1", ("U", 2): "<u2", ("U", 4): "<u4"} | {
-    ("I", 1): "i1",
-    ("I", 2): "<i2",
-    ("I", 4): "<i4",
-    ("U", 8): "<u8",
-    ("I", 8): "<i8",
+_PCD_TYPES = {
+    (kind, size): f"<{kind.lower()}{size}"
+    for kind in "FUI"
+    for size in ((4, 8) if kind == "F" else (1, 2, 4, 8))
 }
 _LAZ_RATIO = 64  # bytes of points for one of a packed file; what is measured takes about 10
 _LAS_1_4 = 375  # bytes of the header that counts in 64 bits

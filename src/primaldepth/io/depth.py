@@ -1,94 +1,30 @@
-"""Depth maps in files: units, invalid pixels and the kind of depth become explicit here."""
+"""How depth maps are written: from metres to the numbers that a format stores, exact or an error."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from primaldepth.core.errors import FileFormatError, InputError
+from primaldepth.core.errors import InputError, Worded
 from primaldepth.io.atomic import write_bytes
-from primaldepth.io.formats import read_raster, writer_for
-from primaldepth.io.formats.base import Raster
-from primaldepth.io.storage import stored_pixels
-from primaldepth.io.units import KINDS, Kind, Unit, from_stored, per_metre
+from primaldepth.io.formats import CODECS
+from primaldepth.io.formats.base import Codec, Pixels, row_blocks
+from primaldepth.io.units import (
+    DepthMap,
+    Unit,
+    from_stored,
+    holds_integers,
+    to_stored,
+    whole_stored,
+)
 
-_ROUNDING = 1e-6  # of a number in 32-bit floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DepthMap:
-    """One depth map with its mask.
-
-    Args:
-        values: (H, W) metres, or pixels of disparity; 0 where not valid.
-        valid: (H, W) True where there is a measurement: finite and positive.
-        unit: of the file it came from or is to be written in: mm, m, disparity, or the stored numbers per
-            metre, such as "5000".
-        kind: along the optical axis, along the ray, or a disparity.
-    """
-
-    values: NDArray[np.float64]
-    valid: NDArray[np.bool_]
-    unit: Unit = "m"
-    kind: Kind = "z"
-
-    def __post_init__(self) -> None:
-        values, valid = self.values, self.valid
-        _check_names(self.unit, self.kind)
-        if values.ndim != 2 or values.dtype != np.float64 or values.size == 0:
-            raise InputError("depth", f"shape {values.shape} of {values.dtype}, expected (H, W) of float64")
-        if valid.shape != values.shape or valid.dtype != np.bool_:
-            raise InputError(
-                "valid", f"shape {valid.shape} of {valid.dtype}, expected {values.shape} of bool"
-            )
-        if not (np.isfinite(values) & ((values > 0) == valid) & (values >= 0)).all():
-            raise InputError(
-                "depth", "must be finite and positive where valid, 0 elsewhere", "see DepthMap.from_array"
-            )
-
-    @classmethod
-    def from_array(
-        cls, values: ArrayLike, valid: ArrayLike | None = None, *, unit: Unit = "m", kind: Kind | None = None
-    ) -> "DepthMap":
-        """Clean metres or pixels: 0, NaN, infinities, negatives and what is masked become invalid."""
-        clean = np.array(values, dtype=np.float64)
-        mask = np.isfinite(clean) & (clean > 0)
-        if valid is not None:
-            if np.shape(valid) != clean.shape:
-                raise InputError("valid", f"shape {np.shape(valid)}, but the depth has {clean.shape}")
-            mask &= np.asarray(valid, dtype=bool)
-        clean[~mask] = 0.0
-        return cls(clean, mask, unit, kind or ("disparity" if unit == "disparity" else "z"))
-
-
-def read_depth(
-    path: str | os.PathLike[str],
-    *,
-    unit: Unit | None = None,
-    kind: Kind | None = None,
-    invalid: float | None = None,
-) -> DepthMap:
-    """Read a depth or disparity map.
-
-    The format is told by the content. The unit is mm, m, disparity, or the stored numbers per metre, or per
-    pixel with kind "disparity", as text. Without one, integers are millimetres and floats metres; 8-bit
-    integers and anything of kind "disparity" are disparity in pixels. 0, NaN, infinities and negatives are
-    invalid, and so is the stored number `invalid`.
-    """
-    _check_names(unit, kind)
-    where = Path(path)
-    raster = read_raster(where, "depth")
-    pixels = _plane(where, raster)
-    unit, kind = _meaning(where, raster, unit, kind)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        values = from_stored(pixels.astype(np.float64), unit)
-        depth = DepthMap.from_array(values, _mask(raster, pixels, invalid), unit=unit, kind=kind)
-    if not depth.valid.any():
-        raise FileFormatError(where, "no valid pixel (all 0, NaN, infinite or negative)", "check the export")
-    return depth
+COARSER = Worded(
+    "use a coarser unit or write .exr, .tiff or .npy", "ask for image/x-exr or application/x-npz"
+)
 
 
 def write_depth(path: str | os.PathLike[str], depth: DepthMap) -> None:
@@ -96,6 +32,12 @@ def write_depth(path: str | os.PathLike[str], depth: DepthMap) -> None:
 
     Integer formats round to the nearest step. A value the format cannot hold is an error: too large, too
     small to differ from the invalid 0, or a unit the format cannot mean.
+
+    Example:
+        >>> from primaldepth.io import DepthMap, read_depth, write_depth
+        >>> write_depth("depth.png", DepthMap.from_array([[1.0, 0.0], [2.0, 2.5]], unit="mm"))
+        >>> read_depth("depth.png").values.tolist()
+        [[1.0, 0.0], [2.0, 2.5]]
     """
     write_values(path, depth.values, depth.valid, depth.unit)
 
@@ -103,7 +45,7 @@ def write_depth(path: str | os.PathLike[str], depth: DepthMap) -> None:
 def write_values(
     path: str | os.PathLike[str], values: NDArray[np.floating[Any]], valid: NDArray[np.bool_], unit: Unit
 ) -> None:
-    """`write_depth` of values that need not become float64 first, which a large result has no room for.
+    """Write values as `write_depth` does, without a copy in float64, which a large result has no room for.
 
     Args:
         values: (H, W) metres, or pixels of disparity; finite and positive where valid, not read elsewhere.
@@ -116,7 +58,7 @@ def write_values(
 def encode_values(
     path: str | os.PathLike[str], values: NDArray[np.floating[Any]], valid: NDArray[np.bool_], unit: Unit
 ) -> bytes:
-    """What `write_values` writes; the extension of `path` picks the format, nothing is opened."""
+    """Return the bytes that `write_values` writes; the extension of `path` picks the format."""
     where = Path(path)
     codec = writer_for(where)
     if not valid.any():
@@ -127,9 +69,14 @@ def encode_values(
 
 
 def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
-    """The unit to write `path` in so that reading it with no unit given is right.
+    """Return the unit to write `path` in so that reading it with no unit given is right.
 
     Disparity stays. PNG takes mm unless one of its integer units is asked for; the others take metres.
+
+    Example:
+        >>> from primaldepth.io import output_unit
+        >>> output_unit("depth.png", "m"), output_unit("depth.exr", "mm")
+        ('mm', 'm')
     """
     floating = any("float" in name for name in writer_for(Path(path)).dtypes)
     if unit == "disparity":
@@ -139,65 +86,131 @@ def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
     return "mm" if unit == "m" else unit
 
 
-def _check_names(unit: str | None, kind: str | None) -> None:
-    if unit is not None:
-        per_metre(unit)
-    if kind is not None and kind not in KINDS:
-        raise InputError(f"kind {kind!r} is not known; use one of {', '.join(KINDS)}")
-    if unit == "disparity" and kind not in (None, "disparity"):
-        raise InputError(f"unit 'disparity' contradicts kind '{kind}'; use kind 'disparity' or another unit")
-    if kind == "disparity" and unit in ("mm", "m"):
+def writer_for(path: Path) -> Codec:
+    """Return the codec an output's extension asks for."""
+    known = [codec for codec in CODECS if codec.encode is not None]
+    for codec in known:
+        if path.suffix.lower() in codec.extensions:
+            return codec
+    names = ", ".join(extension for codec in known for extension in codec.extensions)
+    raise InputError(path, f"cannot write depth as '{path.suffix}'", f"use one of {names}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Plane:
+    """What is to be stored, and in which unit."""
+
+    values: NDArray[np.floating[Any]]
+    valid: NDArray[np.bool_]
+    unit: Unit
+
+    def blocks(self) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_]]]:
+        """A few rows at a time, which rows they are and their mask: float64, 0 where not valid."""
+        for rows in row_blocks(*self.values.shape):
+            mask = self.valid[rows]
+            yield rows, np.where(mask, self.values[rows], 0.0).astype(np.float64, copy=False), mask
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """What is known of the valid values rounded to whole stored numbers."""
+
+    exact: bool
+    low: float
+    high: float
+
+
+def stored_pixels(
+    path: Path, codec: Codec, values: NDArray[np.floating[Any]], valid: NDArray[np.bool_], unit: Unit
+) -> Pixels:
+    """Return (H, W) numbers of the narrowest type of `codec` that keeps `values`.
+
+    Formats of integers alone round. The others keep integers for the units meant for them, which is all but m
+    and disparity, where every value is whole, so that the default unit on reading stays right, and use floats
+    otherwise.
+
+    Args:
+        values: (H, W) metres, or pixels of disparity; finite and positive where valid, not read elsewhere.
+        valid: (H, W).
+    """
+    plane = _Plane(values, valid, unit)
+    floats = [name for name in codec.dtypes if name.startswith("float")]
+    whole = _whole(plane)
+    if not floats:
+        return _integers(plane, _integer_type(path, codec, whole, unit))
+    fitting = _fitting(codec, whole) if whole.exact else None
+    if fitting and holds_integers(unit):
+        return _integers(plane, fitting)
+    for name in floats:
+        if _kept(plane, name):
+            return _floats(path, codec, plane, name)
+    # large 32-bit integers in a float32 format
+    return _integers(plane, fitting) if fitting else _floats(path, codec, plane, floats[-1])
+
+
+def _whole(plane: _Plane) -> _Whole:
+    exact, low, high = True, np.inf, 0.0
+    for _, values, mask in plane.blocks():
+        whole = whole_stored(values, plane.unit)[mask]
+        exact = exact and bool((from_stored(whole, plane.unit) == values[mask]).all())
+        low, high = float(whole.min(initial=low)), float(whole.max(initial=high))
+    return _Whole(exact, low, high)
+
+
+def _fitting(codec: Codec, whole: _Whole) -> str | None:
+    """The narrowest integer type that holds every valid number."""
+    for name in codec.dtypes:
+        if name.startswith("uint") and whole.high <= np.iinfo(name).max:
+            return name
+    return None
+
+
+def _kept(plane: _Plane, name: str) -> bool:
+    """Whether reading numbers of this type back gives the very same values."""
+    for _, values, mask in plane.blocks():
+        with np.errstate(over="ignore", under="ignore"):
+            stored = to_stored(values, plane.unit).astype(name).astype(np.float64)
+            if not (from_stored(stored, plane.unit) == values)[mask].all():
+                return False
+    return True
+
+
+def _integer_type(path: Path, codec: Codec, whole: _Whole, unit: Unit) -> str:
+    """The type of a format of integers alone."""
+    if unit == "m":
         raise InputError(
-            f"kind 'disparity' contradicts unit '{unit}'; use unit 'disparity', or the stored numbers per "
-            "pixel such as '256'"
+            path, f"{codec.name} stores integers and cannot hold metres", "use mm or 5000, or write .exr"
         )
+    fitting = _fitting(codec, whole)
+    top = np.iinfo(codec.dtypes[-1]).max
+    if fitting is None:
+        raise InputError(
+            path, f"{whole.high:.6g} does not fit {codec.name} in unit '{unit}' (at most {top})", COARSER
+        )
+    if whole.low < 1:
+        raise InputError(
+            path,
+            f"a valid value would round to 0, which {codec.name} reads as invalid, in unit '{unit}'",
+            "use a finer unit or write .exr, .tiff or .npy",
+        )
+    return codec.dtypes[-1] if holds_integers(unit) else fitting  # 8 bits are for disparity alone
 
 
-def _plane(path: Path, raster: Raster) -> NDArray[np.generic]:
-    """The one channel of real numbers."""
-    pixels = raster.pixels
-    if pixels.ndim == 3 and pixels.shape[2] == 1:
-        pixels = pixels[..., 0]
-    if pixels.ndim != 2:
-        raise FileFormatError(
-            path, f"{pixels.shape[-1]} channels ({pixels.shape})", "a depth map has one: export it alone"
-        )
-    if pixels.dtype.kind not in "iuf":
-        raise FileFormatError(
-            path, f"numbers of type {pixels.dtype}", "save depth as float32 or an integer type"
-        )
+def _integers(plane: _Plane, name: str) -> Pixels:
+    pixels = np.empty(plane.values.shape, name)
+    for rows, values, _ in plane.blocks():
+        pixels[rows] = whole_stored(values, plane.unit)
     return pixels
 
 
-def is_number(values: Any, number: float) -> Any:
-    """Where an array or tensor holds this number, which 32-bit floats may hold rounded."""
-    return abs(values - number) <= _ROUNDING * abs(number)
-
-
-def _mask(raster: Raster, pixels: NDArray[Any], invalid: float | None) -> NDArray[np.bool_] | None:
-    """What the file masks itself, and what its numbers say to be invalid; None for neither."""
-    known = None if invalid is None else ~is_number(pixels, invalid)
-    if raster.valid is None:
-        return known
-    own = raster.valid[..., 0] if raster.valid.ndim == 3 else raster.valid
-    return own if known is None else own & known
-
-
-def _meaning(path: Path, raster: Raster, unit: Unit | None, kind: Kind | None) -> tuple[Unit, Kind]:
-    """Unit and kind, each as asked or by custom."""
-    if unit is None and kind == "disparity":
-        unit = "disparity"
-    if unit is None:
-        unit = _custom_unit(raster.pixels.dtype)
-        if unit == "disparity" and kind is not None:
+def _floats(path: Path, codec: Codec, plane: _Plane, name: str) -> Pixels:
+    pixels = np.empty(plane.values.shape, name)
+    for rows, values, mask in plane.blocks():
+        with np.errstate(over="ignore", under="ignore"):
+            pixels[rows] = np.where(mask, to_stored(values, plane.unit), codec.missing)
+        inside = pixels[rows][mask]
+        if not (np.isfinite(inside) & (inside > 0)).all():
             raise InputError(
-                path, f"8-bit numbers are read as disparity, not as kind '{kind}'", "give their unit"
+                path, f"a value does not fit {name} in {codec.name}", "use another unit or write .npy"
             )
-    return unit, kind or ("disparity" if unit == "disparity" else "z")
-
-
-def _custom_unit(dtype: np.dtype[Any]) -> Unit:
-    """What numbers of this type mean where nothing is said."""
-    if dtype.kind == "f":
-        return "m"
-    return "disparity" if dtype.itemsize == 1 else "mm"
+    return pixels

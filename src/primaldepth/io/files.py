@@ -160,7 +160,7 @@ def _reason(error: Exception) -> str:
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file; it is read again once it has changed."""
+    """Return the SHA-256 of a file, which is read again only if it has changed."""
     status = path.stat()
     return _file_sha256(path, status.st_mtime_ns, status.st_size)
 

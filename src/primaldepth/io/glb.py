@@ -13,7 +13,7 @@ POINTS, TRIANGLES = 0, 4
 
 
 def pack_glb(gltf: dict[str, Any], blob: bytes) -> bytes:
-    """One file of the document and the bytes its only buffer means."""
+    """Return a GLB file of a glTF document and the bytes of its only buffer."""
     text = json.dumps(gltf, separators=(",", ":")).encode("ascii")
     text += b" " * (-len(text) % 4)
     blob += b"\0" * (-len(blob) % 4)
@@ -34,7 +34,7 @@ def vertices(points: NDArray[np.float32], colors: NDArray[np.uint8]) -> tuple[by
 
 
 def document(primitive: dict[str, Any], accessors: list[Any], parts: list[bytes]) -> dict[str, Any]:
-    """One scene, one node, one mesh; each of `parts` is a buffer view, the third one holds indices."""
+    """Return a glTF document of one mesh; each of `parts` is a buffer view, the third holds indices."""
     views, start = [], 0
     for target, part in zip((ARRAY_BUFFER, ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER), parts, strict=False):
         views.append({"buffer": 0, "byteOffset": start, "byteLength": len(part), "target": target})
@@ -52,7 +52,7 @@ def document(primitive: dict[str, Any], accessors: list[Any], parts: list[bytes]
 
 
 def linear_from_srgb(colors: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Linear light in 0..255: c / 12.92 up to 0.04045, else ((c + 0.055) / 1.055)^2.4, of c in [0, 1]."""
+    """Return linear light: c / 12.92 up to 0.04045, else ((c + 0.055) / 1.055)^2.4, c in [0, 1]."""
     c = np.arange(256) / 255
     linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
     table: NDArray[np.uint8] = np.rint(linear * 255).astype(np.uint8)

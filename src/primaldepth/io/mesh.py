@@ -17,7 +17,16 @@ from primaldepth.io.pointcloud import ply_vertices
 
 
 def write_mesh(path: str | Path, mesh: Mesh) -> None:
-    """Write `.glb` or `.ply`, by the extension."""
+    """Write `.glb` or `.ply`, by the extension.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> from primaldepth.geometry.meshing import depth_mesh
+        >>> from primaldepth.io.mesh import write_mesh
+        >>> depth = np.full((3, 4), 2.0)
+        >>> write_mesh("mesh.glb", depth_mesh(depth, depth > 0, Intrinsics.guess(4, 3)))
+    """
     path = Path(path)
     encode = _ENCODERS.get(path.suffix.lower())
     if encode is None:

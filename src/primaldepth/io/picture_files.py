@@ -6,6 +6,7 @@ decoder raises becomes an `InputError` that names the file.
 
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
@@ -14,9 +15,8 @@ from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError
 from primaldepth.io.atomic import write_bytes
-from primaldepth.io.formats import jpeg, png, png_chunks, tiff
-from primaldepth.io.formats.base import Raster, Source, library_errors
-from primaldepth.io.formats.budget import MAX_FILE_BYTES
+from primaldepth.io.formats import jpeg, png, tiff
+from primaldepth.io.formats.base import MAX_FILE_BYTES, Raster, Source, library_errors
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -51,7 +51,7 @@ def open_picture(
     opened = _source(source, name)
     with library_errors(opened, " or ".join(formats)):
         if "PNG" in formats and png.CODEC.recognises(opened.data[:8]):
-            return png.load(opened, png_chunks.screen(opened))
+            return png.load(opened, png.screen(opened))
         if "JPEG" in formats and jpeg.CODEC.recognises(opened.data[:8]):
             return jpeg.load(opened, jpeg.screen(opened), at_least)
         if "TIFF" in formats and tiff.CODEC.recognises(opened.data[:8]):
@@ -68,12 +68,12 @@ def picture_size(source: bytes | BinaryIO, name: str | os.PathLike[str]) -> tupl
     opened = _source(source, name)
     with library_errors(opened, " or ".join(RECORDED)):
         if png.CODEC.recognises(opened.data[:8]):
-            header = png_chunks.read_header(opened)
+            header = png.read_header(opened)
             return header.width, header.height
         if jpeg.CODEC.recognises(opened.data[:8]):
             height, width = jpeg.read_size(opened)
             return width, height
-    raise opened.error(f"not a {' or '.join(RECORDED)} file; copy or export it again")
+    raise opened.error(f"not a {' or '.join(RECORDED)} file", "copy or export it again")
 
 
 def _source(source: bytes | BinaryIO, name: str | os.PathLike[str]) -> Source:
@@ -98,9 +98,26 @@ def _open_other(source: Source, formats: list[str]) -> "Image.Image":
     image = Image.open(io.BytesIO(source.data), formats=formats)
     source.check_size(image.height, image.width, stored_bytes=4 * image.height * image.width)
     if image.format == "BMP" and image.info.get("compression") in _BMP_RUNS:
-        raise source.error("BMP in run-lengths; save it without compression")
+        raise source.error("BMP in run-lengths", "save it without compression")
     image.load()
     return image
+
+
+def write_film(path: str | Path, pictures: Sequence[NDArray[np.uint8]], seconds: float = 0.1) -> None:
+    """Write pictures (H, W, 3) as a GIF or WebP, by the extension, that shows them again and again.
+
+    Args:
+        path: of the file.
+        pictures: at least one.
+        seconds: that each is shown.
+    """
+    from PIL import Image
+
+    first, *rest = (Image.fromarray(picture) for picture in pictures)
+    with io.BytesIO() as stream:
+        kind, each = Path(path).suffix[1:].upper(), round(1000 * seconds)
+        first.save(stream, kind, save_all=True, append_images=rest, duration=each, loop=0)
+        write_bytes(path, stream.getvalue())
 
 
 def write_preview(path: str | Path, rgb: NDArray[np.uint8]) -> None:
@@ -108,11 +125,24 @@ def write_preview(path: str | Path, rgb: NDArray[np.uint8]) -> None:
 
     Raises:
         FileFormatError: the extension is not `.png`.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.io.picture_files import write_preview
+        >>> from primaldepth.pictures.preview import overview
+        >>> image = np.zeros((60, 80, 3), np.uint8)
+        >>> low, depth = np.full((15, 20), 1.5), np.full((60, 80), 1.5)
+        >>> write_preview("preview.png", overview(image, low, low > 0, depth, depth > 0, unit="m"))
     """
     if Path(path).suffix.lower() != ".png":
         raise FileFormatError(path, f"extension '{Path(path).suffix}', but a preview is written as .png")
+    write_bytes(path, png_bytes(rgb))
+
+
+def png_bytes(rgb: NDArray[np.uint8]) -> bytes:
+    """Return a picture (H, W, 3) as a PNG, compressed for people to keep."""
     from PIL import Image  # most calls write no picture
 
     buffer = io.BytesIO()
     Image.fromarray(rgb).save(buffer, "PNG")
-    write_bytes(path, buffer.getvalue())
+    return buffer.getvalue()

@@ -15,12 +15,30 @@ from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.geometry.clouds import PointCloud
 from primaldepth.io.atomic import write_bytes
 from primaldepth.io.files import read_file
-from primaldepth.io.formats.budget import MAX_FILE_BYTES
+from primaldepth.io.formats.base import MAX_FILE_BYTES
 from primaldepth.io.glb import POINTS, document, pack_glb, vertices
 
+CAMERA_AXES = "x right, y down, z forward"
 
-def write_cloud(path: str | Path, cloud: PointCloud) -> None:
-    """Write `.ply` or `.glb`, by the extension; GLB has no room for `measured`."""
+
+def write_cloud(path: str | Path, cloud: PointCloud, axes: str = CAMERA_AXES) -> None:
+    """Write `.ply` or `.glb`, by the extension; GLB has no room for `measured`.
+
+    Args:
+        path: of the file.
+        cloud: in metres.
+        axes: of the cloud, in words, for the header of a PLY file.
+
+    Example:
+        >>> import numpy as np
+        >>> from primaldepth.geometry.backproject import point_cloud
+        >>> from primaldepth.geometry.cameras import Intrinsics
+        >>> from primaldepth.io.pointcloud import read_ply, write_cloud
+        >>> depth = np.full((3, 4), 2.0)
+        >>> write_cloud("cloud.ply", point_cloud(depth, depth > 0, Intrinsics.guess(4, 3)))
+        >>> read_ply("cloud.ply").points.shape
+        (12, 3)
+    """
     path = Path(path)
     encode = _ENCODERS.get(path.suffix.lower())
     if encode is None:
@@ -31,7 +49,7 @@ def write_cloud(path: str | Path, cloud: PointCloud) -> None:
         raise InputError(path, "no valid pixel, so there is no point to write")
     if not np.isfinite(cloud.points).all():
         raise InputError(path, "the cloud has NaN or infinite points", "leave them out")
-    write_bytes(path, encode(cloud))
+    write_bytes(path, encode(cloud, axes))
 
 
 def read_ply(path: str | Path) -> PointCloud:
@@ -72,12 +90,12 @@ _PLY_TYPES = {"char": "i1", "uchar": "u1", "short": "<i2", "ushort": "<u2", "int
 }
 
 
-def _encode_ply(cloud: PointCloud) -> bytes:
-    header, body = ply_vertices(cloud)
+def _encode_ply(cloud: PointCloud, axes: str) -> bytes:
+    header, body = ply_vertices(cloud, axes)
     return ("\n".join([*header, "end_header"]) + "\n").encode("ascii") + body
 
 
-def ply_vertices(cloud: PointCloud) -> tuple[list[str], bytes]:
+def ply_vertices(cloud: PointCloud, axes: str = CAMERA_AXES) -> tuple[list[str], bytes]:
     """(lines of the header up to the vertices' properties, the vertices' bytes)."""
     fields = [*_XYZ_FIELDS, *((name, "u1") for name in _RGB)]
     if cloud.measured is not None:
@@ -89,7 +107,7 @@ def ply_vertices(cloud: PointCloud) -> tuple[list[str], bytes]:
     if cloud.measured is not None:
         rows["measured"] = cloud.measured
     words = {"<f4": "float", "u1": "uchar"}
-    lines = ["ply", "format binary_little_endian 1.0", "comment primaldepth: x right, y down, z forward"]
+    lines = ["ply", "format binary_little_endian 1.0", f"comment primaldepth: {axes}"]
     lines += [f"element vertex {len(rows)}", *(f"property {words[kind]} {name}" for name, kind in fields)]
     return lines, rows.tobytes()
 
@@ -128,9 +146,9 @@ def _ply_layout(path: str | Path, properties: list[list[str]]) -> np.dtype[Any]:
     return np.dtype([(name, _PLY_TYPES[kind]) for kind, name in properties])
 
 
-def _encode_glb(cloud: PointCloud) -> bytes:
+def _encode_glb(cloud: PointCloud, axes: str) -> bytes:
     positions, colors, accessors = vertices(cloud.points, cloud.colors)
     return pack_glb(document({"mode": POINTS}, accessors, [positions, colors]), positions + colors)
 
 
-_ENCODERS: dict[str, Callable[[PointCloud], bytes]] = {".ply": _encode_ply, ".glb": _encode_glb}
+_ENCODERS: dict[str, Callable[[PointCloud, str], bytes]] = {".ply": _encode_ply, ".glb": _encode_glb}

@@ -1,10 +1,11 @@
-"""Units of stored depth, and the exact way between stored numbers and metres."""
+"""Depth maps, the units they are stored in, and the exact way between stored numbers and metres."""
 
 import re
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from primaldepth.core.errors import InputError
 
@@ -18,18 +19,19 @@ _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,20})?")
 
 
 def per_metre(unit: Unit) -> float:
-    """Stored numbers per metre, or per pixel of disparity; raises where `unit` does not say."""
+    """Return the stored numbers per metre, or per pixel of disparity; raise if `unit` is not known."""
     if unit in _PER_METRE:
         return _PER_METRE[unit]
     if not (isinstance(unit, str) and _NUMBER.fullmatch(unit)):
         raise InputError(
-            f"unit {unit!r:.50} is not known; use mm, m, disparity, or the stored numbers per metre as text, "
-            "such as '5000'"
+            "",
+            f"unit {unit!r:.50} is not known",
+            "use mm, m, disparity, or the stored numbers per metre as text, such as '5000'",
         )
     number = float(unit)
     if number < 1.0:
         meant = f"; {1.0 / number:.6g} if one stored number is {unit} m" if number > 0 else ""
-        raise InputError(f"unit '{unit}' is below 1; give the stored numbers per metre{meant}")
+        raise InputError("", f"unit '{unit}' is below 1", f"give the stored numbers per metre{meant}")
     return number
 
 
@@ -39,12 +41,12 @@ def holds_integers(unit: Unit) -> bool:
 
 
 def from_stored(stored: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]:
-    """Metres (or pixels of disparity) = stored / scale."""
+    """Return metres, or pixels of disparity: stored / scale."""
     return stored / per_metre(unit)
 
 
 def to_stored(values: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]:
-    """The number whose quotient by the scale is exactly `values`, where there is one.
+    """Return the number whose quotient by the scale is exactly `values`, where there is one.
 
     `values * scale` can miss it by one unit in the last place, so its two neighbours are tried too.
     """
@@ -58,6 +60,78 @@ def to_stored(values: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]:
 
 
 def whole_stored(values: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]:
-    """The nearest whole stored number."""
+    """Return the nearest whole stored number."""
     with np.errstate(over="ignore"):
         return np.rint(values * per_metre(unit))
+
+
+def check_meaning(unit: str | None, kind: str | None) -> None:
+    """Raise if a unit or a kind of depth is not known, or they contradict each other."""
+    if unit is not None:
+        per_metre(unit)
+    if kind is not None and kind not in KINDS:
+        raise InputError("", f"kind {kind!r} is not known", f"use one of {', '.join(KINDS)}")
+    if unit == "disparity" and kind not in (None, "disparity"):
+        raise InputError(
+            "", f"unit 'disparity' contradicts kind '{kind}'", "use kind 'disparity' or another unit"
+        )
+    if kind == "disparity" and unit in ("mm", "m"):
+        raise InputError(
+            "",
+            f"kind 'disparity' contradicts unit '{unit}'",
+            "use unit 'disparity', or the stored numbers per pixel such as '256'",
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DepthMap:
+    """One depth map with its mask.
+
+    Args:
+        values: (H, W) metres, or pixels of disparity; 0 where not valid.
+        valid: (H, W) True where there is a measurement: finite and positive.
+        unit: of the file it came from or is to be written in: mm, m, disparity, or the stored numbers per
+            metre, such as "5000".
+        kind: along the optical axis, along the ray, or a disparity.
+
+    Example:
+        >>> from primaldepth.io import DepthMap
+        >>> depth = DepthMap.from_array([[1.0, 0.0], [float("nan"), 2.5]], unit="mm")
+        >>> depth.values.tolist()  # metres; the unit is that of the file
+        [[1.0, 0.0], [0.0, 2.5]]
+        >>> depth.valid.tolist()
+        [[True, False], [False, True]]
+    """
+
+    values: NDArray[np.float64]
+    valid: NDArray[np.bool_]
+    unit: Unit = "m"
+    kind: Kind = "z"
+
+    def __post_init__(self) -> None:
+        values, valid = self.values, self.valid
+        check_meaning(self.unit, self.kind)
+        if values.ndim != 2 or values.dtype != np.float64 or values.size == 0:
+            raise InputError("depth", f"shape {values.shape} of {values.dtype}, expected (H, W) of float64")
+        if valid.shape != values.shape or valid.dtype != np.bool_:
+            raise InputError(
+                "valid", f"shape {valid.shape} of {valid.dtype}, expected {values.shape} of bool"
+            )
+        if not (np.isfinite(values) & ((values > 0) == valid) & (values >= 0)).all():
+            raise InputError(
+                "depth", "must be finite and positive where valid, 0 elsewhere", "see DepthMap.from_array"
+            )
+
+    @classmethod
+    def from_array(
+        cls, values: ArrayLike, valid: ArrayLike | None = None, *, unit: Unit = "m", kind: Kind | None = None
+    ) -> "DepthMap":
+        """Make a map of metres or pixels; 0, NaN, infinite, negative and masked ones become invalid."""
+        clean = np.array(values, dtype=np.float64)
+        mask = np.isfinite(clean) & (clean > 0)
+        if valid is not None:
+            if np.shape(valid) != clean.shape:
+                raise InputError("valid", f"shape {np.shape(valid)}, but the depth has {clean.shape}")
+            mask &= np.asarray(valid, dtype=bool)
+        clean[~mask] = 0.0
+        return cls(clean, mask, unit, kind or ("disparity" if unit == "disparity" else "z"))

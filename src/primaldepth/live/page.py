@@ -27,7 +27,7 @@ img{{max-width:100%;max-height:92vh}}</style></head>
 
 
 class Screen:
-    """The newest result, as a picture that is drawn when asked for."""
+    """The newest result, drawn as a picture only when somebody asks for it."""
 
     def __init__(self) -> None:
         self._change = threading.Condition()
@@ -37,19 +37,19 @@ class Screen:
         self._drawn: tuple[int, bytes] = (0, b"")
 
     def show(self, outcome: Outcome) -> None:
-        """Replace the result."""
+        """Show this result from now on."""
         with self._change:
             self._outcome, self._number = outcome, self._number + 1
             self._change.notify_all()
 
     def close(self) -> None:
-        """Let nobody wait any longer."""
+        """End: whoever waits for a picture gets None."""
         with self._change:
             self._closed = True
             self._change.notify_all()
 
     def picture_after(self, seen: int) -> tuple[int, bytes] | None:
-        """Return the number and the JPEG of a result newer than `seen`; wait for it; None at the end."""
+        """Wait for a result newer than `seen`; return its number and JPEG, or None if closed meanwhile."""
         with self._change:
             self._change.wait_for(lambda: self._closed or self._number > seen)
             outcome, number = self._outcome, self._number
@@ -160,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        """Say nothing: the address is a secret."""
+        """Log nothing: the address contains a secret."""
 
 
 def _escaped(text: str) -> str:

@@ -90,7 +90,7 @@ class RealSense:
 
 
 def _calibration(depth: Any, colour: Any) -> dict[str, Any]:
-    """Return intrinsics and extrinsics with the SDK's names."""
+    """Return intrinsics and extrinsics of the streams under the names that the SDK uses."""
     motion = depth.get_extrinsics_to(colour)
     extrinsics = {"rotation": list(motion.rotation), "translation": list(motion.translation)}
     return {"depth": _intrinsics(depth), "color": _intrinsics(colour), "extrinsics": extrinsics}

@@ -1,4 +1,4 @@
-"""A camera that needs none: a room with a box and a ball, seen by a noisy depth sensor that sways.
+"""A simulated camera that needs no device: a room with a box and a ball, seen by a swaying noisy sensor.
 
 Rays are traced exactly, so the truth of every frame is known. Nothing but numpy is needed.
 """
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.geometry.cameras import Cameras, Intrinsics
+from primaldepth.geometry.poses import Pose
 from primaldepth.pipeline.request import Item
 
 Array = NDArray[np.float64]
@@ -26,7 +27,7 @@ _GRAZING = 0.12  # cosine of the angle below which the sensor sees nothing
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """What one frame truly is, (H, W) each.
+    """The truth of one frame: what each pixel shows and how far away it is, (H, W) each.
 
     Args:
         depth: z in metres.
@@ -40,7 +41,7 @@ class View:
 
 
 class Simulated:
-    """The simulated camera.
+    """A simulated depth and colour camera in a room with a box and a ball.
 
     Args:
         size: (height, width) of the image.
@@ -101,27 +102,45 @@ class Simulated:
 
     def seen(self, camera: Intrinsics, index: int) -> View:
         """Return the truth of frame `index` for a camera in its place."""
-        place, turn = self._pose(index)
-        rays = camera.rays() @ turn.T  # z of a point is then its ray's parameter
-        hits = [_box(place, rays, _ROOM, inside=True), _box(place, rays, _BOX), _ball(place, rays)]
-        z = np.stack([hit[0] for hit in hits])
-        nearest = z.argmin(axis=0)
-        depth = z.min(axis=0)
-        normal = np.take_along_axis(np.stack([hit[1] for hit in hits]), nearest[None, ..., None], 0)[0]
-        point = place + depth[..., None] * rays
-        facing = np.abs((rays * normal).sum(-1)) / np.linalg.norm(rays, axis=-1)
-        return View(depth, _shaded(point, normal, nearest), facing)
+        return seen_from(camera, self.pose(index))
 
-    def _pose(self, index: int) -> tuple[Array, Array]:
-        """Return place and turn; a sway of 12 s."""
+    def pose(self, index: int) -> Pose:
+        """Return where the camera stands, which sways with a period of 12 s."""
         t = 2 * math.pi * index / 360 if self._moves else 0.0
         yaw = 0.12 * math.sin(t)
         turn = np.array([[math.cos(yaw), 0, math.sin(yaw)], [0, 1, 0], [-math.sin(yaw), 0, math.cos(yaw)]])
-        return np.array([-0.5 * math.sin(t), 0.1 * math.sin(2 * t), 0.25 * (1 - math.cos(t))]), turn
+        return Pose.of(turn, [-0.5 * math.sin(t), 0.1 * math.sin(2 * t), 0.25 * (1 - math.cos(t))])
+
+
+def seen_from(camera: Intrinsics, pose: Pose) -> View:
+    """Return what a camera truly sees of the room.
+
+    Args:
+        camera: of any size.
+        pose: within the room, which reaches from (-2, -1.4, -1) to (2, 1.1, 4) metres.
+    """
+    place, rays = np.array(pose.translation), camera.rays() @ np.transpose(pose.rotation)
+    hits = [_box(place, rays, _ROOM, inside=True), _box(place, rays, _BOX), _ball(place, rays)]
+    z = np.stack([hit[0] for hit in hits])  # a ray's parameter is the z of its point
+    nearest = z.argmin(axis=0)
+    depth = z.min(axis=0)
+    normal = np.take_along_axis(np.stack([hit[1] for hit in hits]), nearest[None, ..., None], 0)[0]
+    point = place + depth[..., None] * rays
+    facing = np.abs((rays * normal).sum(-1)) / np.linalg.norm(rays, axis=-1)
+    return View(depth, _shaded(point, normal, nearest), facing)
+
+
+def off_surface(points: NDArray[np.floating]) -> Array:
+    """(N,): metres from points (N, 3) to the nearest surface of the room, for what is made of its frames."""
+    walls = np.abs(points[:, None] - _ROOM).min(axis=(1, 2))
+    ball = np.abs(np.linalg.norm(points - _BALL, axis=1) - _RADIUS)
+    outside = np.maximum(_BOX[0] - points, points - _BOX[1])
+    nearest = np.linalg.norm(np.maximum(outside, 0.0), axis=1) + np.abs(np.minimum(outside.max(axis=1), 0.0))
+    return np.asarray(np.minimum(np.minimum(walls, ball), nearest))
 
 
 def _box(place: Array, rays: Array, corners: Array, *, inside: bool = False) -> tuple[Array, Array]:
-    """Ray parameter and normal where rays meet a box, or its inner side; infinite where they miss."""
+    """Return ray parameter and normal where rays meet a box from outside or inside; infinite if they miss."""
     with np.errstate(divide="ignore"):
         both = (corners[:, None, None] - place) / rays
     low, high = both.min(axis=0), both.max(axis=0)
@@ -133,7 +152,7 @@ def _box(place: Array, rays: Array, corners: Array, *, inside: bool = False) -> 
 
 
 def _ball(place: Array, rays: Array) -> tuple[Array, Array]:
-    """Ray parameter and normal where rays meet the ball, infinite where they miss."""
+    """Return ray parameter and normal where rays meet the ball; infinite where they miss."""
     to = place - _BALL
     a, b, c = (rays**2).sum(-1), rays @ to, to @ to - _RADIUS**2
     root = b * b - a * c
@@ -143,7 +162,7 @@ def _ball(place: Array, rays: Array) -> tuple[Array, Array]:
 
 
 def _shaded(point: Array, normal: Array, thing: NDArray[np.intp]) -> Array:
-    """Colour of a pattern of soft tiles under one light."""
+    """Return the colour of surfaces with a pattern of soft tiles, lit by one lamp."""
     waves = np.sin(point * (math.pi / _TILE) + 0.3).prod(axis=-1) + 0.5 * np.sin(point.sum(-1) * 17.0)
     pattern = 0.78 + 0.22 * np.tanh(3.0 * waves)
     light = 0.45 + 0.55 * np.maximum(0.0, normal @ (_LIGHT / np.linalg.norm(_LIGHT)))

@@ -18,7 +18,7 @@ CAMERAS = ("simulated", "realsense")
 
 
 class Source(AbstractContextManager["Source"], Protocol):
-    """Frames of a camera, newest first come: whoever is slow misses some, as with any camera."""
+    """A running camera as a stream of frames; a slow reader misses some, as with any camera."""
 
     title: str
 
@@ -85,7 +85,7 @@ def open_source(
     every: bool = False,
     note: Callable[[str], None] = print,
 ) -> Source:
-    """Return the source of a name.
+    """Open the source of live frames that a name stands for.
 
     Args:
         name: "simulated", "realsense", "realsense:FILE.bag" (played by the SDK), or a recording, a folder
@@ -120,7 +120,7 @@ def _name(item: Item) -> str:
 
 
 def _times(names: Sequence[str], rate: float) -> list[float]:
-    """Seconds from the first frame on, from the names if all are time stamps in order; else by the rate."""
+    """Return the time of each file in seconds after the first: by time stamps in its name, or by the rate."""
     stamps = [time_stamp(Path(f"{name}.x")) for name in names]
     known = [stamp for stamp in stamps if stamp is not None]
     if len(known) < len(names) or known != sorted(known):

@@ -6,6 +6,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from primaldepth.pictures.clouds import draw_points
 from primaldepth.pictures.preview import colorize, robust_limits
 from primaldepth.pipeline.run import Outcome, first, first_mask
 from primaldepth.pipeline.views import guide_camera, guide_rgb
@@ -15,7 +16,6 @@ MOST_POINTS = 80_000
 SWAY = 0.45  # radians to either side
 PERIOD = 120  # frames of one sway
 QUALITY = 85
-_BEHIND = np.array([24, 24, 28], np.uint8)
 
 
 def live_picture(outcome: Outcome, index: int) -> RGB:
@@ -39,29 +39,19 @@ def live_picture(outcome: Outcome, index: int) -> RGB:
 def cloud_picture(
     depth: NDArray[np.float64], valid: NDArray[np.bool_], image: RGB, outcome: Outcome, angle: float
 ) -> RGB:
-    """Return the cloud as a camera sees it that has gone `angle` around the middle of the scene."""
+    """Return a picture of the cloud, by a camera turned by `angle` around the middle of the scene."""
     height, width = depth.shape
     step = max(1, math.ceil(math.sqrt(depth.size / MOST_POINTS)))
     some = valid[::step, ::step]
     camera = guide_camera(outcome.inputs)
     z = depth[::step, ::step][some]
     points, colours = camera.rays()[::step, ::step][some] * z[:, None], image[::step, ::step][some]
-    picture = np.broadcast_to(_BEHIND, (height, width, 3)).copy()
-    if not len(points):
-        return picture
-    middle = np.array([0.0, 0.0, float(np.median(z))])
+    middle = np.array([0.0, 0.0, float(np.median(z)) if len(z) else 1.0])
     c, s = math.cos(angle), math.sin(angle)
     seen = (points - middle) @ np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]]) + middle
     seen, colours = seen[seen[:, 2] > 0.05 * middle[2]], colours[seen[:, 2] > 0.05 * middle[2]]
-    far_first = np.argsort(-seen[:, 2])
-    x = seen[far_first, 0] / seen[far_first, 2] * camera.fx + camera.cx
-    y = seen[far_first, 1] / seen[far_first, 2] * camera.fy + camera.cy
-    for down in range(step):
-        for right in range(step):
-            column, row = (np.clip(v, -1e6, 1e6).astype(np.int64) + d for v, d in ((x, right), (y, down)))
-            inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
-            picture[row[inside], column[inside]] = colours[far_first][inside]
-    return picture
+    pixels = seen[:, :2] / seen[:, 2:] * [camera.fx, camera.fy] + [camera.cx, camera.cy]
+    return draw_points(seen, colours, pixels, (height, width), step)
 
 
 def jpeg(picture: RGB) -> bytes:

@@ -1,4 +1,4 @@
-"""Samples that stand alone on a fine grid, as cells of a grid that is as coarse as they are."""
+"""Lone samples: valid samples on a fine grid with holes all around, averaged over cells of about one each."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ SPARSE = 0.2  # share of them that is valid, below which samples stand alone
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Cells that share the image out evenly.
+    """A division of the image into rectangular cells of nearly equal size.
 
     Args:
         size: (h, w) of the fine grid.
@@ -27,7 +27,7 @@ class Cells:
 
     @classmethod
     def over(cls, image: Tensor, side: int) -> "Cells":
-        """Of about `side` pixels each way over (B, 1, h, w); at least one."""
+        """Divide images (B, 1, h, w) into cells of about `side` pixels each way; at least one cell."""
         size = int(image.shape[2]), int(image.shape[3])
         grid = max(1, size[0] // side), max(1, size[1] // side)
         rows, columns = (
@@ -36,22 +36,22 @@ class Cells:
         return cls(size, grid, (rows[:, None] * grid[1] + columns).flatten())
 
     def sums(self, values: Tensor) -> Tensor:
-        """(B, 1, h, w) -> (B, 1, *grid): the sum over each cell."""
+        """Return the sum over each cell: (B, 1, h, w) -> (B, 1, *grid)."""
         total = values.new_zeros((values.shape[0], self.grid[0] * self.grid[1]))
         return total.index_add(1, self.index, values.flatten(1)).view(-1, 1, *self.grid)
 
     def means(self, values: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-        """(mean over the valid samples of each cell, whether it has any); holes may hold anything."""
+        """Return the mean of the valid samples of each cell, and whether it has any; holes are not read."""
         count = self.sums(valid.to(values.dtype))
         return self.sums(torch.where(valid, values, 0.0)) / count.clamp_min(1.0), count > 0
 
     def at_pixels(self, values: Tensor) -> Tensor:
-        """(B, 1, *grid) -> (B, 1, h, w): to every pixel what its cell has."""
+        """Return to every pixel the value of its cell: (B, 1, *grid) -> (B, 1, h, w)."""
         return values.flatten(1)[:, self.index].view(-1, 1, *self.size)
 
 
 def lone_samples(valid: Tensor) -> Cells | None:
-    """The cells of a mask (B, 1, h, w) whose samples stand alone; None where they do not.
+    """Return cells that hold about one sample each if the samples of a mask are lone; else None.
 
     A map that is dense but for large holes has none: only what lies around samples counts. One size of cells
     is found for all images: where they may differ, ask for each.
@@ -67,7 +67,7 @@ def lone_samples(valid: Tensor) -> Cells | None:
 
 
 def stand_alike(valid: Tensor) -> bool:
-    """Whether the samples of all images (B, 1, h, w) have the same cells, or none."""
+    """Return whether all images (B, 1, h, w) would get the same cells, or none of them any."""
     if len(valid) == 1:
         return True
     found = (lone_samples(image) for image in valid.chunk(len(valid)))
@@ -75,12 +75,12 @@ def stand_alike(valid: Tensor) -> bool:
 
 
 def _side(density: float) -> int | None:
-    """Of a cell with about one sample; None where samples of this density do not stand alone."""
+    """Return the side of a cell that holds about one sample; None if samples of this density are not lone."""
     cell = round(density**-0.5) if density > 0 else 1
     return cell if cell >= 1 / SPARSE**0.5 else None
 
 
 def _density(valid: Tensor) -> float:
-    """Share of valid samples in what lies around them; there is at least one."""
+    """Return the share of valid samples in the neighbourhood of samples; there is at least one."""
     weight = valid.float()
     return float(weight.sum() / max_pool2d(weight, AROUND, stride=1, padding=AROUND // 2).sum())

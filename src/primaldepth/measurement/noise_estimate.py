@@ -1,4 +1,4 @@
-"""The noise of a depth map from the map alone: the floor that the residuals of small planes stand on."""
+"""Estimate the noise of a depth map from the map alone, by the residuals of small planes."""
 
 import math
 
@@ -25,7 +25,7 @@ _FALLS = (0.0, 2.0)  # where noise hides most of them, few edges stand far above
 
 
 def local_mean(depth: Tensor, valid: Tensor, size: int = 5) -> Tensor:
-    """Mean over the valid samples of a size x size window; 0 where there is none."""
+    """Return the mean over the valid samples of a size x size window; 0 where there is none."""
     mask = valid.to(depth.dtype)
     total = avg_pool2d(torch.where(valid, depth, 0.0), size, 1, size // 2)
     weight = avg_pool2d(mask, size, 1, size // 2)
@@ -33,7 +33,7 @@ def local_mean(depth: Tensor, valid: Tensor, size: int = 5) -> Tensor:
 
 
 def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """Sigma(d) = a d^p of each image: the power p in -1, 0, 1, 2 and the scale a that explain it best.
+    """Estimate sigma(d) = a d^p of each image, with p in -1, 0, 1, 2, by maximum likelihood.
 
     Every window of 3x3 valid samples gives the variance s^2 of its residuals from a plane. On a surface
     6 s^2 / sigma^2 is chi-squared with 6 degrees of freedom; on edges and curves it is that times a factor
@@ -51,7 +51,7 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
 
 
 def _of_samples(depth: Tensor, valid: Tensor) -> Tensor:
-    """(1, 1, h, w) -> the same; of the samples, or of cells where they stand alone."""
+    """Estimate sigma of one image (1, 1, h, w), from its samples or, where those are lone, from cells."""
     cells = lone_samples(valid)
     if cells is None:
         sigma = _of_image(depth, valid)
@@ -62,7 +62,7 @@ def _of_samples(depth: Tensor, valid: Tensor) -> Tensor:
 
 
 def _correlation(sigma: Tensor, depth: Tensor, valid: Tensor) -> float:
-    """Independent noise over `sigma`, if it is to leave as much in means over 4x4 samples; 1 if about alike.
+    """Return the factor on sigma after which independent noise leaves as much in means over 4x4 samples.
 
     Cameras that smooth their maps, or enlarge them, leave several times as much.
     """
@@ -76,7 +76,7 @@ def _correlation(sigma: Tensor, depth: Tensor, valid: Tensor) -> float:
 
 
 def _of_image(depth: Tensor, valid: Tensor) -> Tensor:
-    """(1, 1, h, w) -> the same."""
+    """Estimate sigma of one dense image (1, 1, h, w)."""
     variance, mean, step = _plane_residuals(depth[0, 0], valid[0, 0])
     if variance.numel() < _MIN_WINDOWS:
         return _second_difference_sigma(depth, valid).expand_as(depth).contiguous()
@@ -90,13 +90,13 @@ def _of_image(depth: Tensor, valid: Tensor) -> Tensor:
 
 
 def _surface(depth: Tensor, valid: Tensor) -> Tensor:
-    """Median of 3x3 medians of the valid samples: far less noise, and no depth between two surfaces."""
+    """Return the median of 3x3 medians of the valid samples: little noise, no depth between two surfaces."""
     once = _median(torch.where(valid, depth, torch.nan))
     return torch.nan_to_num(_median(once), nan=0.0)
 
 
 def _median(image: Tensor) -> Tensor:
-    """3x3, (1, 1, h, w); NaN counts for nothing; some rows at a time, for it takes nine copies."""
+    """Return the 3x3 median of (1, 1, h, w), NaN left out; in blocks of rows, since it takes nine copies."""
     padded = pad(image, (1, 1, 1, 1), value=torch.nan)
     height, width = image.shape[2:]
     rows = max(1, _BLOCK // width)
@@ -110,7 +110,7 @@ def _relative(depth: Tensor, middle: Tensor) -> Tensor:
 
 
 def _plane_residuals(image: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(s^2, mean depth) of the windows without holes, at most 2^14 of them, and the smallest step."""
+    """Return s^2 and mean depth of windows without holes (at most 2^14), and the smallest stored step."""
     if min(image.shape) < 3:
         none = torch.zeros(0, dtype=torch.float64, device=image.device)
         return none, none, none.new_zeros(())
@@ -121,14 +121,14 @@ def _plane_residuals(image: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tenso
 
 
 def _smallest_step(values: Tensor) -> Tensor:
-    """Between two stored numbers: a millimetre or a grey level, next to 0 for floats or few numbers."""
+    """Return the smallest difference of stored numbers (1 mm, a grey level); nearly 0 for floats."""
     gaps = values.flatten().sort().values.diff()
     gaps = gaps[gaps > 0]
     return gaps.min() if gaps.numel() >= _MIN_WINDOWS else values.new_zeros(())
 
 
 def _fit(log_variance: Tensor, log_depth: Tensor) -> tuple[float, float]:
-    """(log a^2, p) of the largest likelihood."""
+    """Return (log a^2, p) with the largest likelihood over the powers p."""
     fits = []
     for power in POWERS:
         likelihood, scale = _best_scale(log_variance - 2.0 * power * log_depth)
@@ -138,7 +138,7 @@ def _fit(log_variance: Tensor, log_depth: Tensor) -> tuple[float, float]:
 
 
 def _best_scale(logs: Tensor) -> tuple[float, float]:
-    """(mean log likelihood, log a^2) over a grid of scales; a histogram stands for the windows."""
+    """Return (mean log likelihood, log a^2) of the best scale on a grid, from a histogram of the windows."""
     lowest = float(logs.quantile(0.002)) - 1.0
     top = lowest + _BINS * _STEP
     share = torch.histc(logs.clamp(lowest, top), _BINS, lowest, top) / logs.numel()
@@ -152,7 +152,7 @@ def _best_scale(logs: Tensor) -> tuple[float, float]:
 
 
 def _likelihood(t: Tensor, share: Tensor, span: Tensor) -> Tensor:
-    """Mean log of p f + (1 - p) g for every scale, the share p of surfaces by ten steps of EM.
+    """Return, for each scale, the mean log of p f + (1 - p) g, with the share p found by ten steps of EM.
 
     f is the density of t = log s^2 / a^2 on surfaces, g that on edges, the c of which fits best.
     """
@@ -169,7 +169,7 @@ def _likelihood(t: Tensor, share: Tensor, span: Tensor) -> Tensor:
 
 
 def _edges(t: Tensor, span: Tensor, fall: float) -> Tensor:
-    """Density g of t on edges: f(t - u) with u in (0, T) of density ~ e^(-c u / T).
+    """Return the density g of t on edges: f(t - u) with u in (0, T) of density ~ e^(-c u / T).
 
     With b = c / T, k = 3 and P the regularised lower incomplete gamma function, e^(-b u) f(t - u) integrates
     to e^(-b t) Gamma(k + b) / (k^b Gamma(k)) (P(k + b, k e^t) - P(k + b, k e^(t - T))).
@@ -184,7 +184,7 @@ def _edges(t: Tensor, span: Tensor, fall: float) -> Tensor:
 
 
 def _second_difference_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """1.4826 median |d(x-1) - 2 d(x) + d(x+1)| / sqrt 6, for maps too small for windows; 0 if none."""
+    """Return 1.4826 median |d(x-1) - 2 d(x) + d(x+1)| / sqrt 6, for maps too small for windows; 0 if none."""
     parts = []
     for dim in (2, 3):
         n = max(depth.shape[dim] - 2, 0)

@@ -13,7 +13,7 @@ _MOST = 4.0
 
 
 def plane_variance(values: Tensor) -> Tensor:
-    """(..., 9) samples of 3x3 windows -> (...) variance s^2 of their residuals from a plane."""
+    """Return the variance s^2 of 3x3 windows around the plane that fits them best: (..., 9) -> (...)."""
     centred = values - values.mean(dim=-1, keepdim=True)
     along = values.new_tensor([-1.0, 0.0, 1.0])
     slopes = torch.stack([along.repeat_interleave(3), along.repeat(3)], dim=1) / 6**0.5
@@ -22,7 +22,7 @@ def plane_variance(values: Tensor) -> Tensor:
 
 
 def noisier_places(sigma: Tensor, depth: Tensor, valid: Tensor) -> Tensor:
-    """(1, 1, h, w) factor of at least 1 on sigma where the residuals of most windows around are larger.
+    """Return a factor of at least 1 on sigma, (1, 1, h, w): above 1 where most windows around are noisier.
 
     6 s^2 / sigma^2 is chi-squared on surfaces; its 30 % quantile over 25 windows beside each other leaves
     edges aside.
@@ -36,13 +36,13 @@ def noisier_places(sigma: Tensor, depth: Tensor, valid: Tensor) -> Tensor:
 
 
 def _around(image: Tensor, side: int, step: int) -> Tensor:
-    """(1, 1, h, w) -> (1, 1, h, w, side^2): every `step`-th pixel around each, 0 beyond the border."""
+    """Return every `step`-th pixel around each, (1, 1, h, w) -> (1, 1, h, w, side^2); 0 beyond the border."""
     columns = unfold(image, side, dilation=step, padding=step * (side // 2))
     return columns.view(1, side**2, *image.shape[2:]).permute(0, 2, 3, 1)[:, None]
 
 
 def _low_quantile(values: Tensor, counts: Tensor) -> Tensor:
-    """At _SHARE of those along the last dimension that count; 0 where none does."""
+    """Return the quantile `_SHARE` of the counted values along the last dimension; 0 where none counts."""
     ordered = torch.where(counts, values, torch.inf).sort(dim=-1).values
     place = (_SHARE * (counts.sum(dim=-1) - 1)).round().clamp_min(0).long()
     return torch.where(counts.any(dim=-1), ordered.gather(-1, place[..., None])[..., 0], 0.0)

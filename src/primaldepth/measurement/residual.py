@@ -7,7 +7,7 @@ from primaldepth.operators.sampling import resample
 
 
 def sensor_errors(depth: Tensor, frame: Frame) -> Tensor:
-    """A d - f at the valid samples f, in the unit of the depth, in double precision.
+    """Return the residual A d - f of a result d at its valid samples f, in the depth's unit, in float64.
 
     A is the sensor without noise: antialiased bicubic reduction to the samples' grid, or nothing where
     that is the guide's.

@@ -1,4 +1,4 @@
-"""Samples that no surface holds: alone or in pairs, and far off all around them."""
+"""Find spikes: single samples or pairs that lie far from all samples around them."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ SMALLEST = 32  # samples a side: in smaller maps one of them may be all that was
 
 
 def spikes(depth: Tensor, valid: Tensor, sigma: Callable[[Tensor], Tensor]) -> Tensor:
-    """(B, 1, h, w) True where a sample, or a pair of them, stands out from all its neighbours.
+    """Return True, (B, 1, h, w), where a sample or a pair of samples lies far from all its neighbours.
 
     `LEAST` neighbours or more lie over `ALIKE` of its depth away, and the nearest of them over `SIGMAS` times
     its noise and `MARGIN` times their range. What is three samples large stays, and all of a small map.
@@ -32,7 +32,7 @@ def spikes(depth: Tensor, valid: Tensor, sigma: Callable[[Tensor], Tensor]) -> T
 
 
 def _standing_out(depth: Tensor) -> Tensor:
-    """How far samples are from the nearest of their neighbours, where they may be spikes; else 0."""
+    """Return the distance of possible spikes from their nearest neighbour in depth; 0 for other samples."""
     gap = torch.zeros_like(depth)
     place = _candidates(depth).nonzero(as_tuple=True)
     if not len(place[0]):
@@ -54,7 +54,7 @@ def _standing_out(depth: Tensor) -> Tensor:
 
 
 def _candidates(depth: Tensor) -> Tensor:
-    """All that is not like both neighbours in its row, nor like both in its column, as spikes are."""
+    """Return True for samples unlike a neighbour in their row and unlike one in their column."""
     found, reach = ~depth.isnan(), ALIKE * depth.abs()
     for dim in (2, 3):
         inner = depth.shape[dim] - 2  # what has two neighbours
@@ -65,7 +65,7 @@ def _candidates(depth: Tensor) -> Tensor:
 
 
 def _neighbours(image: Tensor, place: tuple[Tensor, ...]) -> Tensor:
-    """(N, 8) what lies around N places of (B, 1, h, w); NaN beyond the border."""
+    """Return the eight values around each of N places of (B, 1, h, w), (N, 8); NaN beyond the border."""
     padded = pad(image, (1, 1, 1, 1), value=torch.nan)
     batch, channel, row, column = place
     shifts = [(down, right) for down in range(3) for right in range(3) if (down, right) != (1, 1)]

@@ -17,11 +17,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d
 
-from primaldepth.core.frame import Frame, Prediction
+from primaldepth.core.frame import Frame, Prediction, Sampling
 from primaldepth.measurement.lone_samples import lone_samples
 from primaldepth.measurement.neighbours import neighbour_counts
 from primaldepth.measurement.spikes import ALIKE
-from primaldepth.methods.network_inputs import sampling_operator
+from primaldepth.methods.network_inputs import sampling_kernel
+from primaldepth.operators.sampling import resample
 from primaldepth.sensors.noise import noise_map
 
 WITNESSES = 3  # neighbours that confirm a sample: what fewer do may be noise, or a flying pixel
@@ -77,11 +78,9 @@ def departures(depth: Tensor, frame: Frame) -> Tensor:
 
     Where it is not known how samples come from the image, the operator counts that explains a sample better.
     """
-    ways = ("point", "average") if frame.sampling is None else (frame.sampling,)
-    found = [
-        sampling_operator(frame.high_size, frame.low_size, way).forward(depth) - frame.clean_depth()
-        for way in ways
-    ]
+    ways: tuple[Sampling, ...] = ("point", "average") if frame.sampling is None else (frame.sampling,)
+    kernels = [sampling_kernel(frame.high_size, frame.low_size, way) for way in ways]
+    found = [resample(depth, frame.low_size, kernel) - frame.clean_depth() for kernel in kernels]
     least = found[0]
     for other in found[1:]:
         least = torch.where(least.abs() <= other.abs(), least, other)

@@ -18,6 +18,7 @@ from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Settings
 from primaldepth.methods.deep_holes import COARSER, blended, coarser, deep_share
 from primaldepth.methods.holes import measured_mask
+from primaldepth.methods.low_noise import with_classical
 from primaldepth.methods.network_inputs import NetworkInputs, tiles, turned_back, turned_input
 from primaldepth.methods.sparse import with_samples
 from primaldepth.networks import DepthNet, from_pretrained, load
@@ -67,6 +68,7 @@ class Network:
         precision: of the convolutions, and on a GPU of the stored dual variables; None for what suits the
             frame's device. Arithmetic of the primal-dual part is float32.
         ensemble: mean over the eight flips and rotations of the frame.
+        classical: take the mean with a classical solution for complete maps with little noise: `low_noise`.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Network:
     memory_gib: float | None = None
     precision: torch.dtype | None = torch.float32
     ensemble: bool = False
+    classical: bool = True
     _inference: Inference = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -94,7 +97,15 @@ class Network:
         inputs = NetworkInputs.of(frame, samples)
         if self.net.is_for_any_scale and not frame.registered:
             inputs = inputs.with_trusted_borders(samples.valid)
-        return self._with_deep_holes(frame, samples, inputs)
+        found = self._with_deep_holes(frame, samples, inputs)
+        if not self._takes_classical or samples is not frame:
+            return found
+        return with_classical(found, frame, inputs.scaling)
+
+    @property
+    def _takes_classical(self) -> bool:
+        """Whether a classical solution may have a share; it needs memory for the whole frame."""
+        return self.classical and self.net.is_for_any_scale and self.memory_gib is None
 
     def _with_deep_holes(self, frame: Frame, samples: Frame, inputs: NetworkInputs) -> Prediction:
         """Run the network, and again on coarser samples for what lies deep inside holes.
@@ -186,6 +197,7 @@ class NetworkOptions(Settings):
 
     `precision` auto is bf16 for networks of every scale on a CPU that has instructions for it, else fp32.
     `iterations` of the solver other than those it was trained with get coefficients between the learned.
+    `classical` takes the mean with the solution of nlh-l2 where a complete map of averages has little noise.
     """
 
     tile: Annotated[int, Field(ge=16)] | None = None
@@ -193,6 +205,7 @@ class NetworkOptions(Settings):
     precision: Precision = "auto"
     ensemble: bool = False
     iterations: Annotated[int, Field(ge=1, le=MOST_ITERATIONS)] | None = None
+    classical: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,4 +271,6 @@ def _with_options(
     if precision is None and device is not None:
         precision = usual_dtype(net, device)
     net = net.stored_as(precision or torch.float32)
-    return Network(name, net, options.tile, options.memory_gib, precision, options.ensemble)
+    return Network(
+        name, net, options.tile, options.memory_gib, precision, options.ensemble, options.classical
+    )

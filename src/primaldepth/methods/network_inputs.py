@@ -13,7 +13,7 @@ from primaldepth.core.frame import Frame, Sampling
 from primaldepth.methods.holes import fill_holes, grow_into_holes
 from primaldepth.networks.inputs import NetworkInput, SensorSamples
 from primaldepth.networks.normalisation import Scaling, relative_sigma
-from primaldepth.operators.sampling import Resample, resample
+from primaldepth.operators.sampling import Kernel, Resample, resample
 
 # Distance from the border of a hole, in samples, up to which its fill is trusted like a measurement, and from
 # which on it is not trusted. Chosen by real-holdout, aligned-holes and cut-outs together.
@@ -197,7 +197,12 @@ def sampling_operator(high: tuple[int, int], low: tuple[int, int], sampling: Sam
         low: (h, w) of the samples.
         sampling: "average" is the antialiased bicubic reduction, "point" the bilinear value at the centre.
     """
-    return Resample(high, low, "bicubic" if sampling == "average" and low != high else "point")
+    return Resample(high, low, sampling_kernel(high, low, sampling))
+
+
+def sampling_kernel(high: tuple[int, int], low: tuple[int, int], sampling: Sampling) -> Kernel:
+    """Return the kernel of `sampling_operator`."""
+    return "bicubic" if sampling == "average" and low != high else "point"
 
 
 @functools.lru_cache(maxsize=16)

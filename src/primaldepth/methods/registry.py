@@ -135,6 +135,11 @@ def list_methods() -> list[MethodInfo]:
 
     Raises:
         InputError: two packages offer methods of the same name.
+
+    Example:
+        >>> from primaldepth.methods import list_methods
+        >>> [info.name for info in list_methods()][:3]
+        ['nearest', 'bilinear', 'bicubic']
     """
     plain = [
         MethodInfo(name, "interpolation", False, summary, {})
@@ -167,6 +172,15 @@ def create(name: str, options: Mapping[str, Any] | None = None, *, progress: Wat
 
     Raises:
         InputError: the name or an option is unknown, a value is wrong, or a package cannot be loaded.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth import Frame
+        >>> from primaldepth.methods import create
+        >>> depth = torch.full((1, 1, 4, 4), 2.0)
+        >>> method = create("he10", {"radius": 2})
+        >>> method(Frame(depth, depth > 0, torch.rand(1, 1, 8, 8))).depth.shape
+        torch.Size([1, 1, 8, 8])
     """
     options = options or {}
     entry = _EXTENSIONS.find(name, _OWN) or _BASELINES.get(name)

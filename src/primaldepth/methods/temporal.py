@@ -81,6 +81,19 @@ class Temporal:
     Args:
         method: makes the single results.
         settings: of the filter.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth import Frame
+        >>> from primaldepth.methods import create
+        >>> from primaldepth.methods.temporal import Temporal
+        >>> method = Temporal(create("bilinear"))
+        >>> image = torch.rand(1, 1, 16, 16)
+        >>> for z in (1.0, 1.02):  # two frames of a still camera
+        ...     depth = torch.full((1, 1, 4, 4), z)
+        ...     result = method(Frame(depth, depth > 0, image, sigma=torch.full_like(depth, 0.05)))
+        >>> bool((result.depth < 1.02).all())
+        True
     """
 
     def __init__(self, method: Method, settings: TemporalSettings | None = None) -> None:

@@ -32,6 +32,12 @@ class NetworkSettings(Settings):
     ratio of the sizes, reads a guide in colour, and also gives weights of the data term and an uncertainty.
     With `samples` the solver's energy has the sample term, which compares the result with the samples on the
     sensor's grid; the unet then also says how far to trust each of them.
+
+    Example:
+        >>> from primaldepth.networks import DepthNet, NetworkSettings
+        >>> net = DepthNet(NetworkSettings(input="d", layers=2, maps=4, iterations=0))
+        >>> net.radius  # pixels that a pixel of the result depends on, on each side
+        2
     """
 
     backbone: Literal["fcn", "unet"] = "fcn"

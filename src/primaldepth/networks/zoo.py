@@ -75,10 +75,25 @@ _LONGEST_HEADER = 2**20
 
 
 def load(name: str, scale: int | None = None, device: torch.device | str = "cpu") -> DepthNet:
-    """The shipped network `name`, ready to use.
+    """Load a network that ships with the package, in evaluation mode.
 
     Args:
-        scale: one of those it has weights for; a network with one set of weights needs none.
+        name: of a network in `primaldepth methods`, such as "pdn-any".
+        scale: ratio of the sizes, one of those the network has weights for; not read by a network with one
+            set of weights.
+        device: the network is moved there.
+
+    Returns:
+        A `torch.nn.Module`.
+
+    Raises:
+        InputError: if the name is unknown, or there are no weights for this scale.
+
+    Example:
+        >>> import primaldepth
+        >>> net = primaldepth.load("fcn-pdn-s", scale=8)
+        >>> net.training, net.settings.iterations
+        (False, 20)
     """
     if name not in SHIPPED:
         hint = did_you_mean(name, SHIPPED)
@@ -109,7 +124,24 @@ def weights_folder() -> Path:
 
 
 def from_pretrained(path: str | os.PathLike[str]) -> DepthNet:
-    """The network saved at `path`: NAME.safetensors, NAME alone, or a folder that holds one network."""
+    """Load a network from a file of weights and the card beside it.
+
+    Args:
+        path: NAME.safetensors, NAME without its extension, or a folder that holds one network.
+
+    Returns:
+        The network on the CPU, in evaluation mode.
+
+    Raises:
+        InputError: if a file is missing, damaged, or does not fit its card.
+
+    Example:
+        >>> import primaldepth
+        >>> from primaldepth.networks.zoo import weights_folder
+        >>> net = primaldepth.from_pretrained(weights_folder() / "fcn-s-x4.safetensors")
+        >>> net.settings.iterations  # convolutions alone
+        0
+    """
     weights, card_path = _pair(_found(Path(path)))
     try:
         file = open_file(weights)

@@ -44,7 +44,15 @@ class LinearOperator(ABC):
 
 
 class Composition(LinearOperator):
-    """outer . inner, with ||outer . inner|| <= ||outer|| ||inner||."""
+    """outer . inner, with ||outer . inner|| <= ||outer|| ||inner||.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.operators import ForwardDifference, Resample
+        >>> K = ForwardDifference((2, 2)) @ Resample((4, 4), (2, 2), "area")
+        >>> K.forward(torch.ones(1, 1, 4, 4)).abs().max()
+        tensor(0.)
+    """
 
     def __init__(self, outer: LinearOperator, inner: LinearOperator) -> None:
         if outer.in_shape != inner.out_shape:
@@ -74,6 +82,11 @@ def dot_test(K: LinearOperator, *, batch: int = 2, seed: int = 0, device: str = 
     """|<Ku, p> - <u, K'p>| / (|Ku||p| + |u||K'p|) for random u, p in float64; below 1e-12 if exact.
 
     Use it on operators of your own before handing them to the solver.
+
+    Example:
+        >>> from primaldepth.operators import ForwardDifference, dot_test
+        >>> dot_test(ForwardDifference((7, 5))) < 1e-12
+        True
     """
     random = torch.Generator().manual_seed(seed)
     u = torch.randn((batch, *K.in_shape), generator=random, dtype=torch.float64).to(device)

@@ -25,7 +25,15 @@ def difference_adjoint(p: Tensor, dim: int, sign: float = -1.0) -> Tensor:
 
 
 class ForwardDifference(LinearOperator):
-    """grad u = (d_y u, d_x u): (1, H, W) -> (2, H, W), ||grad||^2 <= 8."""
+    """grad u = (d_y u, d_x u): (1, H, W) -> (2, H, W), ||grad||^2 <= 8.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.operators import ForwardDifference
+        >>> grad = ForwardDifference((1, 3))
+        >>> grad.forward(torch.tensor([[[[1.0, 2.0, 4.0]]]]))[0, 1].tolist()  # along x
+        [[1.0, 2.0, 0.0]]
+    """
 
     norm_bound = math.sqrt(8.0)
 

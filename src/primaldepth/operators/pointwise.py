@@ -7,7 +7,15 @@ from primaldepth.operators.base import LinearOperator
 
 
 class Mask(LinearOperator):
-    """u -> m u with m in [0, 1] of shape (B or 1, C, H, W); self-adjoint, ||m|| <= 1."""
+    """u -> m u with m in [0, 1] of shape (B or 1, C, H, W); self-adjoint, ||m|| <= 1.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.operators import Mask
+        >>> M = Mask(torch.tensor([[[[1.0, 0.0]]]]))
+        >>> M.forward(torch.tensor([[[[3.0, 4.0]]]])).flatten().tolist()
+        [3.0, 0.0]
+    """
 
     norm_bound = 1.0
 

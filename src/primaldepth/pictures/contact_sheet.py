@@ -14,7 +14,7 @@ from primaldepth.pictures.preview import colorize, robust_limits
 def contact_sheet(
     scenes: Sequence[Mapping[str, NDArray[Any]]], *, columns: int = 6, side: int = 192
 ) -> NDArray[np.uint8]:
-    """(H, W, 3): a grid of scenes, the image above inverse depth in colours (near is bright).
+    """Return a grid of scenes, (H, W, 3): each image above its inverse depth in colours (near is bright).
 
     Args:
         scenes: arrays as the renderer returns them.

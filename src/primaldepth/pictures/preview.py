@@ -22,18 +22,14 @@ Mask = NDArray[np.bool_]
 Limits = tuple[float, float]
 Colors = tuple[tuple[int, int, int], ...]
 
-DEPTH_COLORS: Colors = (
-    (63, 5, 80),
-    (81, 28, 124),
-    (89, 56, 170),
-    (69, 96, 208),
-    (39, 142, 202),
-    (61, 183, 144),
-    (153, 205, 93),
-    (237, 214, 80),
-    (253, 243, 180),
-)
-ERROR_COLORS: Colors = ((12, 44, 132), (74, 138, 208), (250, 250, 248), (226, 116, 84), (140, 14, 24))
+
+def _colors(text: str) -> Colors:
+    """Read colours as web pages write them."""
+    return tuple((int(each[:2], 16), int(each[2:4], 16), int(each[4:], 16)) for each in text.split())
+
+
+DEPTH_COLORS = _colors("3f0550 511c7c 5938aa 4560d0 278eca 3db790 99cd5d edd650 fdf3b4")
+ERROR_COLORS = _colors("0c2c84 4a8ad0 fafaf8 e27454 8c0e18")
 INVALID = 128
 MAX_WIDTH, MIN_HEIGHT, MAX_HEIGHT = 2400, 240, 1000
 _INK, _PAPER, _FAINT = (34, 34, 38), (255, 255, 255), (150, 150, 156)
@@ -55,7 +51,7 @@ class Bar:
 
 
 def robust_limits(depth: Map, valid: Mask) -> Limits:
-    """The 1st and 99th percentile of the valid values; widened if equal, (0, 1) if none is valid.
+    """Return the 1st and 99th percentile of the valid values; widened if equal, (0, 1) if none is valid.
 
     Args:
         depth: (H, W) any unit.
@@ -99,7 +95,7 @@ def colorize(depth: Map, valid: Mask, limits: Limits | None = None, colors: Colo
 
 
 def error_map(pred: Map, truth: Map, valid: Mask, limit: float) -> RGB:
-    """The signed error pred - truth: blue at -limit, white at 0, red at +limit, mid-grey where not valid.
+    """Draw the signed error pred - truth: blue at -limit, white at 0, red at +limit, grey where not valid.
 
     Args:
         pred: (H, W).
@@ -114,13 +110,13 @@ def error_map(pred: Map, truth: Map, valid: Mask, limit: float) -> RGB:
 
 
 def robust_error(pred: Map, truth: Map, valid: Mask) -> float:
-    """A limit for `error_map`: the 95th percentile of |pred - truth|, or 1 where there is no error at all."""
+    """Return a limit for `error_map`: the 95th percentile of |pred - truth|, or 1 if there is no error."""
     errors = np.abs(pred[valid].astype(np.float64) - truth[valid])
     return (float(np.percentile(errors, 95)) if errors.size else 0.0) or 1.0
 
 
 def enlarge(rgb: RGB, height: int, width: int) -> RGB:
-    """Nearest-neighbour enlargement, so that one sees the pixels: row i shows floor((i + 1/2) h / height)."""
+    """Enlarge by nearest neighbour, so that pixels can be seen: row i shows floor((i + 1/2) h / height)."""
     rows = (np.arange(height) * 2 + 1) * rgb.shape[0] // (2 * height)
     columns = (np.arange(width) * 2 + 1) * rgb.shape[1] // (2 * width)
     large: RGB = rgb[rows[:, None], columns]
@@ -128,7 +124,7 @@ def enlarge(rgb: RGB, height: int, width: int) -> RGB:
 
 
 def spread(depth: Map, valid: Mask, reach: int) -> tuple[Map, Mask]:
-    """Every sample as a square of 2 reach + 1 pixels, cut where another one is nearer.
+    """Draw every sample as a square of 2 reach + 1 pixels, cut where another one is nearer.
 
     Args:
         depth: (H, W).
@@ -149,12 +145,12 @@ def spread(depth: Map, valid: Mask, reach: int) -> tuple[Map, Mask]:
 def draw_samples(
     depth: Map, valid: Mask, limits: tuple[float, float], size: tuple[int, int], reach: int
 ) -> RGB:
-    """Samples in colours, as large as the result's `size`; lone ones by `reach` pixels larger each way."""
+    """Draw samples in colours at the result's `size`; lone ones are larger by `reach` pixels each way."""
     return enlarge(colorize(*spread(depth, valid, reach), limits), *size)
 
 
 def mark_filled(rgb: RGB, measured: Mask) -> RGB:
-    """Paler colours and diagonal hatching where `measured` is False: depth that was filled in.
+    """Make colours paler and hatched where `measured` is False: depth that was filled in.
 
     Args:
         rgb: (H, W, 3).
@@ -174,7 +170,7 @@ def mark_filled(rgb: RGB, measured: Mask) -> RGB:
 
 
 def panel(images: Sequence[tuple[str, RGB]], bars: Sequence[Bar] = (), max_width: int = MAX_WIDTH) -> RGB:
-    """Pictures side by side at one height, each below its title, with colour bars at the bottom.
+    """Put pictures side by side at one height, each below its title, with colour bars at the bottom.
 
     Args:
         images: (title, (H, W, 3)) in order; they are brought to the tallest one's height, within bounds.
@@ -223,7 +219,7 @@ def overview(
     truth_valid: Mask | None = None,
     reach: int = 0,
 ) -> RGB:
-    """The picture of one result: guide, input, result, and with `truth` also the truth and the error.
+    """Draw the picture of one result: guide, input, result, and with `truth` also the truth and the error.
 
     Args:
         guide: (H, W, 3).
@@ -261,7 +257,7 @@ def overview(
 
 
 def _panel_sizes(shapes: Sequence[tuple[int, ...]], room: int) -> list[tuple[int, int]]:
-    """(width, height) of each picture: one height, widths in proportion, together within `room`."""
+    """Return (width, height) of each picture: one height, widths in proportion, together within `room`."""
     aspects = [shape[1] / shape[0] for shape in shapes]
     height = min(MAX_HEIGHT, max(MIN_HEIGHT, *(shape[0] for shape in shapes)))
     height = max(1, min(height, math.floor(room / sum(aspects))))
@@ -271,7 +267,7 @@ def _panel_sizes(shapes: Sequence[tuple[int, ...]], room: int) -> list[tuple[int
 def _write(
     canvas: Image.Image, place: tuple[float, float], text: str, size: int, room: float, anchor: str
 ) -> None:
-    """Text no wider than `room`: smaller down to 11 pixels, then cut with an ellipsis."""
+    """Write text no wider than `room`: smaller down to 11 pixels, then cut with an ellipsis."""
     font = ImageFont.load_default(size)
     while font.getlength(text) > room and size > 11:
         size -= 1
@@ -282,7 +278,7 @@ def _write(
 
 
 def _draw_bar(canvas: Image.Image, bar: Bar, corner: tuple[int, int], width: int, text: int) -> None:
-    """The title, the bar right of it, and numbers below the bar."""
+    """Draw the title, the bar right of it, and numbers below the bar."""
     left, top = corner
     title = ImageFont.load_default(text).getlength(bar.title)
     _write(canvas, (left, top + text), bar.title, text, width / 2, "lm")
@@ -300,7 +296,7 @@ def _draw_bar(canvas: Image.Image, bar: Bar, corner: tuple[int, int], width: int
 
 
 def ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
-    """Round numbers in [low, high], about `count` of them, 1, 2, 2.5 or 5 times a power of ten apart."""
+    """Return about `count` round numbers in [low, high], 1, 2, 2.5 or 5 times a power of ten apart."""
     raw = (high - low) / count
     power = math.floor(math.log10(raw))
     step = next(m * 10.0**power for m in (1, 2, 2.5, 5, 10) if m * 10.0**power >= raw * (1 - 1e-9))

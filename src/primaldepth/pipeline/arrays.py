@@ -5,20 +5,18 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
-from primaldepth.io import read_confidence, read_guide
-from primaldepth.io.confidence import from_integers
-from primaldepth.pipeline.request import ArrayLike, File, PathLike
+from primaldepth.io.rasters import from_integers
+from primaldepth.pipeline.request import ArrayLike
 
 
 def depth_tensor(depth: ArrayLike) -> Tensor:
-    """(B, 1, h, w) of a depth map, holes included."""
+    """Return (B, 1, h, w) of a depth map, holes included."""
     return _map(_tensor("depth", depth), "depth")
 
 
-def guide_tensor(guide: ArrayLike | PathLike) -> Tensor:
-    """(B, C, H, W) in [0, 1] of an image or its file; an alpha channel is dropped."""
-    # the channels of a file's image lie apart, so nothing below copies it
-    image = torch.from_numpy(read_guide(guide)) if isinstance(guide, File) else _tensor("guide", guide)
+def guide_tensor(guide: ArrayLike) -> Tensor:
+    """Return (B, C, H, W) in [0, 1] of an image; an alpha channel is dropped."""
+    image = _tensor("guide", guide)
     if image.dtype in (torch.uint8, torch.uint16):
         image = image.float().div_(torch.iinfo(image.dtype).max)
     if image.ndim == 3:
@@ -39,10 +37,8 @@ def _unit_range(image: Tensor) -> Tensor:
     return image.contiguous()
 
 
-def confidence_tensor(confidence: ArrayLike | PathLike, depth: Tensor) -> Tensor:
-    """(B, 1, h, w) in [0, 1] of a confidence map, or its file, for this depth."""
-    if isinstance(confidence, File):
-        confidence = read_confidence(confidence, (int(depth.shape[2]), int(depth.shape[3])))
+def confidence_tensor(confidence: ArrayLike, depth: Tensor) -> Tensor:
+    """Return (B, 1, h, w) in [0, 1] of a confidence map for this depth."""
     values = _tensor("confidence", confidence)
     if values.dtype in (torch.uint8, torch.uint16):
         values = torch.from_numpy(from_integers(values.numpy()))
@@ -50,7 +46,7 @@ def confidence_tensor(confidence: ArrayLike | PathLike, depth: Tensor) -> Tensor
 
 
 def tensor_like(name: str, values: ArrayLike, depth: Tensor) -> Tensor:
-    """A map as large as the depth; one for a batch holds for all of its images."""
+    """Return a map of the depth's size; a single one is repeated for every image of a batch."""
     found = _map(_tensor(name, values), name)
     if found.shape[1:] != depth.shape[1:] or found.shape[0] not in (1, depth.shape[0]):
         raise InputError(name, f"shape {tuple(found.shape)}, but the depth has {tuple(depth.shape)}")

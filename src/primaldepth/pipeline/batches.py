@@ -22,7 +22,7 @@ from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.load import Inputs, load
 from primaldepth.pipeline.on_ray import run_on_ray
 from primaldepth.pipeline.outputs import OUTPUTS, check_inputs, write_outputs
-from primaldepth.pipeline.report import Report, report_of, residual
+from primaldepth.pipeline.report import Report, report_of
 from primaldepth.pipeline.request import Item, Request
 from primaldepth.pipeline.run import Outcome, compute
 from primaldepth.pipeline.sequence import NAME as MEMORY
@@ -126,8 +126,7 @@ class Batch:
 
 def finish(item: Item, outcome: Outcome, advice: Advice) -> Report:
     """Write the outputs of a frame and report on it."""
-    departure = residual(outcome.inputs, outcome.prediction)  # before the result is made: both take memory
-    return report_of(outcome, departure, advice, write_outputs(item.outputs, outcome))
+    return report_of(outcome, advice, write_outputs(item.outputs, outcome))
 
 
 def _notes(item: Item, inputs: Inputs) -> tuple[str, ...]:
@@ -155,9 +154,4 @@ def open_ledger(folder: Path, request: Request, cameras: Cameras | Path | None, 
     settings = f"{request} {cameras} {matrix!r} {temporal} {identity}"
     if not temporal:
         return Ledger(folder, settings)
-    read = partial(_read, request)
-    return SequenceLedger(folder, settings, read, torch.device(request.device))
-
-
-def _read(request: Request, item: Item) -> Inputs:
-    return load(item, request)
+    return SequenceLedger(folder, settings, partial(load, request=request), torch.device(request.device))

@@ -35,7 +35,7 @@ class Ledger:
         self._lines = _read(self._path)
 
     def finished(self, item: Item, before: str = "") -> dict[str, Any] | None:
-        """The report of a result that is complete; `before` is what came before, where that matters."""
+        """Return the report of a finished result, else None; `before` is the key of the frame before it."""
         line = self._lines.get(self.key(item, before))
         if line is None or line["outputs"] != _outputs(item):
             return None
@@ -43,27 +43,27 @@ class Ledger:
         return report
 
     def kept(self, items: Sequence[Item]) -> dict[Item, dict[str, Any]]:
-        """The reports of those that are finished."""
+        """Return the reports of the items that are finished."""
         found = {item: self.finished(item) for item in items}
         return {item: report for item, report in found.items() if report is not None}
 
     def method(self, method: Method, inputs: Inputs) -> Callable[[Frame], Prediction]:
-        """The method as it is to be run on the next frame."""
+        """Return the method as it is to be run on the next frame."""
         return method
 
     def holds(self, item: Item) -> bool:
-        """Whether a kept result still stands when its turn comes."""
+        """Return whether a kept result still counts when its turn comes."""
         return True
 
     def add(self, item: Item, report: dict[str, Any], before: str = "") -> None:
-        """Call when all outputs of the item are in place."""
+        """Count an item as finished; call it when all its outputs are in place."""
         line = {"key": self.key(item, before), "outputs": _outputs(item), "report": report}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with open_to_append(self._path) as file:
             file.write(f"\n{json.dumps(line)}\n".encode())  # the line before may have been cut off
 
     def key(self, item: Item, before: str = "") -> str:
-        """A digest of everything the result depends on."""
+        """Return a digest of everything the result depends on."""
         stats = [(str(path.absolute()), *_stat(path)) for path in item.files]
         outputs = [(f"--{name}", str(path.absolute())) for name, path in item.outputs.items()]
         text = json.dumps([__version__, self._settings, str(item.depth), stats, outputs, before])

@@ -13,15 +13,16 @@ from primaldepth.core.frame import Frame, Sampling, check_sizes
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.geometry.guide_view import fitted, to_guide_view
+from primaldepth.geometry.poses import Pose
 from primaldepth.geometry.scattered import scattered, view_note
-from primaldepth.io import Kind, Unit, read_depth
+from primaldepth.io import Kind, Unit, read_confidence, read_depth, read_guide
 from primaldepth.io.cameras import read_cameras
 from primaldepth.io.clouds import is_cloud, read_points
-from primaldepth.io.depth import is_number
-from primaldepth.io.units import from_stored, per_metre
+from primaldepth.io.rasters import is_number
+from primaldepth.io.units import from_stored
 from primaldepth.measurement.spikes import spikes as find_spikes
 from primaldepth.pipeline.arrays import confidence_tensor, depth_tensor, guide_tensor, tensor_like
-from primaldepth.pipeline.request import File, Item, Request
+from primaldepth.pipeline.request import ArrayLike, File, Item, PathLike, Request
 from primaldepth.sensors.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS, UNITLESS_SENSORS, noise_map
 
 GIVE_CAMERAS = Worded("give --cameras (Python: cameras=)", "give 'cameras'")
@@ -42,6 +43,7 @@ class Inputs:
         metres: length of the frame's unit of depth; None for arrays whose unit nobody gave.
         noise_source: auto, a number or a sensor's name as asked for, or "map".
         number: numbers that a user gives with the depth, times this, are in the frame's unit.
+        pose: where the guide's camera stood, or None if unknown.
     """
 
     frame: Frame
@@ -53,20 +55,13 @@ class Inputs:
     metres: float | None = 1.0
     noise_source: str = "auto"
     number: float = 1.0
+    pose: Pose | None = None
 
     @property
     def median_depth(self) -> float:
-        """Of the valid samples, in the frame's unit; NaN where there is none."""
+        """Median of the valid samples, in the frame's unit; NaN where there is none."""
         samples = self.frame.depth[self.frame.valid]
         return float(samples.median()) if len(samples) else math.nan
-
-    @property
-    def largest_samples(self) -> int:
-        """Distances that are the largest number of a 16-bit file, by which some cameras mean none."""
-        if self.kind == "disparity":
-            return 0
-        largest = np.float32(LARGEST / per_metre(self.unit or "m"))
-        return int((self.frame.depth[self.frame.valid] == float(largest)).sum())
 
 
 def load(item: Item, request: Request) -> Inputs:
@@ -76,7 +71,10 @@ def load(item: Item, request: Request) -> Inputs:
         InputError: if an input cannot be used, or does not fit the others or the request.
     """
     item = item if item.shot is None else item.opened(item.shot, request.unit)
-    image = guide_tensor(item.guide)
+    # the channels of a file's image lie apart, so that `guide_tensor` does not copy them
+    image = guide_tensor(
+        torch.from_numpy(read_guide(item.guide)) if isinstance(item.guide, File) else item.guide
+    )
     size = int(image.shape[2]), int(image.shape[3])
     item, cloud_note = _projected(item, request, size)
     given = _samples(item, request)
@@ -106,6 +104,7 @@ def load(item: Item, request: Request) -> Inputs:
         given.unit_length,
         source,
         given.number,
+        item.pose,
     )
 
 
@@ -126,7 +125,7 @@ def _projected(item: Item, request: Request, size: tuple[int, int]) -> tuple[Ite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Samples:
+class _Measurement:
     """What was measured, and what is known of it: maps of (B, 1, h, w).
 
     Args:
@@ -158,17 +157,17 @@ class _Samples:
 
     @property
     def sampling(self) -> Sampling | None:
-        """How the samples of the sensor come about that the noise names; None where it names none."""
+        """How the sensor that the noise names makes a sample; None where it names no sensor."""
         return SAMPLINGS_OF.get(self.noise) if isinstance(self.noise, str) else None
 
     def sigma(self, valid: Tensor) -> Tensor:
-        """Noise in the unit of the depth, as these samples show it."""
+        """Return the noise of each sample in the unit of the depth."""
         if isinstance(self.noise, str) and self.noise in METRIC_SENSORS:
             return noise_map(self.noise, self.depth * self.metres, valid) / self.metres
         return noise_map(self.noise, self.depth, valid)
 
-    def nearer(self, most: float) -> "_Samples":
-        """The same with holes where samples are farther than so many metres."""
+    def nearer(self, most: float) -> "_Measurement":
+        """Return the same with holes where samples are farther than `most` metres."""
         if self.kind == "disparity":
             raise InputError("max_depth", "the depth holds disparities, which are no metres", "leave it out")
         near = self.valid & (self.depth * self.metres <= most)
@@ -176,13 +175,15 @@ class _Samples:
             raise InputError("max_depth", f"no sample is nearer than {most:g} m", "is the unit right?")
         return replace(self, valid=near)
 
-    def without_spikes(self) -> "_Samples":
-        """The same with holes where samples stand out from others that are trusted."""
+    def without_spikes(self) -> "_Measurement":
+        """Return the same with holes where a sample stands out from the trusted ones around it."""
         trusted = self.valid if self.trust is None else self.valid & (self.trust > 0)
         return replace(self, valid=self.valid & ~find_spikes(self.depth, trusted, self.sigma))
 
-    def in_guide_view(self, cameras: Cameras | None, size: tuple[int, int]) -> "tuple[_Samples, str | None]":
-        """As z, seen from the guide, of that size; and what was assumed to register a camera of its own."""
+    def in_guide_view(
+        self, cameras: Cameras | None, size: tuple[int, int]
+    ) -> "tuple[_Measurement, str | None]":
+        """Return the samples as z in the guide's view, and a note on how they were registered there."""
         if cameras is not None and cameras.depth is not None:
             maps = tuple(each for each in (self.trust, self.noise) if isinstance(each, Tensor))
             view = to_guide_view(
@@ -199,7 +200,7 @@ class _Samples:
         return self, None
 
 
-def _samples(item: Item, request: Request) -> _Samples:
+def _samples(item: Item, request: Request) -> _Measurement:
     """Read depth and confidence; numbers of noise that go with a file are in its unit, depth in metres."""
     unit, kind, length = request.unit or item.unit, request.kind, 1.0
     if isinstance(item.depth, File):
@@ -213,7 +214,7 @@ def _samples(item: Item, request: Request) -> _Samples:
         if request.invalid is not None:
             valid &= ~is_number(values, request.invalid)
     depth = torch.where(valid, values, 0.0).float()
-    trust = None if item.confidence is None else confidence_tensor(item.confidence, depth)
+    trust = _trust(item.confidence, depth)
     if trust is not None and bool(((trust == 0) | ~valid).flatten(1).all(dim=1).any()):
         raise InputError(
             "confidence", "0 at every sample, so that nothing is known", "leave it out to trust all"
@@ -224,8 +225,14 @@ def _samples(item: Item, request: Request) -> _Samples:
     noise = _noise(item, request, depth, length)
     known = None if unit is None else float(from_stored(np.ones(()), unit))
     known = 1.0 if isinstance(item.depth, File) else known
-    found = _Samples(depth, valid, trust, noise, kind, unit, known, length)
+    found = _Measurement(depth, valid, trust, noise, kind, unit, known, length)
     return found if request.max_depth is None else found.nearer(request.max_depth)
+
+
+def _trust(confidence: ArrayLike | PathLike | None, depth: Tensor) -> Tensor | None:
+    if isinstance(confidence, File):
+        confidence = read_confidence(confidence, (int(depth.shape[2]), int(depth.shape[3])))
+    return None if confidence is None else confidence_tensor(confidence, depth)
 
 
 def _noise(item: Item, request: Request, depth: Tensor, length: float) -> str | float | Tensor:
@@ -249,20 +256,21 @@ def _check_sensor(noise: str | float, kind: str) -> None:
         )
 
 
-def _check_metres(given: _Samples, registered: bool) -> None:
+def _check_metres(given: _Measurement, registered: bool) -> None:
     """Raise where numbers without a unit have to be metres, and are more than a depth camera sees."""
     noise = given.noise
     if isinstance(noise, str) and noise in METRIC_SENSORS and noise not in UNITLESS_SENSORS:
-        why = f"noise: '{noise}'"
+        subject, why = "noise", f"'{noise}'"
     elif registered:
-        why = "cameras: a depth camera of its own"
+        subject, why = "cameras", "a depth camera of its own"
     else:
         return
     samples = given.depth[given.valid]
     if samples.numel() and float(samples.median()) > FARTHEST:
         raise InputError(
-            f"{why} takes the depth for metres, but half of it is beyond {FARTHEST:g}; "
-            "say its unit, e.g. unit='mm'"
+            subject,
+            f"{why} takes the depth for metres, but half of it is beyond {FARTHEST:g}",
+            "say its unit, e.g. unit='mm'",
         )
 
 

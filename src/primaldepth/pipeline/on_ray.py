@@ -44,7 +44,7 @@ class RayTask:
 
 
 def check_engine(engine: str, gpus: float, temporal: bool) -> bool:
-    """Whether a cluster is asked for; options that do not go together are refused."""
+    """Return whether a cluster is asked for; raise on options that do not go together."""
     if engine not in ("local", "ray"):
         raise InputError(f"--engine {engine}", "choose local or ray")
     if not (gpus == 0 or LEAST_SHARE <= gpus <= 1 or (math.isfinite(gpus) and gpus > 1 and gpus % 1 == 0)):
@@ -57,7 +57,7 @@ def check_engine(engine: str, gpus: float, temporal: bool) -> bool:
 
 
 def worker_device(device: str, gpus: float) -> str:
-    """Where workers compute: on GPUs if they get a share of one."""
+    """Return the device of the workers: "cuda" if each gets a share of a GPU, else "cpu"."""
     if device not in ("auto", "cpu", "cuda"):
         raise InputError(f"--device {device}", "choose auto, cpu or cuda")
     if device != "auto" and (device == "cuda") != (gpus > 0):
@@ -68,7 +68,7 @@ def worker_device(device: str, gpus: float) -> str:
 def run_on_ray(
     items: Iterable[Item], request: Request, prepare: Callable[[Item], Inputs], gpus: float
 ) -> Iterator[tuple[Item, Callable[[], Outcome]]]:
-    """(item, its outcome) as they are finished; calling an outcome raises what went wrong with its item."""
+    """Yield each item with a function that returns its outcome, or raises what went wrong with it."""
     inputs: dict[Item, Inputs] = {}
     task = RayTask(request.method, tuple(request.options.items()), request.device)
 
@@ -103,7 +103,7 @@ def _outcome(request: Request, inputs: Inputs | None, value: tuple[Prediction, f
         raise value
     if isinstance(value, Exception) or inputs is None:
         text = " ".join(str(value).split())
-        raise PrimalDepthError(f"the cluster failed ({type(value).__name__}: {text})")
+        raise PrimalDepthError("", f"the cluster failed ({type(value).__name__}: {text})")
     return outcome_of(request, inputs, *value)
 
 
@@ -111,13 +111,12 @@ def _predict(task: RayTask, frame: Frame) -> tuple[Prediction, float] | PrimalDe
     """Body of a task: the prediction and the seconds it took, or an error of ours."""
     try:
         if task.version != __version__:
-            raise InputError(
-                f"this worker has primaldepth {__version__}, the batch {task.version}; install the same"
-            )
+            versions = f"this worker has primaldepth {__version__}, the batch {task.version}"
+            raise InputError("", versions, "install the same")
         method, start = _method(task), time.perf_counter()
         found = predict(task.method, method, frame, torch.device(task.device))
     except PrimalDepthError as error:
-        return type(error)(str(error))
+        return type(error)(error.subject, error.found, error.hint, error.quoted)
     seconds = time.perf_counter() - start
     return replace(found.to("cpu"), info=dict(found.info)), seconds  # the process that asked may have no GPU
 

@@ -7,24 +7,28 @@ import io
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from primaldepth.core.errors import InputError, Worded, did_you_mean
+from primaldepth.core.errors import InputError, MissingDependencyError, Worded, did_you_mean
 from primaldepth.geometry.normals import surface_normals
-from primaldepth.io import write_bytes
-from primaldepth.io.depth import write_values
+from primaldepth.io import Unit, output_unit, write_bytes
+from primaldepth.io.depth import encode_values, writer_for
 from primaldepth.io.destination import check_extension, check_place
 from primaldepth.io.formats import CODECS, png
+from primaldepth.io.formats.base import row_blocks
 from primaldepth.io.mesh import write_mesh
 from primaldepth.io.pointcloud import write_cloud
-from primaldepth.pipeline.depth_file import DepthResult, check_fits, result_unit, write_depth
+from primaldepth.io.rrd import write_rrd
+from primaldepth.io.units import per_metre, whole_stored
 from primaldepth.pipeline.load import GIVE_CAMERAS, Inputs
 from primaldepth.pipeline.request import Request
 from primaldepth.pipeline.run import Outcome, first, first_mask
-from primaldepth.pipeline.views import cloud_of, guide_camera, mesh_of, preview_of
+from primaldepth.pipeline.views import cloud_of, guide_camera, mesh_of, preview_of, recorded_of
 
 Need = Literal["metric", "sigma", "cameras"]
 
@@ -41,6 +45,7 @@ class Output:
         needs: metric depth, a method that says how far it may be off, or the guide's camera.
         guesses_camera: whether it assumes a camera where none is given.
         most_pixels: up to which the page makes it.
+        package: that it needs, brought by the extra of the same name; empty for none.
     """
 
     title: str
@@ -50,17 +55,77 @@ class Output:
     needs: tuple[Need, ...] = ()
     guesses_camera: bool = False
     most_pixels: int = 2**40
+    package: str = ""
+
+    @property
+    def installed(self) -> bool:
+        """Whether the package that it needs is there."""
+        return not self.package or find_spec(self.package) is not None
 
     @property
     def metavar(self) -> str:
-        """Formats in a word."""
+        """The formats as one word of the command line's help."""
         return "FILE" if len(self.suffixes) > 2 else "|".join(each[1:].upper() for each in self.suffixes)
 
 
-def _write_preview(path: Path, outcome: Outcome) -> None:
-    from primaldepth.io.picture_files import write_preview
+@dataclass(frozen=True, slots=True)
+class DepthResult:
+    """What is written as depth: (H, W) values, where they count, and the unit of the file.
 
-    write_preview(path, preview_of(outcome))
+    Args:
+        rounded_off: estimates that are holes only because the format would round them to its invalid 0.
+        beyond: estimates that are holes only because they are larger than the format can hold.
+    """
+
+    values: NDArray[np.floating[Any]]
+    valid: NDArray[np.bool_]
+    unit: Unit
+    rounded_off: int = 0
+    beyond: int = 0
+
+
+def _unit_of(path: Path, inputs: Inputs) -> Unit:
+    """The unit `path` is written in: the input's, where the format can mean it."""
+    unit = output_unit(path, inputs.unit or "m")
+    return "disparity" if inputs.kind == "disparity" and unit == "m" else unit
+
+
+def depth_result(path: Path, outcome: Outcome) -> DepthResult:
+    """Return the first depth map of the outcome, as it is to be written to `path`.
+
+    An estimate that is not finite and positive, that an integer format would round to its invalid 0, or that
+    is larger than such a format can hold, is a hole.
+    """
+    unit, largest = _unit_of(path, outcome.inputs), _largest_stored(path)
+    values = outcome.prediction.depth[0, 0].cpu().numpy()
+    valid = np.array(first_mask(outcome.kept.valid))
+    rounded_off = beyond = 0
+    for rows in row_blocks(*values.shape):
+        block = values[rows].astype(np.float64)
+        valid[rows] &= np.isfinite(block) & (block > 0)
+        if np.isfinite(largest):
+            stored = whole_stored(block, unit)
+            rounded_off += int((valid[rows] & (stored < 1)).sum())
+            beyond += int((valid[rows] & (stored > largest)).sum())
+            valid[rows] &= (stored >= 1) & (stored <= largest)
+    return DepthResult(values, valid, unit, rounded_off, beyond)
+
+
+def write_depth(path: Path, outcome: Outcome) -> DepthResult:
+    """Write the depth file and return what it holds.
+
+    Raises:
+        InputError: if no estimate can be held by the format.
+    """
+    result = depth_result(path, outcome)
+    write_bytes(path, encode_values(path, result.values, result.valid, result.unit))
+    return result
+
+
+def _write_preview(path: Path, outcome: Outcome) -> None:
+    from primaldepth.io.picture_files import png_bytes
+
+    write_bytes(path, png_bytes(preview_of(outcome)))
 
 
 def _write_cloud(path: Path, outcome: Outcome) -> None:
@@ -81,7 +146,7 @@ def _write_sigma(path: Path, outcome: Outcome) -> None:
     if outcome.prediction.sigma is not None:
         values = outcome.prediction.sigma[0, 0].cpu().numpy()
         valid = np.isfinite(values) & (values > 0)
-        write_values(path, values, valid, result_unit(path, outcome.inputs))
+        write_bytes(path, encode_values(path, values, valid, _unit_of(path, outcome.inputs)))
 
 
 def _write_normals(path: Path, outcome: Outcome) -> None:
@@ -96,6 +161,10 @@ def _write_normals(path: Path, outcome: Outcome) -> None:
         known = np.asarray(np.isfinite(normals).all(-1))
         stored = np.where(known[..., None], np.rint((normals + 1.0) * 32767.5), 0.0)
         write_bytes(path, png.CODEC.encode(stored.astype(np.uint16), known))
+
+
+def _write_rerun(path: Path, outcome: Outcome) -> None:
+    write_rrd(path, recorded_of(outcome))
 
 
 _DEPTH = tuple(name for codec in CODECS if codec.encode is not None for name in codec.extensions)
@@ -140,6 +209,16 @@ OUTPUTS: dict[str, Output] = {
         "Surface normals in the camera's frame, 16-bit PNG or .npy; a folder for a batch.",
         needs=("metric", "cameras"),
     ),
+    "rerun": Output(
+        "a recording of rerun",
+        (".rrd",),
+        _write_rerun,
+        "Image, samples, result, sigma and cloud for the viewer of rerun; a folder for a batch.",
+        needs=("metric",),
+        guesses_camera=True,
+        most_pixels=0,  # only the owner of the machine has the viewer
+        package="rerun",
+    ),
 }
 
 
@@ -162,7 +241,16 @@ def check_request(request: Request, method: object) -> None:
 def checked_outputs(
     outputs: Mapping[str, str | os.PathLike[str]], method: object, called: str
 ) -> dict[str, Path]:
-    """Return the files by name; raise if a name is not known or a file cannot be made or written."""
+    """Return the wanted files by name, checked before the work is done.
+
+    Args:
+        outputs: files by names of `OUTPUTS`.
+        method: that is going to make the result.
+        called: the method's name, for errors.
+
+    Raises:
+        InputError: if a name is not known, or a file cannot be made by the method or written there.
+    """
     for name in outputs:
         if name not in OUTPUTS:
             hint = did_you_mean(name, OUTPUTS) or f"known: {', '.join(OUTPUTS)}"
@@ -177,7 +265,7 @@ def check_inputs(outputs: Mapping[str, Path], inputs: Inputs) -> None:
     """Raise, before the work is done, if an output cannot be made of these inputs."""
     for name, path in outputs.items():
         if name == "out":
-            check_fits(path, inputs)
+            _check_fits(path, inputs)
         if "metric" in OUTPUTS[name].needs and inputs.kind == "disparity":
             found = f"{OUTPUTS[name].title} needs metric depth, but the input is disparity"
             raise InputError(Worded(f"--{name} {path}", "output"), found)
@@ -186,9 +274,37 @@ def check_inputs(outputs: Mapping[str, Path], inputs: Inputs) -> None:
             raise InputError(Worded(f"--{name} {path}", "output"), found, GIVE_CAMERAS)
 
 
+def _check_fits(path: Path, inputs: Inputs) -> None:
+    """Raise, before the work is done, if the format of `path` cannot hold the samples.
+
+    What is too large for it becomes a hole later; so only a map without any smaller sample is refused.
+    """
+    middle, unit = inputs.median_depth, _unit_of(path, inputs)
+    fits = middle <= _largest_stored(path) / per_metre(unit)
+    stored = middle if fits else float(inputs.frame.depth[inputs.frame.valid].min())
+    try:
+        encode_values(path, np.full((1, 1), stored), np.ones((1, 1), bool), unit)
+    except InputError as error:
+        if inputs.kind == "disparity":
+            raise
+        raise error.advised(f"the median depth is {middle:.4g} m: is the unit right?") from error
+
+
+def _largest_stored(path: Path) -> float:
+    """The largest number of a format of integers; floating point numbers have room for every depth."""
+    names = writer_for(path).dtypes
+    if any(name.startswith("float") for name in names):
+        return float("inf")
+    return float(np.iinfo(names[-1]).max)
+
+
 def check_places(outputs: Mapping[str, Path]) -> None:
-    """Raise if a file cannot be written, or not in the format of its name."""
+    """Raise if a file cannot be written, not in the format of its name, or not without another package."""
     for name, path in outputs.items():
+        if not OUTPUTS[name].installed:
+            package = OUTPUTS[name].package
+            found, hint = f"needs the package '{package}'", f"run: pip install 'primaldepth[{package}]'"
+            raise MissingDependencyError(Worded(f"--{name} {path}", "output"), found, hint)
         check_extension(f"--{name}", path, OUTPUTS[name].suffixes)
         check_place(f"--{name}", path)
 

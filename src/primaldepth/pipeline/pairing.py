@@ -57,7 +57,7 @@ class Named:
 
 
 def list_items(named: Named) -> tuple[list[Item], bool]:
-    """The frames to run, and whether they are a batch; every place to write to is checked."""
+    """Return the frames to run, and whether they are a batch; check every place to write to."""
     recording = _recording(named)
     batch = recording is not None or _is_many(named.depth)
     if recording is not None:
@@ -190,9 +190,9 @@ def _partners(name: str, what: str, depths: Sequence[Path], note: Note, within: 
     alone = _without_partner(ours, theirs, len(depths))
     if len(found) != len(depths):
         hint = alone or "they are paired in order"
-        raise InputError(f"{len(depths)} depth files but {len(found)} {what} in {name}; {hint}")
+        raise InputError("", f"{len(depths)} depth files but {len(found)} {what} in {name}", hint)
     if alone:  # one is missing here and another there: their order would pair strangers
-        raise InputError(alone)
+        raise InputError("", alone)
     if ours.keys() == theirs.keys() and len(ours) == len(found):  # no number occurs twice
         partners = [theirs[key] for key in ours]
         if by_last:
@@ -236,8 +236,9 @@ def _in_time(
         return []
     if alone:
         raise InputError(
-            f"none of the {what} is within {within:g} s of {_listing(alone)}; move them to "
-            "another folder, or give --time-apart"
+            "",
+            f"none of the {what} is within {within:g} s of {_listing(alone)}",
+            "move them to another folder, or give --time-apart",
         )
     if list(nearest) != list(found):
         note(f"{what} are paired by time stamp, at most {max(gaps):.3f} s apart")

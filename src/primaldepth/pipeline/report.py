@@ -1,37 +1,24 @@
 """What was assumed, measured and is doubtful about one result, as typed values."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
-from primaldepth.core.frame import Frame, Prediction
+from primaldepth.core.frame import Frame
 from primaldepth.io import Unit
-from primaldepth.measurement.residual import sensor_errors
-from primaldepth.pipeline.depth_file import DepthResult
-from primaldepth.pipeline.load import Inputs
+from primaldepth.io.units import per_metre
+from primaldepth.pipeline.load import LARGEST, Inputs
+from primaldepth.pipeline.outputs import DepthResult
 from primaldepth.pipeline.run import Outcome
 from primaldepth.pipeline.warnings import Advice, DepthWarning, warnings_of
 from primaldepth.sensors.noise import AUTO_FLOOR, least_sigma
 
 FEW = 16  # samples: the noise of fewer is a guess
-
-
-@dataclass(frozen=True, slots=True)
-class Departure:
-    """The result, reduced to the samples' grid, less the trusted samples.
-
-    Args:
-        rms: in the unit of the depth.
-        sigmas: the same in standard deviations of the noise; None where it is 0.
-        median: of the absolute value, in standard deviations.
-    """
-
-    rms: float | None
-    sigmas: float | None
-    median: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +80,7 @@ class Report:
         return {name: _plain(value) for name, value in values.items()}
 
     def length(self, value: float) -> str:
-        """Metres as millimetres, disparity as pixels, to three digits or whole."""
+        """Write metres as millimetres, or a disparity as pixels, to three digits or whole."""
         return length_text(value, self.kind)
 
     @property
@@ -101,20 +88,50 @@ class Report:
         """Where the noise comes from, in a word or two."""
         return noise_origin(self.noise_source, self.noise_is_least, self.samples)
 
+    @property
+    def line(self) -> str:
+        """Size, time, unit, noise and departure of the result in one line of log."""
+        low, high = self.input_size, self.output_size
+        parts = [
+            f"{low[0]}x{low[1]} to {high[0]}x{high[1]} in {self.seconds:.1f} s",
+            f"unit {self.input_unit}" + (f" (result: {self.unit})" if self.unit != self.input_unit else ""),
+            f"kind {self.kind}",
+            *self._measured_texts(),
+            f"{100 * self.measured_fraction:.1f} % measured",
+        ]
+        if self.spikes:
+            parts.append(f"spikes taken for holes: {self.spikes}")
+        if self.overruled:
+            parts.append(f"samples overruled{' and put back' if self.put_back else ''}: {self.overruled}")
+        if self.uncertain:
+            parts.append(f"uncertain pixels left as holes: {self.uncertain}")
+        if self.empty_fraction > 0:
+            parts.append(f"{100 * self.empty_fraction:.1f} % left as holes")
+        return ", ".join(parts)
 
-def report_of(
-    outcome: Outcome, departure: Departure, advice: Advice, result: DepthResult | None = None
-) -> Report:
+    def _measured_texts(self) -> Iterator[str]:
+        """Yield depth, noise and departure: in metres, whatever the unit, so that a wrong one is seen."""
+        name, unit = ("disparity", "px") if self.kind == "disparity" else ("depth", "m")
+        if self.median_depth is not None:
+            yield f"median {name} {self.median_depth:.4g} {unit}"
+        if self.noise_sigma is not None:
+            yield f"noise {self.length(self.noise_sigma)} ({self.noise_origin})"
+        if self.residual_rms is not None:
+            sigmas = f" ({self.residual_sigmas:.2g} sigma)" if self.residual_sigmas else ""
+            yield f"departs {self.length(self.residual_rms)} RMS from the samples{sigmas}"
+
+
+def report_of(outcome: Outcome, advice: Advice, result: DepthResult | None = None) -> Report:
     """Return the report on an outcome.
 
     Args:
         outcome: a prediction and what it was made of.
-        departure: of the prediction from the samples.
         advice: words of the front end for what can be chosen.
         result: what was written as depth, or None for arrays.
     """
     inputs, prediction, frame = outcome.inputs, outcome.prediction, outcome.inputs.frame
-    valid = prediction.valid.float() if result is None else result.valid
+    departure = outcome.departure
+    valid = prediction.valid if result is None else torch.from_numpy(result.valid)
     source = inputs.noise_source
     sigma = None if frame.sigma is None else float(frame.sigma[frame.valid].median())
     report = Report(
@@ -130,15 +147,15 @@ def report_of(
         noise_is_least=source == "auto" and _is_least(frame),
         samples=int(frame.valid.sum()),
         noise_unit="px" if inputs.kind == "disparity" else "m",
-        measured_fraction=float(prediction.measured.float().mean()),
-        empty_fraction=1.0 - float(valid.mean()),
+        measured_fraction=_fraction(prediction.measured),
+        empty_fraction=1.0 - _fraction(valid),
         rounded_off=0 if result is None else result.rounded_off,
         beyond=0 if result is None else result.beyond,
         spikes=inputs.spikes,
         overruled=outcome.overruled,
         put_back=outcome.request.keep_samples > 0,
         uncertain=outcome.uncertain,
-        largest_samples=inputs.largest_samples,
+        largest_samples=_largest_samples(inputs),
         info=prediction.info,
         residual_rms=_metres(departure.rms, inputs),
         residual_sigmas=_plain(departure.sigmas),
@@ -148,24 +165,14 @@ def report_of(
     return replace(report, warnings=warnings_of(report, outcome.request.meaning, advice))
 
 
-def residual(inputs: Inputs, prediction: Prediction) -> Departure:
-    """Return how far a prediction departs from the samples that are trusted."""
-    frame = replace(inputs.frame, valid=inputs.frame.trusted)
-    errors = sensor_errors(prediction.depth.to(frame.depth), frame)
-    sigma = None if frame.sigma is None else frame.sigma[frame.valid].double()
-    if sigma is None or not bool((sigma > 0).all()):
-        return Departure(_rms(errors), None, None)
-    return Departure(_rms(errors), _rms(errors / sigma), float((errors / sigma).abs().median()))
-
-
 def length_text(value: float, kind: str) -> str:
-    """Metres as millimetres, disparity as pixels, to three digits or whole."""
+    """Write metres as millimetres, or a disparity as pixels, to three digits or whole."""
     number, unit = (value, "px") if kind == "disparity" else (1000 * value, "mm")
     return f"{number:.0f} {unit}" if number >= 1000 else f"{number:.3g} {unit}"
 
 
 def noise_origin(source: str, is_least: bool, samples: int) -> str:
-    """Where a noise comes from, in a word or two."""
+    """Say in a word or two where a noise comes from."""
     if source != "auto":
         return "given" if source.replace(".", "", 1).isdecimal() else source
     if is_least:
@@ -181,8 +188,17 @@ def _is_least(frame: Frame) -> bool:
     return bool((frame.sigma <= least_sigma(frame.depth, frame.valid))[frame.valid].all())
 
 
-def _rms(values: Tensor) -> float:
-    return float(values.square().mean().sqrt())
+def _fraction(mask: Tensor) -> float:
+    """Return how much of a mask is True, without a copy of it as numbers."""
+    return int(mask.count_nonzero()) / mask.numel()
+
+
+def _largest_samples(inputs: Inputs) -> int:
+    """Count distances that are the largest number of a 16-bit file, by which some cameras mean none."""
+    if inputs.kind == "disparity":
+        return 0
+    largest = np.float32(LARGEST / per_metre(inputs.unit or "m"))
+    return int((inputs.frame.depth[inputs.frame.valid] == float(largest)).sum())
 
 
 def _metres(value: float | None, inputs: Inputs) -> float | None:

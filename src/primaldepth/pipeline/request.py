@@ -18,6 +18,7 @@ from primaldepth.core.errors import InputError, Worded
 from primaldepth.core.frame import SAMPLINGS, Sampling, check_sampling
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.meshing import MAX_JUMP, check_jump
+from primaldepth.geometry.poses import Pose
 from primaldepth.io import DepthMap, Kind, Unit
 from primaldepth.io.cameras.ros import recorded_cameras
 from primaldepth.io.sequences import Shot
@@ -68,6 +69,7 @@ class Item:
         outputs: a file for each name of `OUTPUTS` that is wanted.
         shot: of a recording, which then gives depth, guide, confidence and camera.
         unit: of the recording's depth files.
+        pose: where the guide's camera stood, if it is known.
     """
 
     depth: Annotated[
@@ -98,6 +100,7 @@ class Item:
     outputs: Mapping[str, Path] = field(default_factory=dict)
     shot: Shot | None = None
     unit: Unit | None = None
+    pose: Pose | None = None
 
     @property
     def files(self) -> list[Path]:
@@ -115,7 +118,7 @@ class Item:
         if cameras is None and content.camera is not None:
             cameras = recorded_cameras(content)
         own = self.unit if isinstance(content.depth, Path) else "m"
-        return Item(content.depth, content.guide, content.confidence, cameras, unit=own)
+        return Item(content.depth, content.guide, content.confidence, cameras, unit=own, pose=content.pose)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,28 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError, PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
+from primaldepth.measurement.residual import sensor_errors
 from primaldepth.methods.kept_samples import overruled, samples_kept
 from primaldepth.pipeline.load import Inputs, load
 from primaldepth.pipeline.request import KEEP_SAMPLES, Item, Request
+
+FrameMethod = Callable[[Frame], Prediction]
+Place = str | torch.device
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """The result, reduced to the samples' grid, less the trusted samples.
+
+    Args:
+        rms: in the unit of the depth.
+        sigmas: the same in standard deviations of the noise; None where it is 0.
+        median: of the absolute value, in standard deviations.
+    """
+
+    rms: float | None = None
+    sigmas: float | None = None
+    median: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +44,7 @@ class Outcome:
         overruled: samples that the method had left, see `Request.keep_samples`; they are corrected unless
             that is 0.
         uncertain: pixels that are holes because of `Request.max_sigma`.
+        departure: of the prediction from the samples.
     """
 
     request: Request
@@ -33,6 +53,7 @@ class Outcome:
     seconds: float
     overruled: int = 0
     uncertain: int = 0
+    departure: Departure = Departure()
 
     @property
     def kept(self) -> Prediction:
@@ -40,7 +61,7 @@ class Outcome:
         return self.prediction if self.request.holes == "fill" else self.prediction.measured_only()
 
     def in_metres(self) -> "Outcome":
-        """The same with depths in metres, as files have them, where an array came in another unit."""
+        """Return the outcome with depths in metres, as files have them, if an array came in another unit."""
         inputs, prediction, metres = self.inputs, self.prediction, self.inputs.metres or 1.0
         if metres == 1.0:
             return self
@@ -50,23 +71,23 @@ class Outcome:
         return replace(self, inputs=replace(inputs, frame=frame, metres=1.0), prediction=found)
 
 
-def run(
-    item: Item,
-    request: Request,
-    method: Callable[[Frame], Prediction],
-    device: str | torch.device | None = None,
-) -> Outcome:
+def run(item: Item, request: Request, method: FrameMethod, device: Place | None = None) -> Outcome:
     """Read the inputs of one frame and compute its result, on the request's device if none is given."""
     return compute(load(item, request), request, method, device)
 
 
-def compute(
-    inputs: Inputs,
-    request: Request,
-    method: Callable[[Frame], Prediction],
-    device: str | torch.device | None = None,
-) -> Outcome:
-    """Compute the result of inputs that are loaded."""
+def compute(inputs: Inputs, request: Request, method: FrameMethod, device: Place | None = None) -> Outcome:
+    """Compute the result of inputs that are loaded.
+
+    Args:
+        inputs: of one frame, or of a batch of frames of one size.
+        request: as it was loaded for.
+        method: turns a frame on the device into a prediction.
+        device: in place of the request's.
+
+    Raises:
+        PrimalDepthError: if the device is missing or has too little memory.
+    """
     place, start = pick_device(device or request.device), time.perf_counter()
     prediction = predict(request.method, method, inputs.frame, place)
     return outcome_of(request, inputs, prediction, time.perf_counter() - start)
@@ -80,17 +101,29 @@ def outcome_of(request: Request, inputs: Inputs, prediction: Prediction, seconds
         count = int(counts.sum())
     else:
         count = overruled(prediction, frame, KEEP_SAMPLES)
-    if request.max_sigma is None or prediction.sigma is None:
-        return Outcome(request, inputs, prediction, seconds, count)
-    sure = prediction.sigma <= request.max_sigma * inputs.number
-    uncertain = int((prediction.valid & ~sure).sum())
-    prediction = replace(prediction, valid=prediction.valid & sure)
-    return Outcome(request, inputs, prediction, seconds, count, uncertain)
+    uncertain, departure = 0, departure_of(inputs, prediction)
+    if request.max_sigma is not None and prediction.sigma is not None:
+        sure = prediction.sigma <= request.max_sigma * inputs.number
+        uncertain = int((prediction.valid & ~sure).sum())
+        prediction = replace(prediction, valid=prediction.valid & sure)
+    return Outcome(request, inputs, prediction, seconds, count, uncertain, departure)
 
 
-def predict(
-    name: str, method: Callable[[Frame], Prediction], frame: Frame, device: torch.device
-) -> Prediction:
+def departure_of(inputs: Inputs, prediction: Prediction) -> Departure:
+    """Return how far a prediction departs from the samples that are trusted."""
+    frame = replace(inputs.frame, valid=inputs.frame.trusted)
+    errors = sensor_errors(prediction.depth.to(frame.depth), frame)
+    sigma = None if frame.sigma is None else frame.sigma[frame.valid].double()
+    if sigma is None or not bool((sigma > 0).all()):
+        return Departure(_rms(errors), None, None)
+    return Departure(_rms(errors), _rms(errors / sigma), float((errors / sigma).abs().median()))
+
+
+def _rms(values: Tensor) -> float:
+    return float(values.square().mean().sqrt())
+
+
+def predict(name: str, method: FrameMethod, frame: Frame, device: torch.device) -> Prediction:
     """Run the method on the device and wait for the end.
 
     Raises:
@@ -106,13 +139,14 @@ def predict(
             raise
         height, width = frame.high_size
         raise PrimalDepthError(
-            f"not enough memory on {device} for {width}x{height} pixels with '{name}'; "
-            "use a smaller guide, another method or another --device"
+            "",
+            f"not enough memory on {device} for {width}x{height} pixels with '{name}'",
+            "use a smaller guide, another method or another --device",
         ) from error
 
 
-def pick_device(device: str | torch.device) -> torch.device:
-    """The device to run on; asking for one that is missing is an error."""
+def pick_device(device: Place) -> torch.device:
+    """Return the device to run on; raise if it is missing or not known."""
     if isinstance(device, torch.device):
         return _current(device)
     if device == "auto":
@@ -135,10 +169,10 @@ def _current(device: torch.device) -> torch.device:
 
 
 def first(values: Tensor) -> NDArray[np.float64]:
-    """(H, W) of the first image."""
+    """Return (H, W) of the first image."""
     return values[0, 0].double().cpu().numpy()
 
 
 def first_mask(values: Tensor) -> NDArray[np.bool_]:
-    """(H, W) of the first mask."""
+    """Return (H, W) of the first mask."""
     return np.asarray(values[0, 0].cpu(), dtype=bool)

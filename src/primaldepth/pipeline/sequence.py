@@ -13,7 +13,7 @@ from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.io import Kind, write_bytes
 from primaldepth.io.files import check_unlinked, open_file, read_file
-from primaldepth.io.formats.budget import MAX_FILE_BYTES
+from primaldepth.io.formats.base import MAX_FILE_BYTES
 from primaldepth.methods.temporal import Memory, Temporal
 from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.load import Inputs
@@ -47,7 +47,7 @@ class SequenceLedger(Ledger):
         self._stored = _stored_after(self._file)
 
     def kept(self, items: Sequence[Item]) -> dict[Item, dict[str, Any]]:
-        """Reports of the frames that are finished, whether those that are not fail again or succeed."""
+        """Return the reports of finished frames, whether the others will fail again or succeed."""
         found: dict[Item, dict[str, Any]] = {}
         failed = done = ""  # keys of the frame before, if those that are not finished fail, or succeed
         for item in items:
@@ -83,7 +83,7 @@ class SequenceLedger(Ledger):
             write_bytes(self._file, safetensors.torch.save(tensors, {"after": self._before}))
 
     def method(self, method: Method, inputs: Inputs) -> Callable[[Frame], Prediction]:
-        """The method with the memory of the frames before."""
+        """Return the method with the memory of the frames before."""
         return partial(self._run, method, inputs.kind)
 
     def _run(self, method: Method, kind: Kind, frame: Frame) -> Prediction:

@@ -10,6 +10,7 @@ from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.geometry.clouds import Mesh, PointCloud
 from primaldepth.geometry.meshing import depth_mesh
 from primaldepth.io import DepthMap
+from primaldepth.io.rrd import Recorded
 from primaldepth.io.units import per_metre
 from primaldepth.measurement.lone_samples import lone_samples
 from primaldepth.pipeline.load import Inputs
@@ -26,7 +27,7 @@ class Scale:
 
     @classmethod
     def of(cls, inputs: Inputs) -> "Scale":
-        """Millimetres where the input's file resolves them."""
+        """Choose millimetres where the input's file resolves them, else metres; pixels for disparity."""
         if inputs.kind == "disparity":
             return cls("Disparity", "px", 1.0)
         small = per_metre(inputs.unit or "m") >= 1000.0
@@ -34,20 +35,20 @@ class Scale:
 
 
 def guide_rgb(inputs: Inputs) -> NDArray[np.uint8]:
-    """(H, W, 3) of the first guide."""
+    """Return the first guide as 8-bit colours, (H, W, 3)."""
     planes = [np.rint(plane * 255).astype(np.uint8) for plane in inputs.frame.guide[0].cpu().numpy()]
     return np.stack(planes * (3 // len(planes)), axis=-1)
 
 
 def guide_camera(inputs: Inputs) -> Intrinsics:
-    """The guide's camera, or one that is 60 degrees wide."""
+    """Return the guide's camera, or if it is not known one that is 60 degrees wide."""
     height, width = inputs.frame.high_size
     known = inputs.cameras
     return Intrinsics.guess(width, height) if known is None else known.guide.scaled_to(width, height)
 
 
 def cloud_of(outcome: Outcome) -> PointCloud:
-    """Every estimate as a coloured point in metres; see `guide_camera`."""
+    """Return every estimate as a coloured point in metres, seen by `guide_camera`."""
     kept, inputs = outcome.kept, outcome.inputs
     depth = first(kept.depth)
     valid = first_mask(kept.valid) & (depth > 0)
@@ -56,7 +57,7 @@ def cloud_of(outcome: Outcome) -> PointCloud:
 
 
 def mesh_of(outcome: Outcome) -> Mesh:
-    """Metric mesh, cut where neighbouring depths differ by more than `mesh_jump` of the nearer one."""
+    """Return the mesh in metres, cut where neighbours differ by more than `mesh_jump` of the nearer one."""
     kept, inputs = outcome.kept, outcome.inputs
     depth = first(kept.depth)
     valid = first_mask(kept.valid) & (depth > 0)
@@ -64,14 +65,26 @@ def mesh_of(outcome: Outcome) -> Mesh:
     return depth_mesh(depth, valid, guide_camera(inputs), colors=guide_rgb(inputs), max_jump=jump)
 
 
+def recorded_of(outcome: Outcome) -> Recorded:
+    """Image, samples, result, sigma where it is known, and the cloud, for the viewer of rerun."""
+    inputs, kept = outcome.inputs, outcome.kept
+    maps = {
+        "samples": np.where(first_mask(inputs.frame.valid), first(inputs.frame.depth), 0.0),
+        "result": np.where(first_mask(kept.valid), first(kept.depth), 0.0),
+    }
+    if kept.sigma is not None:
+        maps["sigma"] = np.where(first_mask(kept.valid), first(kept.sigma), 0.0)
+    return Recorded(guide_rgb(inputs), maps, cloud_of(outcome), guide_camera(inputs), inputs.pose)
+
+
 def sample_reach(inputs: Inputs) -> int:
-    """Pixels by which pictures draw each sample larger: a quarter of the distance of lone ones, else 0."""
+    """Return by how many pixels to draw samples larger: a quarter of the distance of lone ones, else 0."""
     cells = lone_samples(inputs.frame.valid[:1])
     return 0 if cells is None else max(1, round(cells.size[0] / cells.grid[0] / 4))
 
 
 def preview_of(outcome: Outcome, truth: DepthMap | None = None) -> NDArray[np.uint8]:
-    """Guide, input and result side by side, with truth and error where known."""
+    """Return a picture of guide, input and result side by side, with truth and error where known."""
     from primaldepth.pictures.preview import overview
 
     inputs, prediction, scale = outcome.inputs, outcome.prediction, Scale.of(outcome.inputs)

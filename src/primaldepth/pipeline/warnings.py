@@ -27,6 +27,19 @@ class DepthWarning(UserWarning):
 
     Attributes:
         of_batch: whether it concerns the options or the camera, so that one warning is enough for a batch.
+
+    Example:
+        >>> import warnings
+        >>> import numpy as np
+        >>> import primaldepth
+        >>> depth, image = np.full((8, 8), 1500.0), np.zeros((16, 16))
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("error", primaldepth.DepthWarning)
+        ...     try:
+        ...         primaldepth.upsample(depth, image, method="bilinear", unit="m")
+        ...     except primaldepth.DepthWarning as warning:
+        ...         print(type(warning).__name__)
+        UnitWarning
     """
 
     of_batch: ClassVar[bool] = False
@@ -90,6 +103,25 @@ class Advice:
     keep_spikes: str
     keep_small: str
     invalid: str
+
+    @classmethod
+    def of_options(cls, name: str, choice: str, keep_small: str) -> "Advice":
+        """Make the advice of a front end that knows the options by their names.
+
+        Args:
+            name: how it writes an option, with {} for the name.
+            choice: how it writes an option with a value, with {} for each.
+            keep_small: as above.
+        """
+        return cls(
+            unit=name.format("unit"),
+            noise=name.format("noise"),
+            cameras=name.format("cameras"),
+            robust=choice.format("method", "nlh-l1"),
+            keep_spikes=f"give {choice.format('spikes', 'keep')}",
+            keep_small=keep_small,
+            invalid=choice.format("invalid", 65535),
+        )
 
 
 def warnings_of(report: "Report", meaning: str | None, advice: Advice) -> tuple[DepthWarning, ...]:

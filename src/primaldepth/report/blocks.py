@@ -1,6 +1,8 @@
 """What a report is made of: sections of paragraphs, tables and pictures, without any layout."""
 
+import base64
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import Literal
 
 Mark = Literal["", "best", "second"]
@@ -47,6 +49,22 @@ class Table:
     rows: tuple[TableRow, ...]
     title: str = ""
 
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """Each group and how many columns it has; none where no column stands in one."""
+        found = [(group, len(list(same))) for group, same in groupby(each.group for each in self.columns)]
+        return found if any(group for group, _ in found) else []
+
+    @property
+    def starts(self) -> list[bool]:
+        """Whether a column begins a group."""
+        return [False, *(a.group != b.group for a, b in pairwise(self.columns))]
+
+    @property
+    def texts(self) -> set[int]:
+        """Numbers of the columns that hold text."""
+        return {index for row in self.rows for index, each in enumerate(row.cells) if each.kind == "text"}
+
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
@@ -71,6 +89,12 @@ class Picture:
     data: bytes
     alt: str
     label: str = ""
+
+    @property
+    def data_url(self) -> str:
+        """The file as an address that holds it."""
+        media = {"svg": "image/svg+xml", "png": "image/png", "jpg": "image/jpeg"}[self.suffix]
+        return f"data:{media};base64,{base64.b64encode(self.data).decode()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class EvaluationReport:
     windows: dict[int, WindowCost]
 
     def as_json(self) -> dict[str, Any]:
-        """What it was made with, rows by benchmark as `evaluate --json` has them, costs of the windows."""
+        """Return plain values: what it was made with, rows as `evaluate --json` has them, windows."""
         rows = {name: [row.as_json() for row in found.values()] for name, found in self.rows.items()}
         windows = {str(side): cost._asdict() for side, cost in self.windows.items()}
         return {"made_with": self.made_with, "rows": rows, "windows": windows}
@@ -56,7 +56,7 @@ class Studies:
     cameras: Sequence[Protocol]
 
     def report(self, footer: str) -> EvaluationReport:
-        """Everything, in the order of the page."""
+        """Run all studies and return the report, its sections in the order of the page."""
         own = lines(self.settings, self.benchmark.scales)
         rows = self.bench.rows(self.benchmark, [(create(n.name), n.scales) for n in own if n.scales])
         networks = self._energies()

@@ -49,14 +49,10 @@ class VariantRows:
     rows: Sequence[Row]
 
     def mean(self, method: str, key: str) -> Value:
-        """Mean over the frames that have the number; None if the method was not run or no frame has it."""
-        found = [_number(row, key) for row in self.rows if row.method == method]
+        """Return the mean over the frames that have the number; None if no frame has it."""
+        found = [row.number(key) for row in self.rows if row.method == method]
         known = [value for value in found if value is not None]
         return fmean(known) if known else None
-
-
-def _number(row: Row, key: str) -> Value:
-    return row.rmse if key == "rmse" else row.mae if key == "mae" else row.more.get(key)
 
 
 def section(

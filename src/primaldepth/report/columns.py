@@ -20,21 +20,21 @@ class Filled:
 
 
 def mean(values: Iterable[Value]) -> Value:
-    """Geometric mean, if there are values and none is missing."""
+    """Return the geometric mean; None if there are no values, or one is missing."""
     listed = list(values)
     known = [value for value in listed if value is not None]
     return geometric_mean(known) if known and len(known) == len(listed) else None
 
 
 def marks(values: Sequence[Value], field: Iterable[Value], digits: int) -> list[Mark]:
-    """Which values are the smallest and the next smallest of the field; what prints alike is marked alike."""
+    """Mark the smallest and the next smallest values of the field; what prints alike is marked alike."""
     order = sorted({round(value, digits) for value in field if value is not None})
     names: dict[float, Mark] = dict(zip(order, ("best", "second"), strict=False))
     return ["" if value is None else names.get(round(value, digits), "") for value in values]
 
 
 def theirs(title: TableColumn, values: Sequence[Value], field: Iterable[Value], digits: int) -> Filled:
-    """Published numbers, marked among all that were printed in the field."""
+    """Make a column of published numbers, marked among all that were printed in the field."""
     found = marks(values, field, digits)
     return Filled(title, tuple(_cell(v, digits, m, True) for v, m in zip(values, found, strict=True)))
 
@@ -47,7 +47,7 @@ def ours(
     marked: bool = True,
     field: Iterable[Value] | None = None,
 ) -> Filled:
-    """Numbers computed here, marked among themselves or among those of the field."""
+    """Make a column of our numbers, marked among themselves or among those of the field."""
     found = marks(values, (values if field is None else field) if marked else (), digits)
     return Filled(title, tuple(_cell(v, digits, m, False) for v, m in zip(values, found, strict=True)))
 
@@ -59,7 +59,7 @@ def _cell(value: Value, digits: int, mark: Mark, published: bool) -> Cell:
 
 
 def differences(title: TableColumn, own: Sequence[Value], other: Sequence[Value], digits: int) -> Filled:
-    """Own - other, with its sign."""
+    """Make a column of own - other, with the sign."""
 
     def cell(a: Value, b: Value) -> Cell:
         if a is None or b is None:
@@ -72,7 +72,7 @@ def differences(title: TableColumn, own: Sequence[Value], other: Sequence[Value]
 
 
 def ratios(title: TableColumn, own: Sequence[Value], other: Sequence[Value]) -> Filled:
-    """Own / other; "beyond" above the tolerance."""
+    """Make a column of own / other, of the kind "beyond" above the tolerance."""
 
     def cell(a: Value, b: Value) -> Cell:
         if a is None or b is None:
@@ -91,7 +91,7 @@ def assemble(
     families: Sequence[str] | None = None,
     absent: Mapping[str, str] | None = None,
 ) -> Table:
-    """The table.
+    """Make a table of columns, with the names of the rows in front.
 
     Args:
         names: of the rows.

@@ -74,7 +74,7 @@ class Canvas:
 
 @contextmanager
 def drawing(width: float, height: float) -> Iterator[Canvas]:
-    """A canvas of so many inches in the report's style."""
+    """Yield a canvas of so many inches in the report's style."""
     import matplotlib as mpl
 
     with mpl.rc_context(_STYLE):
@@ -87,7 +87,7 @@ def drawing(width: float, height: float) -> Iterator[Canvas]:
 
 
 def ratio_figure(names: Sequence[str], ratios: Mapping[int, Sequence[Value]]) -> bytes:
-    """Ours / published, one row per method, one marker per scale."""
+    """Draw ours / published: one row per method, one marker per scale."""
     with drawing(4.4, 0.9 + 0.3 * len(names)) as canvas:
         axes = canvas.figure.subplots()
         axes.axvspan(0, TOLERANCE, color="#eef5ee", zorder=0)
@@ -141,7 +141,7 @@ def window_figure(title: str, ours: Mapping[str, Mapping[int, float]], theirs: M
 
 
 def bars_figure(depth: Limits, error: Limits, unit: str) -> bytes:
-    """What the colours of depth and error pictures mean."""
+    """Draw what the colours of depth and error pictures mean."""
     with drawing(3.0, 2.37) as canvas:
         top, bottom = canvas.figure.subplots(2, 1)
         for axes, title, limits, colors in (
@@ -157,7 +157,7 @@ def bars_figure(depth: Limits, error: Limits, unit: str) -> bytes:
 
 
 def colormap(colors: Colors) -> Any:
-    """Equally spaced control colours as matplotlib wants them."""
+    """Return equally spaced control colours as matplotlib wants them."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("own", [tuple(c / 255 for c in color) for color in colors])

@@ -1,4 +1,7 @@
-"""The report as Markdown; its pictures lie in a folder beside it."""
+"""The report as Markdown; its pictures lie in a folder beside it.
+
+Lines of tables are joined here, for a template would be longer than this code.
+"""
 
 import re
 
@@ -8,7 +11,7 @@ FIGURES = "figures"
 
 
 def to_markdown(document: Document) -> str:
-    """The twin of the page: the same sections, tables, pictures and words."""
+    """Return the report as Markdown: the sections, tables, pictures and words of the page."""
     parts = [f"# {document.title}", _text(document.lead)]
     for section in document.sections:
         parts += [f"## {section.title}", *map(_block, section.blocks)]

@@ -34,7 +34,7 @@ class Sample:
 
     @classmethod
     def of(cls, protocol: Protocol, part: Protocol, limit: int) -> "Sample":
-        """Every n-th frame that is there, with the smallest n that gives at most `limit` of them."""
+        """Take every n-th frame that is there, with the smallest n that gives at most `limit` of them."""
         step = -(-len(part.scenes) // limit)
         total = sum(scene.startswith(f"{part.variant}/") for scene in protocol.scenes)
         return cls(part, part.scenes[::step], total)
@@ -51,12 +51,12 @@ class Sample:
         return f"{self.part.variant} [{self.part.unit}]{part}"
 
     def mean(self, rows: Rows, method: str, scale: int) -> Value:
-        """Mean RMSE over the frames, if the method was run."""
+        """Return the mean RMSE over the frames; None if the method was not run."""
         found = self._values(rows, method, scale)
         return fmean(found) if found else None
 
     def uncertainty(self, rows: Rows, method: str) -> float:
-        """Standard error of the mean RMSE over the frames, relative to it: the largest over the scales."""
+        """Return the largest relative standard error, over the scales, of the mean RMSE of the frames."""
         every = [self._values(rows, method, scale) for scale in self.part.scales]
         found = [stdev(one) / math.sqrt(len(one)) / fmean(one) for one in every if len(one) > 1]
         return max(found, default=math.nan)
@@ -66,7 +66,7 @@ class Sample:
 
 
 def section(protocol: Protocol, sets: Sequence[Sample], methods: Sequence[str], rows: Rows) -> Section:
-    """Ours with the published family that it belongs to in one table, the other families in theirs."""
+    """Make the section: ours with its published family in one table, the other families in theirs."""
     blocks: list[Block] = [Paragraph(_about(protocol, sets))]
     if sets:
         means = {
@@ -102,7 +102,7 @@ def _about(protocol: Protocol, sets: Sequence[Sample]) -> str:
 
 
 def standing(method: str, means: Mapping[str, Mapping[Place, Value]], complete: Sequence[str]) -> list[str]:
-    """Sentences on where the method stands: against bicubic, and against each family on complete sets."""
+    """Write where the method stands against bicubic, and against each family on complete sets."""
     own = {place: value for place, value in means[method].items() if value is not None}
     if not own:
         return [f"There are no weights of `{method}` yet."]

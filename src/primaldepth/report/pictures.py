@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from primaldepth.evaluation.cache import Key
 from primaldepth.evaluation.protocol import Case
-from primaldepth.evaluation.run import ScoringTask, predict
+from primaldepth.evaluation.run import predict
 from primaldepth.pictures.preview import (
     DEPTH_COLORS,
     ERROR_COLORS,
@@ -25,21 +24,16 @@ from primaldepth.pictures.preview import (
     robust_limits,
 )
 from primaldepth.report.blocks import Picture
+from primaldepth.report.results import KeptOfTask
 
 Map = NDArray[np.floating[Any]]
 _STEPS = 65535
 
 
-@dataclass(frozen=True, slots=True)
-class Predicted:
+class Predicted(KeptOfTask):
     """A prediction as plain data: 16 bit between its extremes, which is finer than any picture of it."""
 
-    task: ScoringTask
-
-    def key(self) -> Key | None:
-        """That of the row, and what is kept of it."""
-        own = self.task.key()
-        return None if own is None else {**own, "kept": "prediction, 16 bit"}
+    kept = ("kept", "prediction, 16 bit")
 
     def __call__(self) -> dict[str, Any]:
         """Run the method."""
@@ -53,7 +47,7 @@ class Predicted:
 
 
 def unpacked(result: dict[str, Any]) -> Map:
-    """(H, W) from what `Predicted` gave."""
+    """Return the map (H, W) that `Predicted` packed."""
     steps = np.frombuffer(zlib.decompress(base64.b64decode(result["data"])), "<u2").reshape(result["shape"])
     depth: Map = result["low"] + (result["high"] - result["low"]) / _STEPS * steps.astype(np.float64)
     return depth
@@ -77,7 +71,7 @@ class Sheet:
         return robust_limits(*self._truth())
 
     def guide(self) -> Picture:
-        """The sharp image."""
+        """Draw the sharp image."""
         rgb = self.case.frame.guide[0].permute(1, 2, 0).mul(255).round().byte().numpy()
         image = Image.fromarray(np.repeat(rgb, 3 // rgb.shape[2], axis=2))
         buffer = io.BytesIO()
@@ -85,22 +79,22 @@ class Sheet:
         return self._picture("guide", "jpg", buffer.getvalue(), "guide")
 
     def truth(self) -> Picture:
-        """The true depth."""
+        """Draw the true depth."""
         return self._colored("truth", *self._truth(), self.limits, DEPTH_COLORS, "ground truth")
 
     def samples(self) -> Picture:
-        """What the methods are given."""
+        """Draw the samples that the methods are given."""
         frame = self.case.frame
         depth, valid = frame.depth[0, 0].double().numpy(), frame.valid[0, 0].numpy()
         label = f"input, {depth.shape[1]} x {depth.shape[0]}"
         return self._colored("input", depth, valid, self.limits, DEPTH_COLORS, label)
 
     def result(self, name: str, depth: Map) -> Picture:
-        """A method's depth."""
+        """Draw a method's depth."""
         return self._colored(name, depth, np.isfinite(depth), self.limits, DEPTH_COLORS, name)
 
     def error_of(self, name: str, depth: Map, rmse: float) -> Picture:
-        """Its signed error."""
+        """Draw a method's signed error."""
         truth, known = self._truth()
         limits = (-self.error, self.error)
         label = f"{name}: error, RMSE {rmse:.2f}"
@@ -124,7 +118,7 @@ class Sheet:
 
 
 def indexed_png(values: Map, valid: Mask, limits: Limits, colors: Colors, size: tuple[int, int]) -> bytes:
-    """PNG of (width, height): 255 colours and one for invalid pixels; pixels are picked, not averaged."""
+    """Encode a PNG of (width, height): 255 colours and one for invalid pixels; pixels are picked."""
     place = np.clip((np.where(valid, values, limits[0]) - limits[0]) / (limits[1] - limits[0]), 0.0, 1.0)
     index = np.where(valid, np.rint(254 * place), 255).astype(np.uint8)
     ramp = np.linspace(*limits, 255)[None]

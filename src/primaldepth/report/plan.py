@@ -15,6 +15,7 @@ from primaldepth.variational import MODELS
 from primaldepth.variational.models import Window
 
 NO_WEIGHTS = "no weights yet"
+_COMPARED = ("ferstl13", "nlh-l2", "pdn-any-small", "pdn-any")
 
 
 class ReportSettings(Settings):
@@ -42,26 +43,10 @@ class ReportSettings(Settings):
     shown_energy: str = "nlh-l2"
     windows: tuple[Window, ...] = (3, 5, 7, 9, 11, 13, 15, 17)
     iterations: Count = 20
-    tof_methods: tuple[str, ...] = (
-        "nearest",
-        "bilinear",
-        "kopf07",
-        "he10",
-        "ferstl13",
-        "nlh-l2",
-        "pdn-any",
-    )
-    noise_free_methods: tuple[str, ...] = ("bicubic", "ferstl13", "nlh-l2", "pdn-any-small", "pdn-any")
+    tof_methods: tuple[str, ...] = ("nearest", "bilinear", "kopf07", "he10", "ferstl13", "nlh-l2", "pdn-any")
+    noise_free_methods: tuple[str, ...] = ("bicubic", *_COMPARED)
     noise_free_frames: Count = 25
-    camera_methods: tuple[str, ...] = (
-        "nearest",
-        "bicubic",
-        "kopf07",
-        "ferstl13",
-        "nlh-l2",
-        "pdn-any-small",
-        "pdn-any",
-    )
+    camera_methods: tuple[str, ...] = ("nearest", "bicubic", "kopf07", *_COMPARED)
     camera_scales: dict[str, tuple[Count, ...]] = Field(default={"aligned-holes": (4,)})
     shown_methods: tuple[str, ...] = ("bilinear", "he10", "ferstl13", "fcn-pdn-s", "pdn-any")
     error_limit: Positive = 5.0
@@ -90,7 +75,7 @@ def has_weights(name: str, scale: int) -> bool:
 
 
 def lines(settings: ReportSettings, scales: Sequence[int]) -> list[Line]:
-    """Every method in the order of the documentation, then the networks."""
+    """List every method in the order of the documentation, then the networks."""
     families = {info.name: info.family for info in list_methods()} | dict.fromkeys(SHIPPED, "network")
     chosen = families if settings.methods is None else settings.methods
     for name in chosen:
@@ -106,7 +91,7 @@ def _line(name: str, family: str, scales: Sequence[int]) -> Line:
 
 
 def energy_networks(settings: ReportSettings, name: str = "fcn-s") -> dict[str, Network]:
-    """The FCN alone ("fcn") and followed by each energy; empty while it has no weights.
+    """Return the FCN alone ("fcn") and followed by each energy; empty while it has no weights.
 
     The solver is untrained: `settings.iterations` steps of the classical size on the FCN's depth and
     affinities.

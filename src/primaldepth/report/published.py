@@ -57,7 +57,7 @@ class Published:
 
 @cache
 def published() -> Published:
-    """The figures, read once."""
+    """Return the published figures, read once."""
     text = resources.files("primaldepth.evaluation").joinpath("published.json").read_text(encoding="utf-8")
     stored = parse_json(text, "published.json")
     table = stored["noisy-middlebury"]

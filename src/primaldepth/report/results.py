@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 
@@ -24,7 +24,7 @@ class Work(Protocol):
     """A computation whose result is plain data and depends on nothing but its key."""
 
     def key(self) -> Key | None:
-        """Everything the result depends on."""
+        """Return everything the result depends on."""
         ...
 
     def __call__(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Bench:
         return found
 
     def results(self, what: str, works: Sequence[Work]) -> list[dict[str, Any]]:
-        """The result of every work, in order."""
+        """Yield the result of every work, in order."""
         found: list[dict[str, Any]] = []
         if works:
             self.watch(what, "", 0, len(works))
@@ -105,20 +105,31 @@ class Bench:
             yield result
 
     def task(self, benchmark: Benchmark, method: Method, scene: str, scale: int) -> ScoringTask:
-        """One row, to be measured in other ways than `rows` does."""
+        """Return the task of one row, to be measured in other ways than `rows` does."""
         return ScoringTask(benchmark, method, benchmark.root(self.data), scene, scale, self.device)
 
 
 @dataclass(frozen=True, slots=True)
-class PeakMemory:
-    """A row and the most memory that its computation held above what the process had before."""
+class KeptOfTask:
+    """What is kept of the computation of a row, beside the row or in its place.
 
+    Attributes:
+        kept: entry of the cache's key that tells it from the row.
+    """
+
+    kept: ClassVar[tuple[str, str]]
     task: ScoringTask
 
     def key(self) -> Key | None:
-        """That of the row, and what is measured."""
+        """Return the key of the row with that entry, or None if nothing is to be kept."""
         own = self.task.key()
-        return None if own is None else {**own, "measured": "peak memory"}
+        return None if own is None else {**own, self.kept[0]: self.kept[1]}
+
+
+class PeakMemory(KeptOfTask):
+    """A row and the most memory that its computation held above what the process had before."""
+
+    kept = ("measured", "peak memory")
 
     def __call__(self) -> dict[str, Any]:
         """`Row.as_json` and "peak_mib", which is None where the system does not tell."""

@@ -32,7 +32,7 @@ class Box(NamedTuple):
 
 
 def runtime_figure(points: Sequence[Point], unit: str) -> bytes:
-    """Geometric mean of RMSE against seconds per frame, on logarithmic axes."""
+    """Draw the geometric mean of RMSE against seconds per frame, on logarithmic axes."""
     with drawing(_WIDTH, _HEIGHT) as canvas:
         axes = canvas.figure.subplots()
         for family, (color, shape) in FAMILIES.items():
@@ -78,7 +78,7 @@ def runtime_figure(points: Sequence[Point], unit: str) -> bytes:
 def label_offsets(
     names: Sequence[str], places: Sequence[tuple[float, float]], frame: Box, tries: int = 60
 ) -> list[tuple[float, float]]:
-    """Where each name starts, in points from its own place.
+    """Return where each name starts, in points from its own place.
 
     Names take the nearest free place one after the other; of several orders the one with the shortest
     ways wins. The orders are the same every time.

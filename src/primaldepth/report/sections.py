@@ -33,7 +33,7 @@ class WindowCost(NamedTuple):
 
 
 def lead(benchmark: Protocol, lines: Sequence[Line], rows: Rows) -> str:
-    """The result in two sentences."""
+    """Write the result in two sentences."""
     ratios = {line.name: _ratios(benchmark, line, rows) for line in lines}
     known = [name for name, values in ratios.items() if any(values)]
     good = [name for name in known if all(r is not None and r <= TOLERANCE for r in ratios[name])]
@@ -55,7 +55,7 @@ def _ratios(benchmark: Protocol, line: Line, rows: Rows) -> list[float | None]:
 
 
 def benchmark(protocol: Protocol, lines: Sequence[Line], rows: Rows) -> Section:
-    """The noisy-Middlebury tables."""
+    """Make the section of the noisy-Middlebury tables."""
     scenes, scales = protocol.scenes, protocol.scales
     compared = [line for line in lines if any(_ratios(protocol, line, rows))]
     ratios = {s: [_ratios(protocol, line, rows)[i] for line in compared] for i, s in enumerate(scales)}
@@ -76,7 +76,7 @@ def benchmark(protocol: Protocol, lines: Sequence[Line], rows: Rows) -> Section:
 
 
 def energies(protocol: Protocol, settings: ReportSettings, rows: Rows) -> Section:
-    """Each energy after the FCN, and by itself."""
+    """Make the section of energies: each one after the FCN, and by itself."""
     scale, scenes = settings.study_scale, protocol.scenes
     missing = () if ("fcn", scenes[0], scale) in rows else (_missing("fcn-s", scale),)
     blocks: list[Block] = [
@@ -121,8 +121,8 @@ def windows(costs: Mapping[int, WindowCost], settings: ReportSettings, unit: str
                 f"Classical is `{settings.shown_energy}` at x{settings.study_scale}, whose weights come from "
                 f"the guide, with {settings.iterations} iterations on each of its grids; seconds and memory "
                 "are its own. Networks are `fcn-s` with a last layer and a solver of 20 iterations, trained "
-                f"for each window in {study.steps} steps (`benchmarks/window_heads.py`). The paper trained "
-                "for much longer, so compare how the curves bend, not how high they lie."
+                f"for each window in {study.steps} steps (`benchmarks/quality/window_heads.py`). The paper "
+                "trained for much longer, so compare how the curves bend, not how high they lie."
             ),
             Gallery(tuple(plots), 3, caption="One thread; memory above what the process held before."),
             tables.window_table(costs, study.rmse),
@@ -138,7 +138,7 @@ def _plot(
 
 
 def tof(protocol: Protocol, names: Sequence[str], rows: Rows, notice: Paragraph | None = None) -> Section:
-    """Time of flight, real or simulated."""
+    """Make the section of time of flight, real or simulated."""
     simulated = protocol.name != "tofmark"
     text = (
         "The benchmark's files are not in the data folder, so the same cameras and the same kind of noise "
@@ -155,7 +155,7 @@ def tof(protocol: Protocol, names: Sequence[str], rows: Rows, notice: Paragraph 
 
 
 def gallery(sheet: Sheet, depths: Mapping[str, Map], scores: Mapping[str, float]) -> Gallery:
-    """Guide, truth, input, what the colours mean; then every result with its error."""
+    """Make a gallery: guide, truth, input and colours, then every result with its error."""
     unit = sheet.case.scoring.unit
     name = f"{sheet.case.scene}-x{sheet.case.scale}-colours"
     bars = figures.bars_figure(sheet.limits, (-sheet.error, sheet.error), unit)
@@ -166,7 +166,7 @@ def gallery(sheet: Sheet, depths: Mapping[str, Map], scores: Mapping[str, float]
 
 
 def pictures(galleries: Sequence[Gallery], settings: ReportSettings, unit: str) -> Section:
-    """Results to look at."""
+    """Make the section of pictures of results."""
     text = (
         f"Blue is too small, red too large; the full colour is an error of {settings.error_limit:g} ({unit}) "
         "or more, in every scene and for every method."
@@ -175,7 +175,7 @@ def pictures(galleries: Sequence[Gallery], settings: ReportSettings, unit: str) 
 
 
 def support(case: Case, pixel: tuple[int, int], settings: ReportSettings, net: DepthNet | None) -> Section:
-    """Where the support weights of one pixel come from."""
+    """Make the section that shows where the support weights of one pixel come from."""
     guide = guide_support(case, pixel, settings.shown_energy)
     rows = [guide] if net is None else [guide, network_support(case, pixel, net)]
     side = guide.affinity.shape[0]
@@ -197,7 +197,7 @@ def support(case: Case, pixel: tuple[int, int], settings: ReportSettings, net: D
 
 
 def runtime(protocol: Protocol, settings: ReportSettings, lines: Sequence[Line], rows: Rows) -> Section:
-    """Accuracy against time."""
+    """Make the section of accuracy against time."""
     points = []
     for line in lines:
         own = mean(tables.rmse(rows, line.name, scene, settings.study_scale) for scene in protocol.scenes)
@@ -215,6 +215,6 @@ def runtime(protocol: Protocol, settings: ReportSettings, lines: Sequence[Line],
 
 
 def methods(names: Sequence[str]) -> Section:
-    """What was run."""
+    """Make the section that lists the methods that were run."""
     text = "Every method with its default parameters; they are the same for all images."
     return Section("Methods", "methods", (Paragraph(text), tables.method_table(names)))

@@ -32,7 +32,7 @@ class Measure:
         return f"{self.column.group}: {self.column.title}"
 
     def better_than(self, method: str) -> list[str]:
-        """Rows that are ahead of the method, with their numbers, the best first."""
+        """Return the rows that are ahead of the method, with their numbers, the best first."""
         own = self.ours.get(method)
         if own is None:
             return []

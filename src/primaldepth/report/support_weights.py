@@ -55,7 +55,7 @@ def around(values: Tensor, offsets: Sequence[Offset], pixel: Pixel, centre: floa
 
 
 def guide_support(case: Case, pixel: Pixel, method: str) -> Support:
-    """By the guide, with the parameters of a variational method."""
+    """Return the weights by the guide, with the parameters of a variational method."""
     q = DEFAULTS[method]
     offsets = half_window(q.window)
     part, inner = _cut(case.frame.guide, pixel, q.window)
@@ -65,7 +65,7 @@ def guide_support(case: Case, pixel: Pixel, method: str) -> Support:
 
 
 def network_support(case: Case, pixel: Pixel, net: DepthNet) -> Support:
-    """By a network's affinities and, if it has a solver, its learned scales."""
+    """Return the weights by a network's affinities and, if it has a solver, its learned scales."""
     size, window = case.frame.high_size, net.settings.window
     here = Window(pixel[0], pixel[0] + 1, pixel[1], pixel[1] + 1)
     outer = here.grown(net.fcn.radius + window, size, net.stride)
@@ -81,7 +81,7 @@ def network_support(case: Case, pixel: Pixel, net: DepthNet) -> Support:
 
 
 def true_support(case: Case, pixel: Pixel, window: int) -> Support:
-    """The differences of the true depth, which are what a network's affinities should be."""
+    """Return the differences of the true depth, which a network's affinities should be."""
     part, inner = _cut(case.truth, pixel, window)
     offsets = half_window(window)
     return Support(
@@ -116,7 +116,7 @@ def _patch(image: Tensor, pixel: Pixel, window: int) -> Map:
 
 
 def surroundings(case: Case, pixel: Pixel, window: int, radius: int = 80) -> bytes:
-    """PNG of the guide around the pixel, enlarged, with the window outlined."""
+    """Draw the guide around the pixel, enlarged, with the window outlined; a PNG."""
     part, (row, column) = _cut(case.frame.guide, pixel, radius)
     grey_or_rgb = part[0].permute(1, 2, 0).mul(255).round().byte().numpy()
     image = Image.fromarray(np.repeat(grey_or_rgb, 3 // grey_or_rgb.shape[2], axis=2))
@@ -130,7 +130,7 @@ def surroundings(case: Case, pixel: Pixel, window: int, radius: int = 80) -> byt
 
 
 def support_figure(rows: Sequence[Support]) -> bytes:
-    """One row per source: window, Delta_a, Delta_d, w."""
+    """Draw one row per source of weights: window, Delta_a, Delta_d, w."""
     titles = ("window", r"$\Delta_a$", r"$\Delta_d$", "$w$")
     with drawing(4.8, 0.3 + 1.2 * len(rows)) as canvas:
         grid = canvas.figure.subplots(len(rows), 4, squeeze=False)

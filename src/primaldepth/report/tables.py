@@ -21,7 +21,7 @@ from primaldepth.report.results import Rows
 
 
 def overview_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scales: Sequence[int]) -> Table:
-    """Geometric means over the scenes, scale by scale: published, ours, and their ratio."""
+    """Make the table of geometric means over the scenes, by scale: published, ours, and their ratio."""
     columns: list[Filled] = []
     for scale in scales:
         printed, own = means(lines, rows, scenes, scale)
@@ -43,7 +43,7 @@ def overview_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], sca
 def means(
     lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scale: int
 ) -> tuple[list[Value], list[Value]]:
-    """Published and our geometric means over the scenes, line by line."""
+    """Return the published and our geometric means over the scenes, line by line."""
     known = published().benchmark
     printed = [mean(_numbers(known.get((line.name, scale)), scenes)) for line in lines]
     own = [mean(rmse(rows, line.name, scene, scale) for scene in scenes) for line in lines]
@@ -51,7 +51,7 @@ def means(
 
 
 def benchmark_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scale: int) -> Table:
-    """One scale: every scene's published number, ours and the difference."""
+    """Make the table of one scale: every scene's published number, ours and the difference."""
     known = published().benchmark
     columns: list[Filled] = []
     for scene in scenes:
@@ -68,7 +68,7 @@ def benchmark_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], sc
 
 
 def energy_table(rows: Rows, scenes: Sequence[str], scale: int) -> Table:
-    """The FCN alone and followed by each energy."""
+    """Make the table of the FCN alone and followed by each energy."""
     known = published().energies
     names = ["fcn" if name == "fcn" else f"fcn+{name}" for name in known]
     columns: list[Filled] = []
@@ -83,7 +83,7 @@ def energy_table(rows: Rows, scenes: Sequence[str], scale: int) -> Table:
 def plain_table(
     names: Sequence[str], rows: Rows, scenes: Sequence[str], scale: int, digits: int = 2
 ) -> Table:
-    """Our numbers alone, their geometric mean, and the time of a frame."""
+    """Make the table of our numbers alone, their geometric mean, and the time of a frame."""
     columns = [
         ours(TableColumn(scene.title()), [rmse(rows, name, scene, scale) for name in names], digits)
         for scene in scenes
@@ -98,7 +98,7 @@ def plain_table(
 def tof_table(
     names: Sequence[str], rows: Rows, scenes: Sequence[str], scale: int, *, simulated: bool
 ) -> Table:
-    """ToFMark: compared scene by scene; on simulated scenes, which differ, only side by side."""
+    """Make the table of ToFMark, compared by scene; simulated scenes, which differ, stand beside it."""
     known = published().tof
     columns: list[Filled] = []
     for scene in next(iter(known.values())) if simulated else scenes:
@@ -140,7 +140,7 @@ def window_table(windows: Mapping[int, tuple[float, float, Value]], networks: Ma
 
 
 def seconds_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scales: Sequence[int]) -> Table:
-    """Seconds per frame, scale by scale."""
+    """Make the table of seconds per frame, scale by scale."""
     run = [line for line in lines if line.scales]
     times = {scale: [mean_seconds(rows, line.name, scenes, scale) for line in run] for scale in scales}
     columns = [ours(TableColumn(f"x{scale}", "s/frame"), times[scale], 2, marked=False) for scale in scales]
@@ -148,7 +148,7 @@ def seconds_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scal
 
 
 def method_table(names: Sequence[str]) -> Table:
-    """What each method does, and the parameters it was run with."""
+    """Make the table of what each method does, and the parameters it was run with."""
     rows = []
     for info in list_methods():
         if info.name in names:
@@ -189,12 +189,12 @@ def _numbers(values: Numbers | None, scenes: Sequence[str]) -> list[Value]:
 
 
 def rmse(rows: Rows, name: str, scene: str, scale: int) -> Value:
-    """Of one row, if it is there."""
+    """Return the RMSE of one row; None if it is not there."""
     row: Row | None = rows.get((name, scene, scale))
     return None if row is None else row.rmse
 
 
 def mean_seconds(rows: Rows, name: str, scenes: Sequence[str], scale: int) -> Value:
-    """Of the method alone, per frame."""
+    """Return the mean seconds of the method alone per frame; None if it was not run."""
     found = [rows[name, scene, scale].seconds for scene in scenes if (name, scene, scale) in rows]
     return sum(found) / len(found) if found else None

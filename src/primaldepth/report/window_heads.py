@@ -1,4 +1,4 @@
-"""The study of window sizes with networks, as `benchmarks/window_heads.py` measured it."""
+"""The study of window sizes with networks, as `benchmarks/quality/window_heads.py` measured it."""
 
 from functools import cache
 from importlib import resources

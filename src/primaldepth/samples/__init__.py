@@ -33,7 +33,15 @@ class Example:
 
 
 def sample_files() -> SampleFiles:
-    """Paths of the shipped sample scene."""
+    """Paths of the shipped sample scene.
+
+    Example:
+        >>> import primaldepth
+        >>> from primaldepth.samples import sample_files
+        >>> files = sample_files()
+        >>> primaldepth.upsample(files.depth, files.guide, method="bicubic").depth.shape
+        torch.Size([480, 640])
+    """
     folder = _folder()
     return SampleFiles(*(folder / name for name in ("depth.png", "guide.png", "truth.png", "cameras.json")))
 

@@ -25,7 +25,7 @@ IDENTITY: Rotation = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 class Texture(Settings):
-    """A square picture: a pattern in colours between `dark` and `light`, or an image tinted by them.
+    """The picture on a surface: a pattern in colours between `dark` and `light`, or an image tinted by them.
 
     Args:
         pattern: a name of `patterns.PATTERNS`, "image" for one of the texture source's, or "plain".
@@ -93,7 +93,7 @@ class Lamp(Settings):
 
 
 class Camera(Settings):
-    """A pinhole camera and where it stands.
+    """A pinhole camera and its place in the room.
 
     Args:
         width: columns; 0 leaves the size to the renderer (square images).
@@ -112,7 +112,7 @@ class Camera(Settings):
     centre_shift: tuple[float, float] = (0.0, 0.0)
 
     def intrinsics(self, size: int) -> Intrinsics:
-        """The pinhole of this camera; `size` is the side of the image where none is given."""
+        """Return the pinhole of this camera; `size` is the side of the image if the camera has none."""
         width, height = self.width or size, self.height or size
         plain = Intrinsics.guess(width, height, self.fov_degrees)
         return Intrinsics(
@@ -126,7 +126,7 @@ class Camera(Settings):
 
 
 class Exposure(Settings):
-    """How radiance becomes an image.
+    """How radiance becomes the bytes of an image.
 
     Args:
         level: linear value the mean of the picture is exposed to.
@@ -168,12 +168,12 @@ class Scene(Settings):
     exposure: Exposure = Exposure()
 
     def to_json(self) -> str:
-        """The description as one line of JSON; numbers survive exactly."""
+        """Return the description as one line of JSON; numbers survive exactly."""
         return json.dumps(self.model_dump(mode="json"), separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` wrote."""
+        """Read a description that `to_json` wrote."""
         values = parse_json(text, "scene description", limits=RECORDED)
         try:
             return cls.model_validate(values)
@@ -183,21 +183,21 @@ class Scene(Settings):
             raise InputError("scene description", f"'{where}': {first['msg']}") from error
 
     def cameras(self, size: int = 512) -> dict[str, Intrinsics]:
-        """The pinholes by name, "guide" and, where there is one, "tof"; `size` for square images."""
+        """Return the pinholes by name: "guide" and, if there is one, "tof"; `size` for square images."""
         found = {"guide": self.guide.intrinsics(size)}
         if self.tof is not None:
             found["tof"] = self.tof.intrinsics(size)
         return found
 
     def guide_from_tof(self) -> Matrix:
-        """(4, 4): X_guide = R X_tof + t, both in camera axes; an error where there is no second camera."""
+        """Return the (4, 4) matrix of X_guide = R X_tof + t; an error if there is no second camera."""
         if self.tof is None:
             raise InputError(f"scene {self.preset}/{self.seed}", "has no time-of-flight camera")
         return np.linalg.inv(pose(self.guide)) @ pose(self.tof)
 
 
 def pose(camera: Camera) -> Matrix:
-    """(4, 4): X_room = R X_camera + t."""
+    """Return the (4, 4) matrix of X_room = R X_camera + t."""
     matrix = np.eye(4)
     matrix[:3, :3] = camera.rotation
     matrix[:3, 3] = camera.position

@@ -10,7 +10,7 @@ _WEIGHTS = np.array([0.2126, 0.7152, 0.0722], np.float32)
 
 
 def develop(radiance: NDArray[np.float32], exposure: Exposure, seed: int) -> NDArray[np.uint8]:
-    """(H, W, 3) linear radiance to sRGB bytes; its mean is exposed to `exposure.level`, or darker.
+    """Turn linear radiance (H, W, 3) into sRGB bytes, exposed so that the mean is `exposure.level` or less.
 
     Like a camera, it gives way where more than a twentieth of the picture would be white.
     """
@@ -28,20 +28,20 @@ def develop(radiance: NDArray[np.float32], exposure: Exposure, seed: int) -> NDA
 
 
 def srgb(linear: NDArray[np.float32]) -> NDArray[np.float32]:
-    """12.92 x below 0.0031308, else 1.055 x^(1/2.4) - 0.055."""
+    """Apply the sRGB curve: 12.92 x below 0.0031308, else 1.055 x^(1/2.4) - 0.055."""
     low = linear * np.float32(12.92)
     high = np.float32(1.055) * np.maximum(linear, np.float32(1e-7)) ** np.float32(1 / 2.4) - np.float32(0.055)
     return np.where(linear <= 0.0031308, low, high)
 
 
 def linear_table() -> NDArray[np.float32]:
-    """(256,): the inverse of `srgb` for each byte."""
+    """Return the inverse of `srgb` for each byte, (256,)."""
     x = np.arange(256) / 255
     return np.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4).astype(np.float32)
 
 
 def blurred(image: NDArray[np.float32], sigma: float) -> NDArray[np.float32]:
-    """Gaussian blur, separable, the border repeated."""
+    """Blur by a separable Gaussian; the border is repeated."""
     if sigma <= 0:
         return image
     reach = max(1, int(np.ceil(2.5 * sigma)))
@@ -67,7 +67,7 @@ def _along(image: NDArray[np.float32], kernel: NDArray[np.float32], axis: int) -
 
 
 def _shot_noise(light: NDArray[np.float32], exposure: Exposure, seed: int) -> NDArray[np.float32]:
-    """std^2 = noise^2 (light + 0.02): photons, and a floor of read-out noise."""
+    """Return noise of variance noise^2 (light + 0.02): photons, and a floor of read-out noise."""
     rng = np.random.default_rng([seed, 0x6E01])
     shape = (*light.shape[:2], 1 if exposure.grey else 3)
     std = np.float32(exposure.noise) * np.sqrt(np.maximum(light, 0) + np.float32(0.02))

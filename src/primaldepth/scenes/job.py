@@ -1,4 +1,4 @@
-"""A job: a folder, a source of scenes and a count become shards, whatever happens on the way."""
+"""Render jobs: a folder, a source of scenes and a count become shards; interrupted jobs can be resumed."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,10 +18,10 @@ FAILURES_IN_A_ROW = 16
 
 
 class Runner(Protocol):
-    """An engine at work."""
+    """The running engine of a job, which renders scenes and reports their outcomes."""
 
     def run(self, scenes: list[int]) -> Iterator[SceneOutcome]:
-        """One outcome per scene; the part of a scene that is done is on disk."""
+        """Yield one outcome per scene; the part of a finished scene is on disk."""
         ...
 
 
@@ -39,7 +39,7 @@ class RenderProgress:
 
     @property
     def done(self) -> int:
-        """Scenes that are safe on disk."""
+        """Number of scenes that are safe on disk."""
         return self.count - self.to_do + self.rendered
 
     @property
@@ -118,7 +118,7 @@ def _account(progress: RenderProgress, outcome: SceneOutcome, shards: ShardWrite
 
 
 def _few_failures(outcomes: Iterator[SceneOutcome]) -> Iterator[SceneOutcome]:
-    """Pass outcomes on until too many in a row have failed: then it is not the scenes."""
+    """Pass outcomes on until too many in a row have failed; then raise, since the cause is not the scenes."""
     failures = 0
     for outcome in outcomes:
         failures = failures + 1 if outcome.error else 0

@@ -29,7 +29,7 @@ class RoomView:
     slope: float
 
     def camera(self, b: SceneBuilder) -> Camera:
-        """The camera, held a little crooked."""
+        """Return the camera of this view, turned by small random angles as if hand-held."""
         level = turn(2, b.between(-0.06, 0.06)) @ turn(1, b.between(-0.15, 0.15))
         # camera axes: y down, z forward
         axes = turn(0, self.pitch) @ level @ np.diag([1.0, -1.0, 1.0]) @ np.diag([1.0, 1.0, 1.0])
@@ -143,7 +143,7 @@ def lamps(b: SceneBuilder, camera: Camera, distance: float) -> tuple[Lamp, ...]:
 
 
 def _view(b: SceneBuilder, wall: float, pitch: float | None = None) -> RoomView:
-    """Mostly from above, the foot of the wall a little above or below the middle of the picture."""
+    """Draw a view: mostly from above, the foot of the wall near the middle of the picture's height."""
     slope = float(np.tan(np.radians(b.between(32, 62)) / 2))
     down = b.between(0.03, 0.5) if pitch is None else pitch
     height = max(wall * (np.tan(down) + b.between(-0.25, 0.35) * slope), 0.2 * wall)
@@ -151,7 +151,7 @@ def _view(b: SceneBuilder, wall: float, pitch: float | None = None) -> RoomView:
 
 
 def _floor_and_walls(b: SceneBuilder, view: RoomView, sides: bool = False) -> None:
-    """Floor, back wall and, sometimes or when asked, side walls: large planes with repeated textures."""
+    """Add floor, back wall and, sometimes or when asked, side walls: large planes with repeated textures."""
     wide, flat = 6 * view.wall, turn(0, np.pi / 2)
     tiles = int(6 / b.between(0.25, 0.8))
     b.add("plane", (wide, wide, 0), (0, 0, view.wall), flat, options={"tiles": tiles})
@@ -170,7 +170,7 @@ def _floor_and_walls(b: SceneBuilder, view: RoomView, sides: bool = False) -> No
 
 
 def _on_the_wall(b: SceneBuilder, view: RoomView) -> None:
-    """Posters, boards, hanging cloth: small steps in depth, or none."""
+    """Hang posters, boards and cloth on the wall: small steps in depth, or none."""
     half = view.slope * view.wall
     for _ in range(int(b.rng.integers(0, 6))):
         w, h = half * b.between(0.2, 1.2), half * b.between(0.2, 1.2)
@@ -194,7 +194,7 @@ def _on_the_wall(b: SceneBuilder, view: RoomView) -> None:
 
 
 def _crowd(b: SceneBuilder, view: RoomView, count: int, far: float = 0.97) -> None:
-    """Things on the floor, beside and before each other; some carry others."""
+    """Put things on the floor, beside and in front of each other; some carry others."""
     taken: list[tuple[float, float, float]] = []
     for _ in range(count):
         for _ in range(6):
@@ -213,7 +213,7 @@ def _crowd(b: SceneBuilder, view: RoomView, count: int, far: float = 0.97) -> No
 
 
 def _leaning(b: SceneBuilder, view: RoomView, count: int) -> None:
-    """Boards and sticks that lean on the wall or on nothing one sees."""
+    """Add boards and sticks that lean on the wall or on something out of view."""
     for _ in range(count):
         length, yaw = view.wall * b.between(0.3, 0.9), turn(1, b.between(-0.6, 0.6))
         tilt = b.between(0.1, 0.5)
@@ -235,7 +235,7 @@ def _leaning(b: SceneBuilder, view: RoomView, count: int) -> None:
 
 
 def _across(b: SceneBuilder, view: RoomView, count: int) -> None:
-    """Thin things through the picture: bars, wires, sticks, a grate near the camera."""
+    """Put thin things across the picture: bars, wires, sticks, a grate near the camera."""
     for _ in range(count):
         z = view.wall * b.between(0.3, 0.9)
         length = 2.5 * view.slope * z * b.between(0.4, 1.2)
@@ -264,7 +264,7 @@ def _across(b: SceneBuilder, view: RoomView, count: int) -> None:
 
 
 def _slanted_background(b: SceneBuilder, view: RoomView) -> None:
-    """One or two planes that fill the frame, tilted by up to 35 degrees."""
+    """Add one or two planes that fill the frame, tilted by up to 35 degrees."""
     tiles = int(b.rng.integers(2, 9))
     middle = view.height - view.wall * np.tan(view.pitch)
     for _ in range(int(b.rng.integers(1, 3))):
@@ -289,7 +289,7 @@ def _tumble(b: SceneBuilder, first: int, pivot: Place) -> None:
 
 
 def _spot(b: SceneBuilder, view: RoomView, far: float) -> Place:
-    """A place on the floor that is in view."""
+    """Draw a place on the floor that is in view."""
     steepest = view.pitch + np.arctan(view.slope)
     seen = view.height / np.tan(steepest) if steepest > 0.05 else 0.0
     near = max(0.3 if b.chance(0.2) else 0.45, min(0.9 * seen / view.wall, 0.7))

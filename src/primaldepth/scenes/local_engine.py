@@ -23,12 +23,12 @@ TRIES = 2
 
 
 class WorkerError(PrimalDepthError):
-    """No worker can render: it cannot start, or dies at once."""
+    """No worker process can render: each fails to start or dies at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class SceneOutcome:
-    """A scene is done (`error` is None) or was given up; `compiles` were needed on the way."""
+    """The end of one scene: rendered (`error` is None) or given up, after `compiles` kernel compilations."""
 
     scene: int
     error: str | None = None
@@ -37,13 +37,13 @@ class SceneOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CannotOpen:
-    """The renderer does not start, for a reason that will not go away."""
+    """The renderer cannot start, for a reason that another try will not change."""
 
     message: str
 
 
 class Attempts:
-    """The scenes still to do; one that failed is put back `TRIES` - 1 times."""
+    """The scenes still to render; a scene that failed is put back up to `TRIES` - 1 times."""
 
     def __init__(self, scenes: Iterable[int]) -> None:
         self.queue = deque(scenes)
@@ -51,7 +51,7 @@ class Attempts:
         self._compiles = 0
 
     def settle(self, outcome: SceneOutcome) -> SceneOutcome | None:
-        """The outcome to report, with all compilations since the last one; None if there is another try."""
+        """Return the scene's final outcome, or None if it will be tried again; count its compilations."""
         self._compiles += outcome.compiles
         if outcome.error is not None:
             self._failures[outcome.scene] += 1
@@ -89,13 +89,13 @@ def _serve(source: SceneSource, versions: Mapping[str, str], folder: Path, pipe:
 
 
 def describe(error: BaseException) -> str:
-    """One line about an error; ours speak for themselves."""
+    """Describe an error in one line; errors of this package need no name of their class."""
     text = " ".join(str(error).split())
     return text if isinstance(error, PrimalDepthError) else f"{type(error).__name__}: {text}"
 
 
 def _end_with_parent() -> None:
-    """End this process when the main process is gone, even if that was killed."""
+    """End this process when the main process has ended, even if that was killed."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -109,7 +109,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Processes started in this block do small sums with one thread: there are as many processes as cores."""
+    """Let processes started in this block compute with one thread: there are as many as cores."""
     missing = [name for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if name not in os.environ]
     os.environ.update(dict.fromkeys(missing, "1"))
     try:
@@ -120,7 +120,7 @@ def _one_thread_each() -> Iterator[None]:
 
 
 class _RenderProcess:
-    """One process, the pipe to it and the scene it has."""
+    """A worker process, the pipe to it and the scene it is working on."""
 
     def __init__(self, source: SceneSource, versions: Mapping[str, str], folder: Path) -> None:
         context = multiprocessing.get_context("spawn")
@@ -148,7 +148,7 @@ class _RenderProcess:
             self.pipe.send(scene)
 
     def end(self) -> str:
-        """Stop it if it runs; how it ended, in words."""
+        """Stop the process if it runs; return in words how it ended."""
         self.process.terminate()
         self.process.join(5)
         if self.process.is_alive():
@@ -200,7 +200,7 @@ class WorkerPool:
                     yield reported
 
     def _hand_out(self, attempts: Attempts) -> None:
-        """A scene for every idle worker; for one alone until it has compiled the kernels for all."""
+        """Give a scene to every idle worker; at first to one alone, which compiles the kernels for all."""
         for worker in self._workers if self._warm else self._workers[:1]:
             if worker.scene is None and attempts.queue:
                 worker.give(attempts.queue.popleft())
@@ -217,7 +217,7 @@ class WorkerPool:
         return outcome
 
     def _replace(self, worker: _RenderProcess) -> SceneOutcome | None:
-        """The worker died: a new one takes its place, and its scene is not lost."""
+        """Start a new worker in place of one that died, and put its scene back."""
         scene, how = worker.scene, worker.end()
         self._workers[self._workers.index(worker)] = self._start()
         if scene is None:

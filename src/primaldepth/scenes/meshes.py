@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ShapeMesh:
-    """Triangles with texture coordinates.
+    """A triangle mesh with texture coordinates.
 
     Args:
         vertices: (V, 3).
@@ -29,7 +29,7 @@ class ShapeMesh:
 
 
 def grid(points: ArrayLike, *, wrap: tuple[bool, bool] = (False, False)) -> ShapeMesh:
-    """A surface through (n, m, 3) points; uv runs from 0 to 1 along m and n.
+    """Make a surface through (n, m, 3) points; texture coordinates run from 0 to 1 along m and n.
 
     Args:
         points: (n, m, 3).
@@ -51,7 +51,7 @@ def grid(points: ArrayLike, *, wrap: tuple[bool, bool] = (False, False)) -> Shap
 
 @cache
 def _sheet(n: int, m: int) -> tuple[Ints, Floats]:
-    """Faces and uv of n x m points; shared, so not to be written to."""
+    """Return faces and texture coordinates of n x m points; cached, so they must not be written to."""
     index = np.arange(n * m).reshape(n, m)
     a, b, c, d = index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1]
     faces = np.concatenate([np.stack([a, b, c], -1).reshape(-1, 3), np.stack([a, c, d], -1).reshape(-1, 3)])
@@ -62,7 +62,7 @@ def _sheet(n: int, m: int) -> tuple[Ints, Floats]:
 
 
 def facets(points: ArrayLike) -> ShapeMesh:
-    """Flat polygons of equal corner count, each with the whole texture on it.
+    """Make flat polygons of equal corner count, each with the whole texture on it.
 
     Args:
         points: (n, k, 3) corners in order, k = 3 or 4.
@@ -79,7 +79,7 @@ def facets(points: ArrayLike) -> ShapeMesh:
 
 
 def merge(parts: Sequence[ShapeMesh]) -> ShapeMesh:
-    """The parts as one mesh."""
+    """Join the parts into one mesh."""
     offsets = np.cumsum([0, *(len(part.vertices) for part in parts)])
     return ShapeMesh(
         np.concatenate([part.vertices for part in parts]),
@@ -90,13 +90,13 @@ def merge(parts: Sequence[ShapeMesh]) -> ShapeMesh:
 
 
 def block(low: ArrayLike, high: ArrayLike) -> ShapeMesh:
-    """The box between two corners."""
+    """Make the box between two corners."""
     corners = np.stack([np.asarray(low, float), np.asarray(high, float)])
     return facets(corners[_CUBE, np.arange(3)])
 
 
 def _cube() -> Ints:
-    """(6, 4, 3): which end of each axis the corners of a box's sides lie at."""
+    """Return at which end of each axis the corners of a box's six sides lie, (6, 4, 3)."""
     sides = np.empty((6, 4, 3), np.int64)
     for axis in range(3):
         for end in (0, 1):
@@ -111,7 +111,7 @@ _CUBE = _cube()
 
 
 def tube(path: ArrayLike, radius: ArrayLike, *, sides: int = 10, closed: bool = False) -> ShapeMesh:
-    """A round tube along a path, open at its ends; `closed` when its last point is its first.
+    """Make a round tube along a path, open at its ends; `closed` if its last point is its first.
 
     Args:
         path: (n, 3).
@@ -156,7 +156,7 @@ def lathe(pieces: Sequence[ArrayLike], *, segments: int = 32) -> ShapeMesh:
 
 
 def fitted(mesh: ShapeMesh, size: ArrayLike) -> ShapeMesh:
-    """The mesh stretched and moved to fill the box of `size` around the origin."""
+    """Stretch and move the mesh so that it fills the box of `size` around the origin."""
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     extent = np.maximum(high - low, 1e-9)
     vertices = (mesh.vertices - (low + high) / 2) / extent * np.asarray(size, float)
@@ -164,7 +164,7 @@ def fitted(mesh: ShapeMesh, size: ArrayLike) -> ShapeMesh:
 
 
 def normals(mesh: ShapeMesh) -> Floats:
-    """(V, 3) unit normals: the sum of the welded faces' normals, each as long as its face is large."""
+    """Return unit normals of the vertices, (V, 3): means of the faces around them, weighted by area."""
     corners = mesh.vertices[mesh.faces]
     face = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     slots = mesh.weld[mesh.faces].ravel()

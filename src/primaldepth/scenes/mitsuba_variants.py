@@ -1,4 +1,4 @@
-"""Which of Mitsuba's back ends works here, found out where a crash costs nothing: in a child process.
+"""Find out which of Mitsuba's back ends works here, in a child process that may crash.
 
 A wrong LLVM library does not raise, it aborts the process; a CUDA driver without ray tracing may do the
 same. So each candidate first renders a few pixels in a program of its own.
@@ -38,7 +38,7 @@ _KNOWN = "PRIMALDEPTH_WORKING_VARIANTS"  # what this process found to work, for 
 
 @dataclass(frozen=True, slots=True)
 class VariantTrial:
-    """What the child said.
+    """The result of trying one back end in a child process.
 
     Args:
         variant: the back end that was tried.
@@ -52,7 +52,7 @@ class VariantTrial:
 
 
 def choose(wanted: str = "auto") -> str:
-    """The back end to use: the one asked for, or the first that works of cuda, llvm, scalar.
+    """Choose the back end: the one asked for, or the first that works of cuda, llvm, scalar.
 
     One that is asked for by name and does not work is an error; "auto" goes on to the next.
     """
@@ -80,7 +80,7 @@ def tried(variant: str) -> VariantTrial:
 
 
 def trial_of(variant: str, command: list[str], limit_s: float = _LIMIT_S) -> VariantTrial:
-    """Run a self-test program and say how it ended: 0 works, anything else, a crash or silence does not."""
+    """Run a self-test program; it works if it ends with 0, and not if it fails, crashes or hangs."""
     try:
         done = subprocess.run(  # noqa: S603  our own interpreter
             command, capture_output=True, text=True, timeout=limit_s, check=False
@@ -105,7 +105,7 @@ def prepare(variant: str) -> None:
 
 
 def find_llvm(places: tuple[str, ...] = _PLACES) -> Path | None:
-    """The newest LLVM library of a version that is known to work, or None."""
+    """Return the newest LLVM library of a version that is known to work, or None."""
     candidates = [
         (version, path.name, path)
         for place in places
@@ -116,7 +116,7 @@ def find_llvm(places: tuple[str, ...] = _PLACES) -> Path | None:
 
 
 def llvm_version(path: Path) -> int:
-    """The major version a library's name or folder tells, 0 where it does not."""
+    """Return the major version in a library's name or folder; 0 if there is none."""
     found = re.search(r"libLLVM(?:-C)?(?:-|\.so\.|\.)(\d+)", path.name) or re.search(
         r"llvm[-@](\d+)", str(path)
     )

@@ -17,7 +17,7 @@ Thing = Callable[[SceneBuilder, Place, float], float | None]
 
 
 def over(place: Place, height: float) -> Place:
-    """The point `height` above a place."""
+    """Return the point `height` above a place."""
     return np.add(place, [0.0, height, 0.0])
 
 
@@ -273,7 +273,7 @@ def pebbles(b: SceneBuilder, place: Place, size: float) -> None:
 
 
 def outline_options(b: SceneBuilder) -> dict[str, float]:
-    """Numbers of a cut outline."""
+    """Draw random options for the shape `outline`."""
     return {
         "seed": b.seed(),
         "kind": int(b.rng.integers(4)),
@@ -292,7 +292,7 @@ THINGS: tuple[tuple[Thing, float], ...] = (
 
 
 def any_thing(b: SceneBuilder) -> Thing:
-    """One of THINGS, by its weight."""
+    """Put one of THINGS, chosen at random by its weight."""
     weights = np.array([weight for _, weight in THINGS])
     return THINGS[int(b.rng.choice(len(THINGS), p=weights / weights.sum()))][0]
 
@@ -300,7 +300,7 @@ def any_thing(b: SceneBuilder) -> Thing:
 def _bound(
     b: SceneBuilder, middle: Place, turned: NDArray[np.float64], size: tuple[float, float, float]
 ) -> None:
-    """A cover and its pages; x is from spine to edge, y the thickness, z the height."""
+    """Put a book's cover and pages: x from spine to edge, y its thickness, z its height."""
     w, h, d = size
     b.add("cover", size, middle, turned, options={"thin": b.between(0.06, 0.2)})
     pages = Material(texture=b.texture("stripes", "plain", "grain"), roughness=1.0)
@@ -308,7 +308,7 @@ def _bound(
 
 
 def _bundle(b: SceneBuilder, foot: Place, radius: float, length: float) -> None:
-    """Sticks that stand in a cup and lean on its rim."""
+    """Put sticks into a cup that lean on its rim."""
     for _ in range(int(b.rng.integers(2, 7))):
         tall, thin = length * b.between(0.7, 1.2), length * b.between(0.008, 0.03)
         lean = np.array([*(0.25 * b.rng.standard_normal(2)), 1.0])[[0, 2, 1]]

@@ -124,12 +124,12 @@ PATTERNS: dict[str, Pattern] = {
 
 
 def smooth(values: Grey, size: int) -> Grey:
-    """(n, m) numbers interpolated to (size, size)."""
+    """Interpolate (n, m) numbers to (size, size)."""
     return np.asarray(Image.fromarray(values).resize((size, size), Image.Resampling.BICUBIC), np.float32)
 
 
 def _turned(rng: np.random.Generator, size: int) -> tuple[Grey, Grey]:
-    """Coordinates in [-1, 1], turned: mostly not at all, as things are printed and woven."""
+    """Return coordinates x and y in [-1, 1] of each pixel, turned by a random angle in four cases of ten."""
     angle = 0.0 if rng.random() < 0.6 else rng.uniform(0, np.pi)
     axis = ((np.arange(size, dtype=np.float32) + 0.5) / size * 2 - 1).astype(np.float32)
     y, x = np.meshgrid(axis, axis, indexing="ij")

@@ -68,7 +68,7 @@ class RayEngine:
         return outcome
 
     def _gpu_share(self) -> float:
-        """GPUs of one task: all of the cluster's, divided by the workers."""
+        """Return the GPUs of one task: all of the cluster's, divided by the workers."""
         if self._source.made_with().get("variant") != "cuda":
             return 0.0
         total = self._cluster.resource("GPU")
@@ -78,7 +78,7 @@ class RayEngine:
 
 
 def _render(source: SceneSource, versions: Versions, scene: int) -> tuple[SceneOutcome | CannotOpen, Arrays]:
-    """Body of a task; the process keeps its renderer, and with it the compiled kernels, for the next one."""
+    """Render one scene as a Ray task; the process keeps its renderer and kernels for the next one."""
     try:
         renderer = _renderer(source, versions)
     except Exception as error:  # whatever it is, it is the user who must see it

@@ -1,4 +1,4 @@
-"""Rays through pixel centres, and what they met as maps."""
+"""Rays through pixel centres, and maps of what they hit."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ Matrix = NDArray[np.float64]
 
 
 def pixel_rays(camera: Intrinsics, to_guide: Matrix) -> NDArray[np.float32]:
-    """(3, H * W) unit directions through the pixels' centres, in the guide's axes."""
+    """Return unit directions through the pixels' centres, (3, H * W), in the guide's axes."""
     x = (np.arange(camera.width) + 0.5 - camera.cx) / camera.fx
     y = ((np.arange(camera.height) + 0.5 - camera.cy) / camera.fy)[:, None]
     length = np.sqrt(x * x + y * y + 1.0)
@@ -29,7 +29,7 @@ def maps(
     to_guide: Matrix,
     shape: tuple[int, int],
 ) -> Arrays:
-    """Per-ray results as maps: z = t (d . forward), distance = t, amplitude = albedo cos / t^2.
+    """Turn results per ray into maps: z = t (d . forward), distance = t, amplitude = albedo cos / t^2.
 
     Args:
         t: (N,) ray length, 0 where nothing was hit.
@@ -58,6 +58,6 @@ def maps(
 
 
 def _along(vectors: NDArray[Any], axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scalar products of (3, N) vectors with one axis."""
+    """Return the scalar products of (3, N) vectors with one axis."""
     total: NDArray[np.float64] = axis[0] * vectors[0] + axis[1] * vectors[1] + axis[2] * vectors[2]
     return total

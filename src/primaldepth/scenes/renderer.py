@@ -60,7 +60,7 @@ class Renderer:
         self._compiled = False
 
     def render(self, scene: Scene) -> Arrays:
-        """The arrays of one scene.
+        """Render the arrays of one scene.
 
         image (H, W, 3) uint8 sRGB; depth (H, W) float32 z in metres at pixel centres, 0 where nothing is
         hit; normals (H, W, 3) float16 in camera axes; ids (H, W) uint16; valid (H, W) bool. With a
@@ -115,7 +115,7 @@ class VectorStage:
         self.data = shading.Data(scene=self.scene, atlas=self._texture(packed.atlas), **arrays)
 
     def radiance(self, camera: Intrinsics, samples: int, seed: int) -> NDArray[np.float32]:
-        """(H, W, 3) mean radiance over each pixel's area, by `samples` random paths."""
+        """Return mean radiance over each pixel's area, (H, W, 3), by `samples` random paths."""
         per_pass = max(1, min(samples, LANES // (camera.width * camera.height)))
         total = np.zeros((camera.height, camera.width, 3), np.float64)
         for done in range(0, samples, per_pass):
@@ -124,7 +124,7 @@ class VectorStage:
         return (total / samples).astype(np.float32)
 
     def cast(self, camera: Intrinsics, to_guide: Matrix) -> Arrays:
-        """One ray through each pixel's centre; z and normals in the camera's own axes."""
+        """Cast one ray through each pixel's centre; return z and normals in the camera's own axes."""
         mi, dr = self.mi, self.dr
         directions = pixel_rays(camera, to_guide)
         with dr.suspend_grad():
@@ -137,7 +137,7 @@ class VectorStage:
         return maps(t, normal, albedo, number, directions, to_guide, (camera.height, camera.width))
 
     def new_compiles(self) -> int:
-        """Kernels compiled since the last call; what the cache on disk had is not counted."""
+        """Return the number of kernels compiled since the last call, without those read from disk."""
         history = self.dr.kernel_history([self.dr.KernelType.JIT])
         return sum(1 for kernel in history if not kernel["cache_hit"])
 
@@ -159,7 +159,7 @@ class VectorStage:
         return image.reshape(camera.height, camera.width, 3)
 
     def _texture(self, image: NDArray[np.uint8]) -> Any:
-        """SRGB bytes as linear floats; looked up on the device, so that only bytes travel there."""
+        """Return sRGB bytes as linear floats, by a table on the device, so that only bytes are sent there."""
         mi, dr = self.mi, self.dr
         codes = mi.UInt32(mi.UInt8(image.ravel()))
         pixels = mi.TensorXf(dr.gather(mi.Float, self.table, codes), shape=image.shape)
@@ -182,7 +182,7 @@ class VectorStage:
 
 @contextmanager
 def one_compiles() -> Iterator[None]:
-    """Of processes that start together, one compiles; the others wait and find the kernels on disk.
+    """Let one of several processes that start together compile; the others then read its kernels.
 
     The first to come holds the lock; the others wait until it is free and go on all at once.
     """
@@ -203,14 +203,14 @@ def one_compiles() -> Iterator[None]:
 
 
 def stage(variant: str) -> Any:
-    """What renders with a variant."""
+    """Return the object that renders with a variant."""
     if variant == "scalar":
         return ScalarStage(load_mitsuba(variant)[0])
     return VectorStage(variant)
 
 
 def load_mitsuba(variant: str) -> tuple[Any, Any]:
-    """Mitsuba and Dr.Jit with the variant set; an error that says what to install where they are missing."""
+    """Import Mitsuba and Dr.Jit with the variant set; an error says what to install if they are missing."""
     mitsuba_variants.prepare(variant)
     try:
         import drjit
@@ -224,7 +224,7 @@ def load_mitsuba(variant: str) -> tuple[Any, Any]:
 
 
 def aligned(values: NDArray[Any]) -> NDArray[Any]:
-    """A copy that starts at a multiple of 64 bytes.
+    """Return a copy of an array that starts at a multiple of 64 bytes.
 
     On the CPU Dr.Jit uses numpy's memory as it is, and compiles other code for memory that is not aligned.
     """
@@ -236,7 +236,7 @@ def aligned(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def self_test(variant: str) -> None:
-    """Render a ball of radius 1 at z = 3 with `variant`; an exception, or a crash, where it does not work."""
+    """Render a ball of radius 1 at z = 3 with `variant`; raises, or crashes, if that does not work."""
     from primaldepth.scenes.description import Camera, Lamp, SceneObject, Texture
 
     facing = ((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0))

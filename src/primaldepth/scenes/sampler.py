@@ -30,12 +30,18 @@ TOF_SIZE, GUIDE_SIZE = (160, 120), (810, 610)
 
 
 def sample(preset: str, seed: int, *, scans: bool = False) -> Scene:
-    """The scene of a preset and a seed, always the same.
+    """Return the scene of a preset and a seed; the same arguments always give the same scene.
 
     Args:
         preset: a name of `PRESETS`.
         seed: of the scene.
         scans: whether objects from files stand for some of its shapes; all else stays as it is without.
+
+    Example:
+        >>> from primaldepth.scenes import Scene, sample
+        >>> scene = sample("paper", seed=7)
+        >>> scene == sample("paper", seed=7) == Scene.from_json(scene.to_json())
+        True
     """
     if preset not in PRESETS:
         raise InputError(f"preset '{preset}' is unknown; known: {', '.join(PRESETS)}")
@@ -68,14 +74,14 @@ def _layout(rng: np.random.Generator, preset: str) -> Layout:
 
 
 def _ambient(b: SceneBuilder) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    """Light from all around: from almost none to an overcast sky, cooler or warmer above than below."""
+    """Draw light from all around: from almost none to an overcast sky, cooler or warmer above than below."""
     strength = b.about(0.2, 0.6)
     above = strength * b.rng.uniform(0.85, 1.15, 3)
     return vector(above * b.between(0.3, 0.9)), vector(above)
 
 
 def _exposure(b: SceneBuilder, grey: bool) -> Exposure:
-    """Mostly a well exposed, nearly clean picture; one in eight is dark and noisy."""
+    """Draw an exposure: mostly a clean picture; one in eight is dark and noisy."""
     dark = b.chance(0.12)
     return Exposure(
         level=b.between(0.02, 0.08) if dark else b.between(0.12, 0.28),
@@ -86,7 +92,7 @@ def _exposure(b: SceneBuilder, grey: bool) -> Exposure:
 
 
 def _with_tof(b: SceneBuilder, scene: Scene) -> Scene:
-    """The guide's size, and a second camera beside it that looks almost the same way."""
+    """Give the scene a second camera beside the guide's that looks almost the same way."""
     guide = scene.guide.model_copy(update={"width": GUIDE_SIZE[0], "height": GUIDE_SIZE[1]})
     axes = np.asarray(guide.rotation)
     baseline = axes @ [

@@ -20,7 +20,7 @@ BOUNCES = 3
 
 
 class ScalarStage:
-    """One ray at a time.
+    """A renderer that traces one ray at a time, for machines without CUDA and LLVM.
 
     Args:
         mi: Mitsuba with the scalar variant set.
@@ -54,13 +54,13 @@ class ScalarStage:
         )
 
     def radiance(self, camera: Intrinsics, samples: int, seed: int) -> NDArray[np.float32]:
-        """(H, W, 3) mean radiance over each pixel's area."""
+        """Return mean radiance over each pixel's area, (H, W, 3)."""
         sensor = self.mi.load_dict(_sensor(self.mi, camera, samples))
         image = self.mi.render(self.scene, sensor=sensor, spp=samples, seed=seed)
         return np.array(image, dtype=np.float32)[..., :3]
 
     def cast(self, camera: Intrinsics, to_guide: Matrix) -> Arrays:
-        """One ray through each pixel's centre; z and normals in the camera's own axes."""
+        """Cast one ray through each pixel's centre; return z and normals in the camera's own axes."""
         mi, directions = self.mi, pixel_rays(camera, to_guide)
         start, count = mi.Point3f(*to_guide[:3, 3].tolist()), directions.shape[1]
         t, normal, albedo = np.zeros(count), np.zeros((3, count)), np.zeros(count)
@@ -75,7 +75,7 @@ class ScalarStage:
         return maps(t, np.where(away, -normal, normal), albedo, number, directions, to_guide, shape)
 
     def new_compiles(self) -> int:
-        """Nothing is compiled."""
+        """Return 0: this renderer compiles nothing."""
         return 0
 
     def _number(self, si: Any) -> int:
@@ -141,7 +141,7 @@ class ScalarStage:
 
 
 def sky(ambient: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(32, 64, 3): ambient light as Mitsuba's environment map.
+    """Return ambient light as Mitsuba's environment map, (32, 64, 3).
 
     d = (sin phi sin theta, cos theta, -cos phi sin theta); the first and the last row are the poles.
     """

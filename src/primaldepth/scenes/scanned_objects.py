@@ -42,7 +42,7 @@ class ScannedObjects:
         self._pictures = lru_cache(maxsize=256)(decoded_picture)
 
     def fingerprint(self) -> str:
-        """A short hash of the names and sizes of all meshes and their pictures."""
+        """Return a short hash of the names and sizes of all meshes and their pictures."""
         digest = hashlib.sha256()
         for file in self.files:
             for each in (file, _picture_of(file)):
@@ -52,7 +52,7 @@ class ScannedObjects:
         return digest.hexdigest()[:16]
 
     def placed(self, item: SceneObject) -> ShapeMesh:
-        """The mesh of an item in the room, its proportions kept, standing in the middle of the item's box."""
+        """Return the mesh of an item in the room: in proportion, standing in the middle of the item's box."""
         mesh = self._mesh(self.files[int(item.options["seed"]) % len(self.files)])
         low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
         size = np.asarray(item.size)
@@ -63,7 +63,7 @@ class ScannedObjects:
         return ShapeMesh(vertices, mesh.faces, mesh.uv, mesh.weld)
 
     def picture(self, texture: Texture) -> RGB | None:
-        """The tile of a scan's texture; None where no picture lies beside its mesh."""
+        """Return the tile of a scan's texture; None where no picture lies beside its mesh."""
         file = _picture_of(self.files[texture.seed % len(self.files)])
         return None if file is None else self._pictures(file)
 
@@ -134,7 +134,7 @@ def read_obj(file: Path) -> ShapeMesh:
 def _mesh(
     file: Path, points: list[list[float]], places: list[list[float]], corners: list[tuple[int, int]]
 ) -> ShapeMesh:
-    """One vertex for each pair of a point and a place in the picture; those at one point share a normal."""
+    """Make one vertex of each point and place in the picture; those at one point share a normal."""
     pairs, faces = np.unique(np.array(corners, np.int64).reshape(-1, 2), axis=0, return_inverse=True)
     vertices: Floats = np.array(points, np.float64).reshape(-1, 3)[pairs[:, 0]]
     if not len(vertices) or not np.isfinite(vertices).all():
@@ -147,7 +147,7 @@ def _mesh(
 
 
 def _corner(text: str, points: int, places: int) -> tuple[int, int]:
-    """Numbers of the point and of the place in the picture, from 0; -1 for no place.
+    """Return the numbers of the point and of the place in the picture, from 0; -1 for no place.
 
     Raises:
         ValueError: it names what does not exist.

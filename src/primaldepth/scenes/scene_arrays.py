@@ -58,12 +58,12 @@ class SceneArrays:
     ambient: Floats
 
     def tables(self) -> dict[str, NDArray[Any]]:
-        """All arrays but the atlas, by name."""
+        """Return all arrays but the atlas of textures, by name."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "atlas"}
 
 
 def pack(scene: Scene, source: TextureSource, scans: ScannedObjects | None = None) -> SceneArrays:
-    """Fill the buffers; a scene that does not fit is an error.
+    """Convert a scene to arrays of fixed size; a scene that does not fit raises an error.
 
     Args:
         scene: to be rendered.
@@ -90,7 +90,7 @@ def pack(scene: Scene, source: TextureSource, scans: ScannedObjects | None = Non
 
 
 def _tile(texture: Texture, source: TextureSource, scans: ScannedObjects | None) -> RGB:
-    """The picture of a scan, or a plain colour where it has none; else the texture."""
+    """Return the picture of a scan, or a plain colour where it has none; else the texture."""
     if texture.pattern != SCAN:
         return source.tile(texture)
     picture = None if scans is None else scans.picture(texture)
@@ -155,7 +155,7 @@ def _atlas(tiles: list[RGB]) -> RGB:
 
 
 def _lamps(scene: Scene) -> Floats:
-    """Each lamp is sampled as often as it lights the middle of the scene: in proportion to power / d^2."""
+    """Return the lamps with the probability of sampling each: in proportion to power / d^2."""
     middle = np.mean([item.position for item in scene.items], axis=0)
     table = np.zeros((LAMPS, 8))
     table[:, :4] = (*PARKED, 1e-3)
@@ -174,7 +174,7 @@ def _lamps(scene: Scene) -> Floats:
 
 
 def _to_camera(scene: Scene, points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """X_camera = R^T (X_room - t)."""
+    """Move points from the room to the camera's axes: X_camera = R^T (X_room - t)."""
     turned: NDArray[np.float64] = (points - np.asarray(scene.guide.position)) @ np.asarray(
         scene.guide.rotation
     )

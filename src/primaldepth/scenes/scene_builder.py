@@ -1,4 +1,4 @@
-"""What every layout needs while a scene grows: random numbers, textures to share, items in their places."""
+"""Build a scene object by object: random numbers, textures to share, items in their places."""
 
 import colorsys
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ FULL = 180
 
 
 class SceneBuilder:
-    """Collects the items and textures of one scene.
+    """A scene under construction: collects the items and textures of one scene.
 
     Args:
         rng: the scene's random numbers.
@@ -32,24 +32,24 @@ class SceneBuilder:
         self.textures: list[Texture] = []
 
     def between(self, low: float, high: float) -> float:
-        """Uniform in [low, high)."""
+        """Draw a number uniformly from [low, high)."""
         return float(self.rng.uniform(low, high))
 
     def about(self, middle: float, spread: float = 0.4) -> float:
-        """Log-normal around `middle`: sizes are ratios."""
+        """Draw a number log-normally around `middle`, for sizes."""
         return float(middle * np.exp(spread * self.rng.standard_normal()))
 
     def chance(self, probability: float) -> bool:
-        """True with this probability."""
+        """Return True with this probability."""
         return bool(self.rng.random() < probability)
 
     def seed(self) -> int:
-        """A seed for a shape or a texture."""
+        """Draw a seed for a shape or a texture."""
         return int(self.rng.integers(1 << 30))
 
     @property
     def full(self) -> bool:
-        """Whether no more objects should be added."""
+        """Whether the scene has room for no more objects."""
         return len(self.items) >= FULL
 
     def add(
@@ -77,7 +77,7 @@ class SceneBuilder:
         return item
 
     def material(self, texture: int | None = None) -> Material:
-        """A surface: some glossy, few metallic; one in four takes a texture already in the scene."""
+        """Draw a material: some glossy, few metallic; one in four has a texture already in the scene."""
         if texture is None:
             shared = self.textures and (len(self.textures) >= TEXTURES - 4 or self.chance(0.25))
             texture = int(self.rng.integers(len(self.textures))) if shared else self.texture()
@@ -89,7 +89,7 @@ class SceneBuilder:
         )
 
     def texture(self, *patterns: str) -> int:
-        """The index of a new texture, of one of the patterns if any are named."""
+        """Add a texture, of one of the patterns if any are named, and return its index."""
         if len(self.textures) >= TEXTURES:
             return int(self.rng.integers(len(self.textures)))
         pattern = str(self.rng.choice(patterns)) if patterns else self._pattern()
@@ -108,7 +108,7 @@ class SceneBuilder:
         return "plain" if draw < 0.65 else str(self.rng.choice(list(PATTERNS)))
 
     def _colours(self, pattern: str) -> tuple[Colour, Colour]:
-        """Two colours: far apart for prints, close for stone and cloth, a mere tint for images."""
+        """Draw two colours: far apart for prints, close for stone and cloth, a mere tint for images."""
         light = self._colour(0.35, 1.0)
         if pattern == "image":
             tint = np.asarray(light) ** self.rng.choice([0.15, 0.5, 1.0])
@@ -124,19 +124,19 @@ class SceneBuilder:
 
 
 def vector(values: ArrayLike) -> Vector:
-    """Three plain floats."""
+    """Return a vector as three plain floats."""
     x, y, z = np.asarray(values, dtype=np.float64).tolist()
     return x, y, z
 
 
 def rotation_of(matrix: ArrayLike) -> Rotation:
-    """Nine plain floats."""
+    """Return a rotation matrix as nine plain floats."""
     a, b, c = (vector(row) for row in np.asarray(matrix, dtype=np.float64))
     return a, b, c
 
 
 def turn(axis: int, angle: float) -> Matrix:
-    """(3, 3): right-handed rotation about axis 0, 1 or 2."""
+    """Return the (3, 3) right-handed rotation about axis 0, 1 or 2."""
     c, s = np.cos(angle), np.sin(angle)
     i, j = (axis + 1) % 3, (axis + 2) % 3
     matrix = np.eye(3)
@@ -146,7 +146,7 @@ def turn(axis: int, angle: float) -> Matrix:
 
 
 def any_turn(rng: np.random.Generator) -> Matrix:
-    """A uniformly random rotation, from a unit quaternion."""
+    """Draw a uniformly random rotation, from a unit quaternion."""
     w, x, y, z = (q := rng.standard_normal(4)) / np.linalg.norm(q)
     return np.array(
         [
@@ -158,7 +158,7 @@ def any_turn(rng: np.random.Generator) -> Matrix:
 
 
 def upright_to(direction: ArrayLike) -> Matrix:
-    """(3, 3): a rotation that takes y to the direction."""
+    """Return a (3, 3) rotation that takes the y axis to the direction."""
     y = np.asarray(direction, dtype=np.float64)
     y = y / np.linalg.norm(y)
     x = np.cross(y, [0.0, 0.0, 1.0] if abs(y[2]) < 0.9 else [1.0, 0.0, 0.0])

@@ -23,15 +23,15 @@ _PACKAGES = ("primaldepth", "mitsuba", "drjit", "numpy")
 
 
 class SceneRenderer(Protocol):
-    """What one worker holds; `compiles` counts its kernel compilations so far."""
+    """The renderer that one worker holds; `compiles` counts its kernel compilations so far."""
 
     @property
     def compiles(self) -> int:
-        """Kernel compilations so far."""
+        """Number of kernel compilations so far."""
         ...
 
     def render(self, seed: int) -> Arrays:
-        """The arrays of one scene: the same for the same seed, everywhere."""
+        """Render one scene; the same seed gives the same arrays everywhere."""
         ...
 
 
@@ -44,27 +44,27 @@ class SceneSource(Hashable, Protocol):
         ...
 
     def made_with(self) -> Mapping[str, str | int | None]:
-        """Every setting that the bytes depend on."""
+        """Return every setting that the bytes depend on."""
         ...
 
     def open(self) -> SceneRenderer:
-        """A renderer in this process."""
+        """Open a renderer in this process."""
         ...
 
 
 def scene_seed(seed: int, scene: int) -> int:
-    """Seed of scene number `scene` of a job: depends on the two numbers and nothing else."""
+    """Return the seed of scene number `scene` of a job; it depends on the two numbers and nothing else."""
     return derive_seed("scene", seed, scene)
 
 
 def render_scene(renderer: SceneRenderer, seed: int, scene: int) -> Arrays:
-    """The record of one scene: what was rendered, and the seed it was rendered from."""
+    """Render one scene and return its arrays with the seed it was rendered from."""
     own = scene_seed(seed, scene)
     return {**renderer.render(own), "seed": np.asarray(own, np.int64)}
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of what the bytes depend on."""
+    """Return the versions of the packages that the rendered bytes depend on."""
     return {name: _version(name) for name in _PACKAGES}
 
 
@@ -112,22 +112,20 @@ class RenderSettings(Settings):
         return name
 
     def resolved(self) -> "RenderSettings":
-        """With the variant that works here and the fingerprints of textures and meshes."""
+        """Return the settings with the variant that works here and fingerprints of textures and meshes."""
         images = TextureSource(self.textures).fingerprint()
         scans = "none" if self.meshes is None else ScannedObjects(self.meshes).fingerprint()
         return self.model_copy(update={"variant": choose(self.variant), "images": images, "scans": scans})
 
     def made_with(self) -> dict[str, str | int | None]:
-        """All settings but the places where textures and meshes lie."""
+        """Return all settings but the folders of textures and meshes; meshes only where there are some."""
         places = {"textures", "images", "meshes", "scans"}
         values: dict[str, str | int | None] = self.model_dump(exclude=places)
-        scans = (
-            {} if self.scans == "none" else {"meshes": self.scans}
-        )  # as manifests without any were written
+        scans = {} if self.scans == "none" else {"meshes": self.scans}
         return {**values, "textures": self.images, **scans}
 
     def open(self) -> SceneRenderer:
-        """A renderer in this process; the textures must be the ones the job was started with."""
+        """Open a renderer in this process; the textures must be those the job was started with."""
         return _Rendered(self)
 
 
@@ -163,7 +161,7 @@ class _Rendered:
 
 
 def camera_arrays(scene: Scene, size: int) -> Arrays:
-    """(fx, fy, cx, cy) of each camera, and (4, 4) X_guide = R X_tof + t where there are two."""
+    """Return fx, fy, cx, cy of each camera and, if there are two, the matrix of X_guide = R X_tof + t."""
     arrays: Arrays = {
         f"{name}_camera": np.array([camera.fx, camera.fy, camera.cx, camera.cy])
         for name, camera in scene.cameras(size).items()

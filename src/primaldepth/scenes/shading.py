@@ -36,7 +36,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What a ray met first.
+    """What a ray hit first: place, normal, material and object.
 
     Args:
         t: distance along the ray.
@@ -79,7 +79,7 @@ def first_hit(mi: Any, dr: Any, data: Data, ray: Any) -> Hit:
 
 
 def nearest_sphere(mi: Any, dr: Any, data: Data, ray: Any) -> tuple[Any, Any]:
-    """The first of the spheres before a ray: t = b - sqrt(r^2 - |c - b d|^2), b = c . d; infinity for none.
+    """Return the first sphere along a ray: t = b - sqrt(r^2 - |c - b d|^2), b = c . d; infinity if none.
 
     c is the middle seen from the ray's origin. The difference under the root is taken between lengths of
     the sphere's size, not of its distance, and so keeps its digits.
@@ -97,7 +97,7 @@ def nearest_sphere(mi: Any, dr: Any, data: Data, ray: Any) -> tuple[Any, Any]:
 
 
 def on_face(mi: Any, dr: Any, data: Data, pi: Any, active: Any) -> tuple[Any, Any]:
-    """Normal and texture coordinates, interpolated over a triangle."""
+    """Interpolate normal and texture coordinates over a triangle."""
     corners = dr.gather(mi.Vector3u, data.faces, pi.prim_index, active)
     weights = (1 - pi.prim_uv.x - pi.prim_uv.y, pi.prim_uv.x, pi.prim_uv.y)
     normal, uv = mi.Vector3f(0), mi.Point2f(0)
@@ -108,7 +108,7 @@ def on_face(mi: Any, dr: Any, data: Data, pi: Any, active: Any) -> tuple[Any, An
 
 
 def on_ball(mi: Any, dr: Any, data: Data, sphere: Any, point: Any) -> tuple[Any, Any]:
-    """Normal and texture coordinates (longitude, latitude) on a sphere."""
+    """Return normal and texture coordinates (longitude, latitude) on a sphere."""
     axes = [dr.gather(mi.Vector4f, data.spheres, 4 * sphere + k) for k in range(4)]
     out = dr.normalize(point - mi.Point3f(axes[3].x, axes[3].y, axes[3].z))
     x, y, z = (dr.dot(out, mi.Vector3f(axis.x, axis.y, axis.z)) for axis in axes[:3])
@@ -117,7 +117,7 @@ def on_ball(mi: Any, dr: Any, data: Data, sphere: Any, point: Any) -> tuple[Any,
 
 
 def blocked(mi: Any, dr: Any, data: Data, hit: Hit, direction: Any, limit: Any, active: Any) -> Any:
-    """Whether anything lies within `limit` of the surface along a direction."""
+    """Return whether anything lies within `limit` of the surface along a direction."""
     # Off the surface by a few roundings of the largest coordinate.
     scale = 1e-4 * (1 + dr.maximum(dr.abs(hit.point.x), dr.maximum(dr.abs(hit.point.y), dr.abs(hit.point.z))))
     ray = mi.Ray3f(hit.point + scale * hit.normal, direction)
@@ -126,7 +126,7 @@ def blocked(mi: Any, dr: Any, data: Data, hit: Hit, direction: Any, limit: Any, 
 
 
 def spread_points(mi: Any, dr: Any, pixel: Any, index: Any, seed: Any) -> list[Any]:
-    """Seven numbers in [0, 1) per sample, spread evenly over each pixel's samples: frac(shift + index a_k).
+    """Return seven evenly spread numbers in [0, 1) per sample of a pixel: frac(shift + index a_k).
 
     a_k = g^-k with g^8 = g + 1 is the golden ratio's relative in seven dimensions; the shift is random for
     each pixel.
@@ -140,7 +140,7 @@ def spread_points(mi: Any, dr: Any, pixel: Any, index: Any, seed: Any) -> list[A
 
 
 def radiance(mi: Any, dr: Any, data: Data, ray: Any, points: list[Any]) -> Any:
-    """Radiance along each ray: one random point of one lamp, and one random direction of ambient light.
+    """Estimate the radiance along each ray from a random point of a lamp and a random ambient direction.
 
     Args:
         mi: Mitsuba.
@@ -156,7 +156,7 @@ def radiance(mi: Any, dr: Any, data: Data, ray: Any, points: list[Any]) -> Any:
 
 
 def from_lamp(mi: Any, dr: Any, data: Data, ray: Any, hit: Hit, point: Any, share: Any) -> Any:
-    """L Omega f(l, v) (n . l) / p for a direction l, uniform in the cone Omega that a ball of light fills."""
+    """Return L Omega f(l, v) (n . l) / p for a direction l, uniform in the cone Omega of a ball of light."""
     chosen, below = mi.UInt32(0), mi.Float(0)
     for index in range(LAMPS - 1):
         below += dr.gather(mi.Float, data.lamps, mi.UInt32(8 * index + 7))
@@ -181,7 +181,7 @@ def from_lamp(mi: Any, dr: Any, data: Data, ray: Any, hit: Hit, point: Any, shar
 
 
 def from_ambient(mi: Any, dr: Any, data: Data, hit: Hit, point: Any) -> Any:
-    """Albedo A(l) for l cosine-distributed; A is FILL as strong where something is in the way."""
+    """Return albedo A(l) for l cosine-distributed; A is FILL times as strong where something blocks it."""
     local = mi.warp.square_to_cosine_hemisphere(point)
     direction = mi.Frame3f(hit.normal).to_world(local)
     low, high, up = (
@@ -194,7 +194,7 @@ def from_ambient(mi: Any, dr: Any, data: Data, hit: Hit, point: Any) -> Any:
 
 
 def reflected(mi: Any, dr: Any, hit: Hit, view: Any, light: Any) -> Any:
-    """F = albedo (1 - metallic) / pi + D V F, with GGX's D, and F = f0 + (1 - f0)(1 - l.h)^5."""
+    """Return the reflectance albedo (1 - metallic) / pi + D V F, GGX's D, F = f0 + (1 - f0)(1 - l.h)^5."""
     half = dr.normalize(view + light)
     nh, lh = dr.maximum(dr.dot(hit.normal, half), 0), dr.maximum(dr.dot(light, half), 1e-3)
     alpha2 = dr.square(dr.square(hit.roughness))

@@ -1,4 +1,4 @@
-"""The names of the shapes, and a shape's mesh in its place in the room."""
+"""Shapes by name, and the mesh of an item at its place in the room."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ SHAPES: dict[str, Callable[[solid.Options], ShapeMesh]] = {
 
 
 def mesh_of(item: SceneObject) -> ShapeMesh:
-    """The item's triangles in the room: x = R fitted(shape) + position."""
+    """Return the item's triangles in the room: x = R fitted(shape) + position."""
     if item.shape not in SHAPES:
         known = ", ".join([SPHERE, *SHAPES])
         raise InputError("scene", f"shape '{item.shape}' has no mesh", f"known: {known}")

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from primaldepth.core.errors import FileFormatError, InputError
-from primaldepth.io.formats import read_file
 from primaldepth.io.picture_files import PictureFormat, open_picture
+from primaldepth.io.rasters import read_image_file
 from primaldepth.scenes.description import Colour, Texture
 from primaldepth.scenes.patterns import PATTERNS
 
@@ -41,7 +41,7 @@ class TextureSource:
         self._kept: OrderedDict[tuple[str, int], RGB] = OrderedDict()
 
     def fingerprint(self) -> str:
-        """A short hash of the images' names and sizes: what a manifest needs to tell two folders apart."""
+        """Return a short hash of the images' names and sizes, by which a manifest tells folders apart."""
         digest = hashlib.sha256()
         for file in self.files:
             name = file.relative_to(self.folder) if self.folder else file
@@ -49,7 +49,7 @@ class TextureSource:
         return digest.hexdigest()[:16] if self.files else "built-in"
 
     def tile(self, texture: Texture) -> RGB:
-        """(TILE, TILE, 3): the texture coloured, turned and repeated."""
+        """Return the texture coloured, turned and repeated, (TILE, TILE, 3)."""
         if texture.pattern == "plain":
             return np.broadcast_to(_bytes(texture.light), (TILE, TILE, 3))
         picture = _repeated(self._picture(texture), texture.repeat)
@@ -57,7 +57,7 @@ class TextureSource:
         return coloured(np.rot90(picture, texture.turn), dark, texture.light)
 
     def _picture(self, texture: Texture) -> RGB:
-        """(TILE, TILE) or (TILE, TILE, 3), before it is coloured."""
+        """Return the picture before it is coloured, (TILE, TILE) or (TILE, TILE, 3)."""
         name, index = self._resolve(texture)
         if (name, index) not in self._kept:
             self._kept[name, index] = (
@@ -81,7 +81,7 @@ class TextureSource:
 
 
 def coloured(picture: RGB, dark: Colour, light: Colour) -> RGB:
-    """Dark + (light - dark) picture, per channel, through a table of 256 entries.
+    """Colour a grey picture by a table of 256 entries: dark + (light - dark) picture, per channel.
 
     Args:
         picture: (H, W) or (H, W, 3).
@@ -97,14 +97,14 @@ def coloured(picture: RGB, dark: Colour, light: Colour) -> RGB:
 
 
 def _own_dark(seed: int) -> Colour:
-    """A second colour for a grey pattern that stands in for an image, which would have brought its own."""
+    """Return a second colour for a grey pattern used in place of an image."""
     rng = np.random.default_rng(seed)
     red, green, blue = (rng.uniform(0, 0.8) * rng.uniform(0.4, 1, 3)).tolist()
     return red, green, blue
 
 
 def _repeated(picture: RGB, repeat: int) -> RGB:
-    """The picture `repeat` times in each direction in the same number of pixels."""
+    """Return the picture repeated `repeat` times each way in the same number of pixels."""
     if repeat == 1:
         return picture
     side = -(-TILE // repeat)
@@ -120,9 +120,9 @@ def _drawn(name: str, index: int) -> RGB:
 
 
 def decoded_picture(file: Path) -> RGB:
-    """The middle square of an image."""
+    """Return the middle square of an image file."""
     try:
-        image = open_picture(read_file(file), file, formats=IMAGE_FORMATS, at_least=(TILE, TILE))
+        image = open_picture(read_image_file(file), file, formats=IMAGE_FORMATS, at_least=(TILE, TILE))
         picture = image.convert("RGB")
     except InputError as error:
         raise FileFormatError(f"{error}, or remove it from the texture folder") from error

@@ -60,7 +60,7 @@ class Sensor(Settings):
         generator: torch.Generator,
         gain: Tensor | None = None,
     ) -> Samples:
-        """Samples of a batch of true depth maps.
+        """Return the samples that this sensor measures of a batch of true depth maps.
 
         Args:
             depth: (B, 1, H, W) of the sensor's kind; H and W are multiples of `scale`.
@@ -71,7 +71,7 @@ class Sensor(Settings):
 
     @classmethod
     def draw(cls, generator: torch.Generator, **fixed: Any) -> Self:
-        """A sensor with random parameters, each log-uniform between its `ranges`.
+        """Make a sensor with random parameters, each log-uniform between its `ranges`.
 
         Args:
             generator: best on the CPU, for the numbers become Python floats.
@@ -86,7 +86,7 @@ class Sensor(Settings):
 
 
 def known(depth: Tensor, valid: Tensor | None, scale: int) -> Tensor:
-    """Where the truth may be read: marked as valid (if a mask is given), finite and > 0."""
+    """Return where the truth may be read: marked as valid (if a mask is given), finite and > 0."""
     if depth.ndim != 4 or depth.shape[1] != 1 or not depth.is_floating_point():
         raise InputError(
             "depth", f"{depth.dtype} of shape {tuple(depth.shape)}, expected floating point (B, 1, H, W)"
@@ -103,12 +103,12 @@ def known(depth: Tensor, valid: Tensor | None, scale: int) -> Tensor:
 
 
 def blocks(image: Tensor, scale: int) -> Tensor:
-    """(B, 1, h scale, w scale) -> (B, scale^2, h, w): the pixels below each coarse pixel."""
+    """Return the pixels below each coarse pixel: (B, 1, h scale, w scale) -> (B, scale^2, h, w)."""
     return torch.nn.functional.pixel_unshuffle(image, scale)
 
 
 def filled_and_whole(depth: Tensor, valid: Tensor | None, scale: int) -> tuple[Tensor, Tensor]:
-    """Disparities with their holes filled from behind, and the samples that stand on known pixels alone."""
+    """Return disparities with holes filled from behind, and True for samples without a hole below them."""
     seen = known(depth, valid, scale)
     filled = fill_occlusions(depth, seen)
     filled = torch.where(torch.isfinite(filled), filled, 0.0)  # an image without any known pixel
@@ -116,7 +116,7 @@ def filled_and_whole(depth: Tensor, valid: Tensor | None, scale: int) -> tuple[T
 
 
 def reduce_surface(depth: Tensor, valid: Tensor, scale: int, gap: float) -> tuple[Tensor, Tensor]:
-    """Inverse depth averaged over each block, without what lies off the surface at the block's centre.
+    """Return inverse depth averaged over each block, and its mask; only the surface at the centre counts.
 
     1 / z is affine on a plane, so planes are kept. A pixel lies off the surface if its depth differs
     from the centre's by more than the factor 1 + gap; where the centre is not valid, nothing is.

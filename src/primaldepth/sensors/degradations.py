@@ -1,4 +1,4 @@
-"""The benchmark's degradation, frozen: protocols depend on every bit of it. Other sensors: `sensors`."""
+"""The noisy Middlebury benchmark's degradation, frozen: protocols depend on every bit of it."""
 
 from functools import lru_cache
 
@@ -12,7 +12,7 @@ from primaldepth.sensors.noise import MIDDLEBURY_NOISE
 
 
 def reduced_size(size: tuple[int, int], scale: int) -> tuple[int, int]:
-    """(H / scale, W / scale) of a grid whose sides are multiples of the scale."""
+    """Return (H / scale, W / scale) of a grid whose sides must be multiples of the scale."""
     height, width = size
     if height % scale or width % scale:
         raise InputError("depth", f"{height}x{width} is not a multiple of {scale}", "crop it")
@@ -21,12 +21,12 @@ def reduced_size(size: tuple[int, int], scale: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=32)
 def _reduction(size: tuple[int, int], scale: int) -> Resample:
-    """Kept, for its matrices would else be sent to the device on every call."""
+    """Return the reduction operator; cached, so that its matrices are sent to the device once."""
     return Resample(size, reduced_size(size, scale), "bicubic")
 
 
 def reduced(disparity: Tensor, scale: int) -> Tensor:
-    """(B, 1, H, W) -> (B, 1, H / scale, W / scale): antialiased bicubic reduction."""
+    """Reduce by antialiased bicubic interpolation: (B, 1, H, W) -> (B, 1, H / scale, W / scale)."""
     return _reduction((int(disparity.shape[2]), int(disparity.shape[3])), scale).forward(disparity)
 
 
@@ -38,7 +38,7 @@ def middlebury_noisy_v1(
     noise: float = MIDDLEBURY_NOISE,
     gain: Tensor | None = None,
 ) -> Tensor:
-    """Antialiased bicubic reduction, Gaussian noise of standard deviation 651 / d, rounding to 8 bit.
+    """Reduce by antialiased bicubic, add Gaussian noise of standard deviation 651 / d, round to 8 bit.
 
     (B, 1, H, W) -> (B, 1, H / scale, W / scale); the degradation of the noisy Middlebury
     benchmark. The noise is drawn on the generator's device: with one on the CPU, the same seed gives
@@ -71,7 +71,7 @@ def fill_occlusions(disparity: Tensor, valid: Tensor) -> Tensor:
 
 
 def _carry(values: Tensor, valid: Tensor) -> Tensor:
-    """Last valid value at or before each place along the last axis; inf where there is none."""
+    """Return the last valid value at or before each place along the last axis; inf where there is none."""
     index = torch.arange(values.shape[-1], device=values.device).expand_as(values)
     last = torch.where(valid, index, -1).cummax(dim=-1).values
     carried = values.gather(-1, last.clamp_min(0))

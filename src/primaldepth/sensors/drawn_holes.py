@@ -1,4 +1,4 @@
-"""Holes that a sensor's model does not have: dropped samples, and blobs where nothing was measured."""
+"""Holes drawn into samples for training, beyond those of a sensor model: single samples and blobs."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ MOST = 0.5  # of the samples of an image
 
 
 def holes(like: Tensor, share: float, generator: torch.Generator) -> Tensor:
-    """(B, 1, h, w), True in holes: a `share` of the images has some, blobs and single samples alike.
+    """Draw holes, (B, 1, h, w) True: a `share` of the images has some, blobs and single samples alike.
 
     Args:
         like: (B, 1, h, w), for its size and device.

@@ -1,4 +1,4 @@
-"""Random numbers of the sensor models: drawn where the generator lives, given where the data lives.
+"""Random numbers of the sensor models: drawn on the generator's device, returned on the data's.
 
 A CPU generator gives the same numbers on every device; one on the data's own device is the fast
 path of training, where nothing is copied and nothing waits.
@@ -10,20 +10,20 @@ from torch.nn.functional import interpolate
 
 
 def normal(like: Tensor, generator: torch.Generator, gain: Tensor | None = None) -> Tensor:
-    """Standard normal numbers of the shape of `like`, times `gain`."""
+    """Return standard normal numbers of the shape of `like`, times `gain`."""
     drawn = torch.randn(like.shape, generator=generator, device=generator.device, dtype=like.dtype)
     drawn = drawn.to(like.device)
     return drawn if gain is None else drawn * gain
 
 
 def uniform(like: Tensor, generator: torch.Generator) -> Tensor:
-    """Numbers in [0, 1) of the shape of `like`."""
+    """Return uniform numbers in [0, 1) of the shape of `like`."""
     drawn = torch.rand(like.shape, generator=generator, device=generator.device, dtype=like.dtype)
     return drawn.to(like.device)
 
 
 def smooth_field(like: Tensor, blob: int, generator: torch.Generator) -> Tensor:
-    """Values in [0, 1] of the size of (B, 1, h, w), of which every image reaches 1.
+    """Return values in [0, 1] of the size of (B, 1, h, w), of which every image reaches 1.
 
     Args:
         like: for its size, type and device.

@@ -1,4 +1,4 @@
-"""Samples that are simply wrong, alone or in clumps, which a sensor's model does not have."""
+"""False samples drawn into samples for training: simply wrong depths, single or in clumps."""
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ BEYOND = 3.0  # times as near as the nearest sample, or as far as the farthest
 
 
 def with_false_samples(depth: Tensor, valid: Tensor, share: float, generator: torch.Generator) -> Tensor:
-    """The depth, in which a `share` of the images has false samples: up to about `MOST` of each.
+    """Return the depth with false samples in a `share` of the images, up to about `MOST` of each.
 
     Half of these images have them one by one and half in clumps, each clump of one depth; in half of them all
     are of the same depth, as where a camera reports the end of its range.
@@ -38,7 +38,7 @@ def with_false_samples(depth: Tensor, valid: Tensor, share: float, generator: to
 
 
 def _ends(depth: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-    """(B, 1, 1, 1) the range of false depths in each image: `BEYOND` that of its samples."""
+    """Return the range of false depths in each image, (B, 1, 1, 1): `BEYOND` that of its samples."""
     lowest = torch.where(valid, depth, torch.inf).amin((2, 3), keepdim=True)
     highest = torch.where(valid, depth, 0.0).amax((2, 3), keepdim=True)
     lowest = torch.where(torch.isfinite(lowest), lowest, 1.0).clamp_min(1e-3)

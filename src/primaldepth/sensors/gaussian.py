@@ -1,4 +1,4 @@
-"""Equal noise everywhere: what is left of a sensor nothing else is known of."""
+"""Sensors with the same noise everywhere, for devices of which nothing else is known."""
 
 import math
 from typing import ClassVar
@@ -47,7 +47,7 @@ class Gaussian(Sensor):
 
 
 class MetricGaussian(Gaussian):
-    """The same in metres: a depth camera of which nothing but its noise is known."""
+    """Depth in metres with one noise for all samples: a camera of which nothing but its noise is known."""
 
     name: ClassVar[str] = "metric-gaussian-v1"
     kind: ClassVar[Kind] = "z"

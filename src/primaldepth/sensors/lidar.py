@@ -82,7 +82,7 @@ class Lidar(Sensor):
     def _points(
         self, inverse: Tensor, seen: Tensor, generator: torch.Generator, gain: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """(log 1 / z_i, its error, returned or not) at every `spacing`-th pixel of the map."""
+        """Return log 1 / z_i, its error, and whether the point returned, at each `spacing`-th pixel."""
         first = [min(self.spacing // 2, side - 1) for side in inverse.shape[2:]]
         at = (..., slice(first[0], None, self.spacing), slice(first[1], None, self.spacing))
         true, hit = inverse[at], seen[at]
@@ -91,11 +91,11 @@ class Lidar(Sensor):
         return _log(true) - error.log(), -error.log(), hit
 
     def _alike(self, log_a: Tensor, log_b: Tensor) -> Tensor:
-        """1 for equal depths, towards 0 for those of two surfaces."""
+        """Return 1 for equal depths, falling towards 0 for those of two surfaces."""
         return torch.exp(-0.5 * ((log_a - log_b) / self.similarity).square())
 
     def _spread(self, inverse: Tensor, q: Tensor, error: Tensor, returned: Tensor) -> tuple[Tensor, Tensor]:
-        """(1 / s, support) on the map's grid; 0 where none of the four points returned."""
+        """Return 1 / s and the support sum w_i on the map's grid; 0 if none of the four points returned."""
         rows = self._neighbours(int(inverse.shape[2]), int(q.shape[2]), inverse)
         columns = self._neighbours(int(inverse.shape[3]), int(q.shape[3]), inverse)
         total, support, here = torch.zeros_like(inverse), torch.zeros_like(inverse), _log(inverse)
@@ -110,7 +110,7 @@ class Lidar(Sensor):
         return torch.where(support > 0, mean, 0.0), support
 
     def _neighbours(self, size: int, count: int, like: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """[(index, weight)] of the point before and the point after each of `size` pixels of an axis."""
+        """Return (index, weight) of the points before and after each of `size` pixels of an axis."""
         x = torch.arange(size, device=like.device, dtype=like.dtype)
         position = ((x - min(self.spacing // 2, size - 1)) / self.spacing).clamp(0, count - 1)
         index = position.long()
@@ -140,7 +140,7 @@ def _log(values: Tensor) -> Tensor:
 
 
 def _blurred(inverse: Tensor, seen: Tensor, width: float) -> Tensor:
-    """Gaussian mean of the known inverse depths; 0 where there is none."""
+    """Return the Gaussian mean of the known inverse depths; 0 where there is none."""
     if width == 0:
         return inverse
     radius = int(3 * width) + 1

@@ -23,18 +23,18 @@ AUTO_FLOOR = 0.0005  # of the depth: no depth camera is better
 
 
 def middlebury_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """Sigma = 651 / d with d the local mean: the noisy sample itself would bias its own weight."""
+    """Return sigma = 651 / d with d the local mean: the noisy sample itself would bias its own weight."""
     return MIDDLEBURY_NOISE / local_mean(depth, valid).clamp_min(1.0)
 
 
 def phasor_sigma(amplitude: Tensor, wave_number: float, read: float, shot: float) -> Tensor:
-    """Sigma_r = sqrt(read^2 + shot^2 a) / (k a): the angle of a phasor of length a with noise, over k."""
+    """Return sigma_r = sqrt(read^2 + shot^2 a) / (k a): the noise of a phasor's angle, over k; length a."""
     a = amplitude.clamp_min(1e-6)
     return torch.sqrt(read**2 + shot**2 * a) / (wave_number * a)
 
 
 def tof_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """`phasor_sigma` of a grey surface that faces the camera, a = 1 / (2 r^2), r the local mean in metres."""
+    """Return `phasor_sigma` of a grey surface facing the camera: a = 1 / (2 r^2), r the local mean."""
     amplitude = 0.5 / local_mean(depth, valid).clamp_min(0.1).square()
     return phasor_sigma(amplitude, TOF_WAVE_NUMBER, TOF_READ, TOF_SHOT)
 
@@ -51,7 +51,7 @@ def lidar_sigma(depth: Tensor, valid: Tensor) -> Tensor:
 
 
 def device_sigma(name: str, depth: Tensor, valid: Tensor) -> Tensor:
-    """Sigma of the depth camera `name`, z the local mean in metres; at least 0.1 mm."""
+    """Return sigma of the depth camera `name`, z the local mean in metres; at least 0.1 mm."""
     return DEVICES[name].sigma(local_mean(depth, valid).clamp_min(0.1)).clamp_min(1e-4)
 
 
@@ -74,12 +74,20 @@ UNITLESS_SENSORS = frozenset({"lidar"})  # a part of the depth, whatever its uni
 
 
 def least_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """What "auto" assumes where it finds less, or nothing to estimate from: 0.05 % of the local mean."""
+    """Return the least noise that "auto" assumes: 0.05 % of the local mean depth."""
     return AUTO_FLOOR * local_mean(depth, valid)
 
 
 def noise_map(noise: str | float | Tensor, depth: Tensor, valid: Tensor) -> Tensor:
-    """Sigma of every sample, (B, 1, h, w), from "auto", a number, a map, or a sensor's name."""
+    """Return sigma of every sample, (B, 1, h, w), from "auto", a number, a map, or a sensor's name.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.sensors.noise import noise_map
+        >>> depth = torch.full((1, 1, 2, 2), 93.0)  # pixels of disparity
+        >>> noise_map("middlebury", depth, depth > 0).flatten().tolist()  # 651 / 93
+        [7.0, 7.0, 7.0, 7.0]
+    """
     if isinstance(noise, Tensor):
         if noise.shape != depth.shape and noise.numel() != 1:
             raise InputError(

@@ -50,6 +50,11 @@ def sensor_names() -> tuple[str, ...]:
 
     Raises:
         InputError: two packages offer sensors of the same name.
+
+    Example:
+        >>> from primaldepth.sensors import sensor_names
+        >>> "lidar-v1" in sensor_names()
+        True
     """
     return (*_SENSORS, *_EXTENSIONS.load_all(_SENSORS))
 
@@ -79,5 +84,14 @@ def sensor(name: str, **options: Any) -> Sensor:
 
     Raises:
         InputError: the name or an option is unknown, or a value is wrong.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.sensors import sensor
+        >>> camera = sensor("tof-v1", scale=4)
+        >>> truth = torch.full((1, 1, 32, 32), 2.0)
+        >>> samples = camera(truth, generator=torch.Generator().manual_seed(0))
+        >>> samples.depth.shape
+        torch.Size([1, 1, 8, 8])
     """
     return sensor_class(name).parse(options, f"sensor '{name}'")

@@ -96,7 +96,7 @@ class TimeOfFlight(Sensor):
         )
 
     def _phasor(self, distance: Tensor, seen: Tensor, amplitude: Tensor | None) -> Tensor:
-        """(B, 2, h, w): real and imaginary part of the mean phasor of each pixel."""
+        """Return real and imaginary part of the mean phasor of each pixel, (B, 2, h, w)."""
         if amplitude is None:
             amplitude = distance.square().reciprocal()
         check_amplitude(amplitude, distance)
@@ -106,14 +106,14 @@ class TimeOfFlight(Sensor):
         return _spread(phasor, self.spread) if self.spread else phasor
 
     def _distance(self, phasor: Tensor) -> tuple[Tensor, Tensor]:
-        """(distance in [0, unambiguous range), amplitude) of a phasor."""
+        """Return distance in [0, unambiguous range) and amplitude of a phasor."""
         phase = torch.atan2(phasor[:, 1:], phasor[:, :1])
         phase = torch.where(phase < 0, phase + 2.0 * math.pi, phase)
         return phase / self.wave_number, phasor.square().sum(1, keepdim=True).sqrt()
 
 
 def check_amplitude(amplitude: Tensor, depth: Tensor) -> None:
-    """Refuse one of another shape."""
+    """Raise an error unless the amplitude has the shape of the depth."""
     if amplitude.shape != depth.shape:
         raise InputError(
             "amplitude", f"shape {tuple(amplitude.shape)}, but the depth has {tuple(depth.shape)}"
@@ -121,7 +121,7 @@ def check_amplitude(amplitude: Tensor, depth: Tensor) -> None:
 
 
 def _spread(image: Tensor, share: float) -> Tensor:
-    """Each pixel gives `share` of its value to each of its four neighbours; the border mirrors."""
+    """Let each pixel give `share` of its value to each of its four neighbours; the border mirrors."""
     wide = pad(image, (1, 1, 1, 1), mode="replicate")
     neighbours = wide[..., :-2, 1:-1] + wide[..., 2:, 1:-1] + wide[..., 1:-1, :-2] + wide[..., 1:-1, 2:]
     return (1.0 - 4.0 * share) * image + share * neighbours

@@ -17,7 +17,9 @@ NOTHING = 1e-4  # inverse depth of what is not known: it lies behind everything 
 
 
 class TofBeside(TimeOfFlight):
-    """The pixel x of the guide lies at x' = s x + o + p (1/z - m) in the other camera, m the mean of 1/z.
+    """A time-of-flight camera beside the guide's, whose samples are registered into the guide's view.
+
+    The guide's pixel x lies at x' = s x + o + p (1/z - m) in the other camera, m the mean of 1/z.
 
     p is drawn for each image between -parallax and parallax, s between 1 - coarser and 1, o below one
     sample. There the camera measures as `tof-v1` does; what the guide does not see is taken to be the farther
@@ -75,13 +77,13 @@ class _View:
         self.parallax, self.mean, self.zoom, self.offset = parallax, mean, zoom, offset
 
     def there(self, inverse: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows and columns of the guide's pixels in the other camera."""
+        """Return where the guide's pixels lie in the other camera, as rows and columns."""
         y, x = _grid(inverse)
         there_x = self.zoom * x + self.offset[0] + self.parallax * (inverse - self.mean)
         return (self.zoom * y + self.offset[1]).expand_as(there_x), there_x
 
     def filled(self, drawn: Tensor) -> tuple[Tensor, Tensor]:
-        """Depth in the other camera from what is drawn there, and where the guide's image reaches."""
+        """Return the other camera's depth, with gaps filled, and True where the guide's image reaches."""
         y, x = _grid(drawn)
         height, width = drawn.shape[2:]
         reach_x, reach_y = (
@@ -94,7 +96,7 @@ class _View:
         return depth, usable & reach_x & reach_y
 
     def drawn_here(self, samples: Samples, scale: int) -> Samples:
-        """The samples on cells of the guide's pixels."""
+        """Return the other camera's samples on cells of the guide's pixels."""
         q = torch.where(samples.valid, 1.0 / torch.where(samples.valid, samples.depth, 1.0), 0.0)
         y, x = (scale * (axis + 0.5) - 0.5 for axis in _grid(q))
         here_x = (x - self.offset[0] - self.parallax * (q - self.mean)) / self.zoom
@@ -112,13 +114,13 @@ class _View:
 
 
 def _grid(like: Tensor) -> tuple[Tensor, Tensor]:
-    """(1, 1, H, 1) rows and (1, 1, 1, W) columns."""
+    """Return the row numbers, (1, 1, H, 1), and the column numbers, (1, 1, 1, W), of an image."""
     y, x = (torch.arange(n, device=like.device, dtype=like.dtype) for n in like.shape[2:])
     return y.view(1, 1, -1, 1), x.view(1, 1, 1, -1)
 
 
 def _places(y: Tensor, x: Tensor, use: Tensor, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
-    """(B, n) flat index of the pixel that each point falls on, and whether it falls on one."""
+    """Return the flat index of the pixel that each point falls on, (B, n), and whether it falls on one."""
     row, column = torch.floor(y + 0.5), torch.floor(x + 0.5)
     inside = use & (row >= 0) & (row < size[0]) & (column >= 0) & (column < size[1])
     index = torch.where(inside, row * size[1] + column, 0.0).long()
@@ -126,7 +128,7 @@ def _places(y: Tensor, x: Tensor, use: Tensor, size: tuple[int, int]) -> tuple[T
 
 
 def _draw(q: Tensor, y: Tensor, x: Tensor, use: Tensor, size: tuple[int, int] | None = None) -> Tensor:
-    """(B, 1, H, W): the largest q of those that fall on a pixel, 0 where none does."""
+    """Return the largest q of the points that fall on each pixel, (B, 1, H, W), 0 where none does."""
     height, width = (int(side) for side in q.shape[2:]) if size is None else size
     index, inside = _places(y, x, use, (height, width))
     flat = q.new_zeros((q.shape[0], height * width))
@@ -135,7 +137,7 @@ def _draw(q: Tensor, y: Tensor, x: Tensor, use: Tensor, size: tuple[int, int] | 
 
 
 def _nearest(values: Tensor, q: Tensor, points: tuple[Tensor, Tensor], drawn: Tensor) -> Tensor:
-    """(B, 1, H, W): the value of the point that was drawn on each pixel; the mean of all where none was."""
+    """Return the value of the point drawn on each pixel, (B, 1, H, W), or the mean of all where none was."""
     index, inside = _places(*points, q > 0, (int(drawn.shape[2]), int(drawn.shape[3])))
     front = inside & (q.flatten(1) == drawn.flatten(1).gather(1, index))
     seen = torch.zeros_like(values).flatten(1)
@@ -144,7 +146,7 @@ def _nearest(values: Tensor, q: Tensor, points: tuple[Tensor, Tensor], drawn: Te
 
 
 def _mean_on(values: Tensor, y: Tensor, x: Tensor, use: Tensor, scale: int) -> Tensor:
-    """(B, 1, h, w): the mean of the values that fall into each cell of scale x scale pixels, 0 where none."""
+    """Return the mean of the values in each cell of scale x scale pixels, (B, 1, h, w), 0 where none is."""
     height, width = (int(side) for side in values.shape[2:])
     cell_y, cell_x = (torch.floor((torch.floor(at + 0.5)) / scale) for at in (y, x))
     index, inside = _places(cell_y, cell_x, use, (height, width))

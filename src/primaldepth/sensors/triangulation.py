@@ -81,7 +81,7 @@ class Triangulation(Sensor):
         gain: Tensor | None = None,
         amplitude: Tensor | None = None,
     ) -> Samples:
-        """Samples of (B, 1, H, W) depth in metres.
+        """Return the samples of (B, 1, H, W) depth in metres.
 
         Args:
             amplitude: (B, 1, H, W) returned light in any unit; None: no surface is dark or shiny.
@@ -101,7 +101,7 @@ class Triangulation(Sensor):
     def _measured(
         self, d: Tensor, matched: Tensor, generator: torch.Generator, gain: Tensor | None
     ) -> Samples:
-        """Samples of the disparities that were found."""
+        """Return the samples of the disparities that were found."""
         stepped = ((d + self.noise * normal(d, generator, gain)) / self.step).round() * self.step
         z = self.baseline_focal / stepped.clamp_min(self.step)
         z = z * (1.0 + self.relative * normal(z, generator, gain)).clamp_min(0.1)
@@ -111,13 +111,16 @@ class Triangulation(Sensor):
         return Samples(z, measured, self._sigma(local_mean(z, measured), gain))
 
     def _sigma(self, z: Tensor, gain: Tensor | None) -> Tensor:
-        """Sigma_z^2 = (z^2 / baseline_focal)^2 (noise^2 + step^2 / 12) + (relative z)^2, z the local mean."""
+        """Return the standard deviation of the depth, from its local mean z.
+
+        Sigma_z^2 = (z^2 / baseline_focal)^2 (noise^2 + step^2 / 12) + (relative z)^2
+        """
         noise, relative = (each if gain is None else each * gain for each in (self.noise, self.relative))
         matching = z.square() / self.baseline_focal * (noise**2 + self.step**2 / 12.0) ** 0.5
         return torch.sqrt(matching.square() + (relative * z).square())
 
     def _unseen_from_beside(self, disparity: Tensor, seen: Tensor, to_left: Tensor, border: Tensor) -> Tensor:
-        """True in shadows, and beyond the second view's border in images that lie there."""
+        """Return True in shadows, and beyond the second view's border in images that lie there."""
         d, known_there = (torch.where(to_left, each.flip(3), each) for each in (disparity, seen))
         hidden = shadow(d, known_there, reach=int(self.baseline_focal / self.near) + 1)
         x = torch.arange(d.shape[3], device=d.device, dtype=d.dtype)
@@ -125,21 +128,21 @@ class Triangulation(Sensor):
         return torch.where(to_left, hidden.flip(3), hidden)
 
     def _too_steep(self, disparity: Tensor, seen: Tensor) -> Tensor:
-        """True where the disparity changes by more than `grazing` per pixel on both sides along the row."""
+        """Return True where the disparity changes by more than `grazing` to both sides along the row."""
         both = seen[..., 1:] & seen[..., :-1]
         steep = both & ((disparity[..., 1:] - disparity[..., :-1]).abs() > self.grazing)
         steep = torch.nn.functional.pad(steep, (1, 1))
         return steep[..., 1:] & steep[..., :-1]
 
     def _badly_lit(self, light: Tensor, depth: Tensor, seen: Tensor) -> Tensor:
-        """True where little light returns, and on surfaces far brighter than others: z^2 times the light."""
+        """Return True where little light returns, and where a surface is bright: z^2 times the light."""
         little = _in_parts_of_median(light, seen) < self.dark
         return little | (_in_parts_of_median(light * depth.square(), seen) > self.shiny)
 
     def _fattened(
         self, disparity: Tensor, matched: Tensor, generator: torch.Generator
     ) -> tuple[Tensor, Tensor]:
-        """The disparities that matching finds, and where: nearer surfaces grow by up to `fat` pixels."""
+        """Return the disparities that matching finds, and where; nearer surfaces grow up to `fat` pixels."""
         radius = (self.fat * smooth_field(disparity, RAGGED, generator)).round()
         front = wide = torch.where(matched, disparity, 0.0)
         for r in range(1, round(self.fat) + 1):
@@ -151,7 +154,7 @@ class Triangulation(Sensor):
         return torch.where(grown, front, disparity), (matched | grown) & ~ragged
 
     def _sampled(self, image: Tensor, up: Tensor, right: Tensor) -> Tensor:
-        """(B, 1, h, w): the pixel in the middle of each block, or up to `offset` pixels beside it."""
+        """Return (B, 1, h, w): the pixel in the middle of each block, or up to `offset` pixels beside it."""
         sides = (int(side) for side in image.shape[2:])
         rows, columns = (
             (
@@ -165,7 +168,7 @@ class Triangulation(Sensor):
 
 
 def _in_parts_of_median(light: Tensor, seen: Tensor) -> Tensor:
-    """(B, 1, H, W) mean light around each pixel, divided by its median over the image."""
+    """Return (B, 1, H, W): the mean light around each pixel, divided by its median over the image."""
     known_light = torch.where(seen, light, 0.0)
     mean = avg_pool2d(known_light, LIGHT_WINDOW, 1, LIGHT_WINDOW // 2, count_include_pad=False)
     usual = torch.where(seen, mean, torch.nan).flatten(1).nanmedian(1).values

@@ -53,7 +53,15 @@ def image_means(values: Tensor, valid: Tensor) -> Tensor:
 
 
 def masked_mean(values: Tensor, valid: Tensor) -> Tensor:
-    """Mean over the images of each one's mean where it is valid."""
+    """Mean over the images of each one's mean where it is valid.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.training.losses import masked_mean
+        >>> values = torch.tensor([[[[1.0, 3.0]]], [[[5.0, 100.0]]]])
+        >>> masked_mean(values, valid=values < 50)  # the mean of 2 and 5
+        tensor(3.5000)
+    """
     return image_means(values, valid).mean()
 
 

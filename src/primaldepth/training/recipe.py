@@ -312,6 +312,17 @@ def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
 
     Raises:
         InputError: a file cannot be read, or a key is unknown or wrong.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from primaldepth.training.recipe import read_recipe
+        >>> _ = Path("small.toml").write_text('''
+        ... name = "small"
+        ... scale = 4
+        ... stages = [{part = "fcn", steps = 100, batch = 4, patch = 64, rate = 1e-3}]
+        ... ''')
+        >>> read_recipe(Path("small.toml"), ["net.layers=3"]).net.layers
+        3
     """
     values = read_layered(path, changes, what="TOML recipe")
     return Recipe.parse(_with_names(values), str(path))

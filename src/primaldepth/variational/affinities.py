@@ -33,6 +33,14 @@ def guide_affinities(guide: Tensor, offsets: Sequence[Offset], sigma_d: float, s
 
     The paper's support weight with the affinity of a guide image. Pairs that leave the image
     carry a weight too, but their difference is 0 by definition of the pairwise operator.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.variational import guide_affinities
+        >>> guide = torch.tensor([[[[0.0, 0.0, 1.0]]]])
+        >>> w = guide_affinities(guide, [(0, 1)], sigma_d=3.0, sigma_v=0.1)
+        >>> bool(w[0, 0, 0, 0] > 100 * w[0, 0, 0, 1])  # an edge of the guide parts its pixels
+        True
     """
     return support_weights(guide_distance(guide, offsets), offsets, sigma_d, sigma_v)
 

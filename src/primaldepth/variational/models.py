@@ -151,6 +151,14 @@ def build_energy(name: str, guide: Tensor, data: DataTerm, parameters: ModelPara
     Args:
         guide: (B, C, H, W) in [0, 1].
         data: its norm should be that of the model.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.variational import DataTerm, ModelParameters, build_energy
+        >>> guide, f = torch.rand(1, 1, 8, 8), torch.rand(1, 1, 8, 8)
+        >>> energy = build_energy("nlh-l2", guide, DataTerm(f, torch.ones_like(f)), ModelParameters())
+        >>> len(energy.terms), energy.terms[0].K.out_shape  # one term: 24 pairs a pixel
+        (1, (24, 8, 8))
     """
     model, q = MODELS[name], parameters
     size = (int(guide.shape[2]), int(guide.shape[3]))

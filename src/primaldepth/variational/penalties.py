@@ -63,6 +63,12 @@ class Huber(Penalty):
     Args:
         w: weights >= 0, broadcastable to z.
         eps: width of the quadratic part, >= 0.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.variational import Huber
+        >>> Huber(w=1.0, eps=0.5).value(torch.tensor([[[[0.5, 2.0]]]]))  # 0.25 + 1.75
+        tensor([2.])
     """
 
     w: Number

@@ -34,6 +34,21 @@ def primal_dual_step(energy: Energy, state: State, steps: StepSizes, *, reuse: S
 
     Args:
         reuse: a state that nobody needs any more; its dual variables may be overwritten; may be `state`.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.operators import ForwardDifference
+        >>> from primaldepth.variational import (
+        ...     Energy, Huber, OnDepth, Quadratic, State, StepSizes, Term, primal_dual_step,
+        ... )
+        >>> f = torch.tensor([[[[0.0, 1.0]]]])
+        >>> terms = (Term(ForwardDifference((1, 2)), Huber(w=10.0)),)
+        >>> energy = Energy(terms, OnDepth(Quadratic(f, 1.0)))
+        >>> state, steps = State.start(energy, f), StepSizes.uniform(energy)
+        >>> for _ in range(200):
+        ...     state = primal_dual_step(energy, state, steps)
+        >>> state.u.flatten()  # a strong penalty of differences leaves the mean
+        tensor([0.5000, 0.5000])
     """
     spare = reuse.p if reuse is not None else (None,) * len(energy.terms)
     duals, pulls = [], []

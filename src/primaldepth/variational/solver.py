@@ -79,6 +79,15 @@ def solve(
     Args:
         start: (B, C, H, W) first estimate, or the state of an earlier call.
         steps: checked for convergence; uniform steps when None.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.variational import DataTerm, ModelParameters, build_energy, solve
+        >>> guide, f = torch.rand(1, 1, 8, 8), torch.rand(1, 1, 8, 8)
+        >>> energy = build_energy("atv-l2", guide, DataTerm(f, torch.ones_like(f)), ModelParameters())
+        >>> solution = solve(energy, f, iterations=50)
+        >>> bool(energy.value(solution.u) < energy.value(f))
+        True
     """
     if iterations < 1 or check_every < 1:
         raise ValueError(f"iterations = {iterations}, check_every = {check_every}: both must be at least 1")

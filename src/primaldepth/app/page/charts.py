@@ -13,7 +13,7 @@ _BINS = 64
 
 
 def colour_bar(title: str, limits: Limits, colors: Colors = DEPTH_COLORS) -> str:
-    """What the colours of a picture mean, in numbers."""
+    """Draw what the colours of a picture mean, in numbers."""
     stops = ", ".join(f"rgb{color}" for color in colors)
     marks = "".join(f'<span style="left:{at:.2f}%">{label}</span>' for at, label in _marks(limits, 5))
     spoken = f"{escape(title)} from {limits[0]:.4g} to {limits[1]:.4g}"
@@ -26,7 +26,7 @@ def colour_bar(title: str, limits: Limits, colors: Colors = DEPTH_COLORS) -> str
 
 
 def histogram(title: str, limits: Limits, before: NDArray[np.float64], after: NDArray[np.float64]) -> str:
-    """Shares of the values in equal bins: the samples as a line, the result as an area."""
+    """Draw a histogram: the samples as a line, the result as an area, in equal bins."""
     edges = np.linspace(*limits, _BINS + 1)
     shares = [_shares(values, edges) for values in (before, after)]
     top = max(float(np.max(share)) for share in shares) or 1.0

@@ -30,7 +30,7 @@ class _File(BaseModel):
     orig_name: _Text | None = None
 
 
-class _Event(BaseModel):
+class _QueueEvent(BaseModel):
     """Which of several things was chosen, such as a tab."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -45,7 +45,7 @@ class _Join(BaseModel):
     session_hash: Annotated[StrictStr, Field(pattern=f"^{SESSION}$")]
     fn_index: StrictInt
     trigger_id: StrictInt | None = None
-    event_data: _Event | None = None
+    event_data: _QueueEvent | None = None
     data: Annotated[
         list[
             _File

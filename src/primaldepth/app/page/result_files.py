@@ -28,11 +28,9 @@ from primaldepth.pictures.preview import (
     robust_error,
     robust_limits,
 )
-from primaldepth.pipeline.depth_file import depth_result
 from primaldepth.pipeline.load import Inputs
-from primaldepth.pipeline.outputs import OUTPUTS, possible
+from primaldepth.pipeline.outputs import OUTPUTS, depth_result, possible
 from primaldepth.pipeline.report import report_of
-from primaldepth.pipeline.report import residual as departure_of
 from primaldepth.pipeline.run import Outcome, first, first_mask
 from primaldepth.pipeline.views import Scale, guide_camera, guide_rgb, sample_reach
 from primaldepth.pipeline.warnings import Advice
@@ -49,7 +47,6 @@ ADVICE = Advice(
 )
 _SHOWN_SIDE = 1280  # pixels of a picture on the page
 _MESH_PIXELS = 250_000  # what a phone can turn
-_CLOUD_PIXELS = 2**22
 _COARSE_JUMP = 0.08  # between samples, which lie far apart
 
 
@@ -182,5 +179,4 @@ def _files(outcome: Outcome, folder: Path, prefix: str) -> list[Path]:
 
 
 def _report(outcome: Outcome) -> dict[str, Any]:
-    departure = departure_of(outcome.inputs, outcome.prediction)
-    return reported(report_of(outcome, departure, ADVICE, depth_result(Path("depth.png"), outcome)))
+    return reported(report_of(outcome, ADVICE, depth_result(Path("depth.png"), outcome)))

@@ -134,7 +134,7 @@ class RouteChecks:
             headers.append((b"content-type", b"application/json"))
         query = scope["query_string"]
         small = {**scope, "headers": headers, "query_string": query if _QUERY.fullmatch(query) else b""}
-        answer = _Answer(scope, receive, send)
+        answer = _AnswerInParts(scope, receive, send)
         try:
             await self._gradio(small, receive, answer.send)
         except HTTPException:
@@ -142,7 +142,7 @@ class RouteChecks:
                 raise
 
 
-class _Answer:
+class _AnswerInParts:
     """Gradio's answer on its way out; a refusal is told in our words, as Gradio's may quote the client."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -32,7 +32,7 @@ class Sessions:
         self._numbers = itertools.count()
 
     def note(self, session: str) -> None:
-        """A visitor asks for something."""
+        """Note that a visitor has asked for something."""
         self._kept[session] = None
         self._kept.move_to_end(session)
         if len(self._kept) > _MOST_KEPT:

@@ -7,7 +7,7 @@ _MONO = ("ui-monospace", "Consolas", "DejaVu Sans Mono", "monospace")
 
 
 def theme() -> Any:
-    """Gradio's base theme without fonts from elsewhere."""
+    """Return Gradio's base theme without fonts of other servers."""
     import gradio as gr
 
     return gr.themes.Base(

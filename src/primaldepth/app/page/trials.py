@@ -37,7 +37,7 @@ Shown = list[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class UploadedPair:
     """An uploaded depth map, the image of the same view, and the name of the frame."""
 
     name: str
@@ -45,7 +45,7 @@ class Pair:
     image: Path
 
 
-def paired(depths: Sequence[str], images: Sequence[str]) -> list[Pair]:
+def paired(depths: Sequence[str], images: Sequence[str]) -> list[UploadedPair]:
     """Pair uploads by the numbers in their names, or in the order of their names if none has a number.
 
     Raises:
@@ -67,7 +67,7 @@ def paired(depths: Sequence[str], images: Sequence[str]) -> list[Pair]:
     names = [path.stem for path in ours]
     if len(set(names)) < len(names):
         names = [f"{name}-{index}" for index, name in enumerate(names, 1)]
-    return [Pair(*each) for each in zip(names, ours, theirs, strict=True)]
+    return [UploadedPair(*each) for each in zip(names, ours, theirs, strict=True)]
 
 
 def _order(path: Path) -> tuple[Any, ...]:
@@ -99,7 +99,12 @@ def comparer(
 
 
 def _steps(
-    engine: Engine, pairs: Sequence[Pair], reduce: int, unit: str | None, place: Path, sources: ReadableFiles
+    engine: Engine,
+    pairs: Sequence[UploadedPair],
+    reduce: int,
+    unit: str | None,
+    place: Path,
+    sources: ReadableFiles,
 ) -> Iterator[Shown]:
     """Try every method on every frame, one after the other so that other visitors get their turns."""
     rows: list[Row] = []
@@ -121,7 +126,7 @@ def _steps(
     yield [_said(found.sentence, found.worst_frame), table, str(picture)]
 
 
-def _stored(pair: Pair, folder: Path, sources: ReadableFiles) -> Path:
+def _stored(pair: UploadedPair, folder: Path, sources: ReadableFiles) -> Path:
     """Copy a pair of uploads to where a worker looks for them."""
     folder.mkdir()
     try:
@@ -173,7 +178,5 @@ def _line(method: str, rows: Sequence[Row]) -> str:
 
 
 def _mean(rows: Sequence[Row], key: str) -> str:
-    plain = ("rmse", "mae", "seconds")
-    found = [getattr(row, key) if key in plain else row.more.get(key) for row in rows]
-    known = [value for value in found if value is not None]
+    known = [value for row in rows if (value := row.number(key)) is not None]
     return f"{fmean(known):.1f}" if known else "–"

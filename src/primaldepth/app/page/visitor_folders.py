@@ -16,7 +16,7 @@ _AGE_SECONDS = 1800.0  # as long as a visitor may take to look at the 3-D view
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _Kept:
+class _VisitorFolder:
     """A folder of one upload or one result."""
 
     changed: float
@@ -38,7 +38,7 @@ class VisitorFolders:
         self.gradio.mkdir(parents=True)
 
     def new(self) -> Path:
-        """An empty folder."""
+        """Make and return an empty folder."""
         self.tidy()
         return Path(tempfile.mkdtemp(prefix="result-", dir=self.root))
 
@@ -53,12 +53,12 @@ class VisitorFolders:
             shutil.rmtree(each.path, ignore_errors=True)
             total -= each.size
 
-    def _kept(self) -> Iterator[_Kept]:
+    def _kept(self) -> Iterator[_VisitorFolder]:
         """Every folder; one that another visitor's run has just removed is passed over."""
         for pattern in ("result-*", "gradio/*"):
             for path in self.root.glob(pattern):
                 with suppress(OSError):
-                    yield _Kept(path.stat().st_mtime, path, _size(path))
+                    yield _VisitorFolder(path.stat().st_mtime, path, _size(path))
 
     def remove(self) -> None:
         """Remove everything."""

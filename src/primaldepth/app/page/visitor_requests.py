@@ -115,7 +115,7 @@ def _copy(name: str, path: Path, folder: Path, sources: ReadableFiles) -> None:
 
 
 def problem_text(error: PrimalDepthError) -> str:
-    """What went wrong and what to do, for people; screen readers say it at once."""
+    """Return HTML that says what went wrong and what to do; screen readers say it at once."""
     problem = problem_of(error)
     hint = f" {escape(problem.hint[:1].upper() + problem.hint[1:])}." if problem.hint else ""
     message = escape(problem.message[:1].upper() + problem.message[1:])
@@ -123,7 +123,7 @@ def problem_text(error: PrimalDepthError) -> str:
 
 
 def facts(drawn: Drawn, other: Drawn | None) -> str:
-    """What was computed and how long it took, as a list."""
+    """Return HTML that lists what was computed and how long it took."""
     report, second = drawn.report, None if other is None else other.report
     low, high = report["input_size"], report["output_size"]
     rows = [

@@ -40,7 +40,7 @@ _BROWN = "CALIBRATION_LensDistortionModelBrownConrady"
 def read_azure_kinect(
     path: PathLike, *, depth_size: Size = (640, 576), guide_size: Size = (1280, 720)
 ) -> Cameras:
-    """The depth and the colour camera.
+    """Read the depth and the colour camera of an Azure Kinect's calibration.
 
     Args:
         path: JSON with CalibrationInformation.

@@ -84,7 +84,7 @@ def _head(path: PathLike, text: str) -> str:
 
 
 def item(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> Any:
-    """The value under the first of these names that is there."""
+    """Return the value under the first of `names` that is there; raise if there is none."""
     for name in names:
         if name in values:
             return values[name]
@@ -93,7 +93,7 @@ def item(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> Any:
 
 
 def part(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> dict[str, Any]:
-    """An object inside another."""
+    """Return the object under the first of `names`; raise if it is something else."""
     found = item(values, names, where)
     if not isinstance(found, dict):
         raise FileFormatError(where, f"'{names[0]}' is {shortened(found)}, expected an object")
@@ -101,7 +101,7 @@ def part(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> dict[
 
 
 def number(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> float:
-    """A finite number."""
+    """Return the finite number under the first of `names`; raise if it is something else."""
     found = item(values, names, where)
     if not _is_number(found):
         raise FileFormatError(where, f"'{names[0]}' is {shortened(found)}, expected a finite number")
@@ -109,7 +109,7 @@ def number(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> flo
 
 
 def count(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> int:
-    """A whole number."""
+    """Return the whole number under the first of `names`; raise if it is something else."""
     found = number(values, names, where)
     if found != int(found):
         raise FileFormatError(where, f"'{names[0]}' is {found}, expected a whole number")
@@ -119,7 +119,7 @@ def count(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> int:
 def numbers(
     values: Mapping[str, Any], names: tuple[str, ...], where: str, length: int | None = None
 ) -> list[float]:
-    """A list of finite numbers, nested lists in order."""
+    """Return the finite numbers under the first of `names`, those of nested lists in order."""
     found = _flat(item(values, names, where))
     expected = "numbers" if length is None else f"{length} numbers"
     if found is None or not all(map(_is_number, found)) or length not in (None, len(found)):

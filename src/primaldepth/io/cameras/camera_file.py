@@ -78,6 +78,14 @@ def read_cameras(
     Args:
         guide_size: (width, height); then the file may also hold just the 3x3 matrix of a guide of that size.
         depth_size: (width, height) of the depth map.
+
+    Example:
+        >>> from primaldepth.geometry.cameras import Cameras, Intrinsics
+        >>> from primaldepth.io.cameras.camera_file import read_cameras, write_cameras
+        >>> color, depth = Intrinsics.guess(640, 480), Intrinsics.guess(160, 120)
+        >>> write_cameras("cameras.json", Cameras(color, depth, translation=(0.05, 0.0, 0.0)))
+        >>> read_cameras("cameras.json").translation
+        (0.05, 0.0, 0.0)
     """
     if Path(path).is_dir():
         raise FileFormatError(path, "a folder, expected one camera file, which holds for every frame")
@@ -215,6 +223,13 @@ def read_matrix(
         width: columns of the image the matrix was calibrated on.
         height: rows of that image.
         pixel_centres: the file's convention; such files come from OpenCV-like tools, hence "integer".
+
+    Example:
+        >>> from pathlib import Path
+        >>> from primaldepth.io.cameras.camera_file import read_matrix
+        >>> _ = Path("K.txt").write_text("600 0 319.5, 0 600 239.5, 0 0 1")
+        >>> read_matrix("K.txt", 640, 480).cx  # OpenCV's pixel centres are half a pixel lower
+        320.0
     """
     lines = read_text(path, _MOST_MATRIX).splitlines()
     text = " ".join(line.split("#")[0] for line in lines)

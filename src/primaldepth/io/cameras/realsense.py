@@ -41,7 +41,7 @@ _MODELS = cast("dict[str, Model | None]", LENSES)
 def read_realsense(
     path: PathLike, *, depth_size: Size | None = None, guide_size: Size | None = None
 ) -> Cameras:
-    """The depth and the colour camera.
+    """Read the depth and the colour camera of a RealSense's calibration.
 
     Args:
         path: text of `rs-enumerate-devices -c`, or JSON (see the top of this module).

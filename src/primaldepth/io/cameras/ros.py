@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.distortion import Distortion
-from primaldepth.geometry.motion import as_tuples
+from primaldepth.geometry.motion import as_tuples, rotation
 from primaldepth.geometry.pinhole import Pinhole, Region
 from primaldepth.io.cameras.calibration_values import count, item, number, numbers, part, read_object
 from primaldepth.io.files import PathLike
@@ -47,15 +46,6 @@ def read_ros(guide: PathLike, depth: PathLike | None = None, transform: PathLike
     return Cameras(camera, read_camera_info(depth), as_tuples(rotation(q)), as_tuples(t))
 
 
-def rotation(quaternion: ArrayLike) -> NDArray[np.float64]:
-    """(3, 3) of the quaternion x, y, z, w: v + 2 w (q x v) + 2 q x (q x v) of each unit vector v."""
-    values = np.asarray(quaternion, np.float64)
-    x, y, z, w = values / np.linalg.norm(values)
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    turned: NDArray[np.float64] = np.eye(3) + 2.0 * w * cross + 2.0 * cross @ cross
-    return turned
-
-
 def read_camera_info(path: PathLike) -> Intrinsics:
     """One camera, of the image if that is a region of the sensor or binned.
 
@@ -69,7 +59,7 @@ def read_camera_info(path: PathLike) -> Intrinsics:
     model = str(item(values, ("distortion_model",), where))
     try:
         if not matrix.any():
-            raise InputError("K is all 0, which means that this camera was not calibrated")
+            raise InputError("", "K is all 0, which means that this camera was not calibrated")
         whole = Intrinsics.from_matrix(matrix, width, height, pixel_centres="integer")
         lens = model, tuple(coefficients)
         sensor = Pinhole(whole.fx, whole.fy, whole.cx, whole.cy, width, height, lens)
@@ -132,6 +122,7 @@ def lens_of(model: str, coefficients: Sequence[float]) -> Distortion | None:
     if model in ("plumb_bob", "rational_polynomial"):
         return Distortion.opencv(coefficients)
     raise InputError(
+        "",
         f"distortion_model {shortened(model)}, expected plumb_bob, rational_polynomial or equidistant, "
-        "or coefficients that are all 0"
+        "or coefficients that are all 0",
     )

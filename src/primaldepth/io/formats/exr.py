@@ -2,7 +2,8 @@
 
 The header and the table of chunks are checked here, on purpose: a claimed size is refused before anything of
 that size is allocated, and OpenEXR accepts chunks that overlap. The OpenEXR package decodes the pixels in a
-process of its own, since damaged files can crash it or take any amount of memory.
+process of its own, since damaged files can crash it or take any amount of memory. Files are written here:
+OpenEXR 3.5 can wait for ever for its own threads when it writes to memory.
 Depth is the channel Z, else one called depth (or in a layer of that name), else Y, else the only one.
 """
 
@@ -37,7 +38,7 @@ def _pick(source: Source, header: ExrHeader) -> list[Channel]:
     single = _pick_name(source.role, list(named))
     if single is None:
         hint = "R, G and B, or Y" if source.role == "guide" else "Z" if source.role == "depth" else "Y"
-        raise source.error(f"EXR holds the channels {{}}; name the wanted one {hint}", listing(list(named)))
+        raise source.error("EXR holds the channels {}", f"name the wanted one {hint}", listing(list(named)))
     return [named[single]]
 
 
@@ -73,7 +74,7 @@ def _check_one_part(source: Source, header: ExrHeader, wanted: list[Channel]) ->
         count = 1 + sum(channel.name in names for names in header.other_parts)
         if count > 1:
             raise source.error(
-                f"EXR holds {{}} in {count} parts; save the one part alone", repr(channel.name)
+                f"EXR holds {{}} in {count} parts", "save the one part alone", repr(channel.name)
             )
 
 
@@ -156,12 +157,4 @@ def _with_chunks(head: bytes, pixels: Pixels) -> bytes:
     return stream.getvalue()
 
 
-CODEC = Codec(
-    name="EXR",
-    extensions=(".exr",),
-    recognises=lambda head: head[:4] == MAGIC,
-    read=_read,
-    dtypes=("uint32", "float32"),
-    missing=0.0,
-    encode=_encode,
-)
+CODEC = Codec("EXR", (".exr",), lambda head: head[:4] == MAGIC, _read, ("uint32", "float32"), encode=_encode)

@@ -6,8 +6,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from primaldepth.io.formats.base import Source
-from primaldepth.io.formats.budget import current_budget
+from primaldepth.io.formats.base import Source, current_budget
 
 MAGIC = b"\x76\x2f\x31\x01"
 LINES = {
@@ -78,7 +77,7 @@ class _Attributes(NamedTuple):
 
 def damaged(source: Source, what: str, *quoted: str) -> NoReturn:
     """Raise the error for a part of an EXR file that cannot be so."""
-    raise source.error(f"EXR {what}; the file is truncated or damaged, copy or export it again", *quoted)
+    raise source.error(f"EXR {what}", "the file is truncated or damaged, copy or export it again", *quoted)
 
 
 def parse_header(source: Source) -> ExrHeader:
@@ -91,7 +90,7 @@ def parse_header(source: Source) -> ExrHeader:
     x0, y0, x1, y1 = _box(source, attributes.values["dataWindow"])
     if (x0, y0, x1, y1) != _box(source, attributes.values["displayWindow"]):
         raise source.error(
-            "EXR is cropped or has overscan; export it with the data window equal to the display"
+            "EXR is cropped or has overscan", "export it with the data window equal to the display"
         )
     height, width = y1 - y0 + 1, x1 - x0 + 1
     source.check_size(height, width)
@@ -120,7 +119,7 @@ def _flags(source: Source) -> int:
 
 
 def _refuse_deep(source: Source) -> NoReturn:
-    raise source.error("EXR with deep pixels, which hold many depths each; flatten it first")
+    raise source.error("EXR with deep pixels, which hold many depths each", "flatten it first")
 
 
 def _name(source: Source, at: int, end: int) -> tuple[str, int]:
@@ -141,7 +140,7 @@ def _headers(source: Source, several: bool) -> list[_Attributes]:
             break
         found.append(following)
     if found[-1].end > _MAX_BYTES:
-        raise source.error(f"EXR has a header of more than {_MAX_BYTES} bytes; export it without metadata")
+        raise source.error(f"EXR has a header of more than {_MAX_BYTES} bytes", "export it without metadata")
     if any(each.values.get("type", b"").startswith(b"deep") for each in found):
         _refuse_deep(source)
     return found
@@ -199,7 +198,7 @@ def _channels(source: Source, body: bytes) -> tuple[Channel, ...]:
     most = current_budget().members
     while at < len(body) and body[at]:
         if len(found) == most:
-            raise source.error(f"EXR has more than {most} channels; export the wanted one alone")
+            raise source.error(f"EXR has more than {most} channels", "export the wanted one alone")
         name, at = _name(inner, at, len(body))
         if at + 16 > len(body):
             damaged(source, "list of channels is cut off")
@@ -207,7 +206,9 @@ def _channels(source: Source, body: bytes) -> tuple[Channel, ...]:
         if not 0 <= kind < len(_TYPES):
             damaged(source, "channel {} has an unknown number type", repr(name[:40]))
         if (across, down) != (1, 1):
-            raise source.error("EXR channel {} is subsampled; export it at full resolution", repr(name[:40]))
+            raise source.error(
+                "EXR channel {} is subsampled", "export it at full resolution", repr(name[:40])
+            )
         found.append(Channel(name, _TYPES[kind]))
         at += 16
     if not found or len({channel.name for channel in found}) < len(found):

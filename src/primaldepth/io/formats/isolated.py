@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from primaldepth.core.errors import MissingDependencyError
-from primaldepth.io.formats.base import Pixels, Source
-from primaldepth.io.formats.budget import current_budget
+from primaldepth.io.formats.base import Pixels, Source, current_budget
 
 _SECONDS = 120  # on the clock, should the limits of the process itself not end it
 _PROGRAM = Path(__file__).with_name("isolated_program.py")
@@ -45,7 +44,7 @@ def read_array(source: Source, decoder: str, decoded: int, *names: str) -> Pixel
     end = answer.index(b"\n") + 1
     head = json.loads(answer[:end])
     if not _REAL_TYPE.fullmatch(head["dtype"]):
-        raise source.error("decoded to numbers of type {}; export it as float32", repr(head["dtype"][:20]))
+        raise source.error("decoded to numbers of type {}", "export it as float32", repr(head["dtype"][:20]))
     pixels: Pixels = np.frombuffer(answer, head["dtype"], offset=end).reshape(head["shape"])
     return pixels
 
@@ -71,7 +70,7 @@ def _run(source: Source, decoder: str, decoded: int, *arguments: str) -> bytes:
             command, input=source.data, capture_output=True, timeout=_SECONDS, env=_environment(), check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise source.error(f"not decoded within {_SECONDS} seconds; copy or export it again") from error
+        raise source.error(f"not decoded within {_SECONDS} seconds", "copy or export it again") from error
     if done.returncode == _MISSING:
         package = _PACKAGES[decoder]
         raise MissingDependencyError(
@@ -80,7 +79,7 @@ def _run(source: Source, decoder: str, decoded: int, *arguments: str) -> bytes:
     if done.returncode != 0:
         detail = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["the decoder crashed"]
         hint = "copy it again, or export it without compression"
-        raise source.error("not readable ({})", detail[0][:120], hint=hint)
+        raise source.error("not readable ({})", hint, detail[0][:120])
     return done.stdout
 
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primaldepth.io.formats.base import Codec, Raster, Source, library_errors
-from primaldepth.io.formats.budget import current_budget
+from primaldepth.io.formats.base import Codec, Raster, Source, current_budget, library_errors
 from primaldepth.io.formats.orientation import UPRIGHT, exif_orientation, upright, xmp_orientation
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def read_size(source: Source) -> tuple[int, int]:
     for marker, body in _segments(source):
         if marker in _FRAMES:
             return _size(source, body)
-    raise source.error("JPEG has no frame header; the file is truncated or damaged, copy it again")
+    raise source.error("JPEG has no frame header", "the file is truncated or damaged, copy it again")
 
 
 def screen(source: Source) -> ScreenedJpeg:
@@ -78,7 +77,7 @@ def screen(source: Source) -> ScreenedJpeg:
             if marker == _APP1 and body[2 : 2 + len(head)] == head:
                 blocks.setdefault(head, bytes(body[2 + len(head) :]))
     if frames > 1:
-        raise source.error("JPEG has two frame headers; the file is damaged, export it again")
+        raise source.error("JPEG has two frame headers", "the file is damaged, export it again")
     _check_scans(source, height * width, scans)
     orientation = exif_orientation(blocks.get(_EXIF, b"")) or xmp_orientation(blocks.get(_XMP, b""))
     return ScreenedJpeg(height, width, b"".join(kept), orientation or UPRIGHT)
@@ -93,7 +92,9 @@ def load(source: Source, screened: ScreenedJpeg, at_least: tuple[int, int] | Non
     tailed = zlib.crc32(_decoded(source, screened, _with_tails(screened.data), at_least).tobytes())
     image = _decoded(source, screened, screened.data, at_least)
     if zlib.crc32(image.tobytes()) != tailed:
-        raise source.error("JPEG lacks a part of its image; the file is truncated or damaged, copy it again")
+        raise source.error(
+            "JPEG lacks a part of its image", "the file is truncated or damaged, copy it again"
+        )
     return image
 
 
@@ -104,7 +105,7 @@ def _decoded(
 
     image = JpegImagePlugin.JpegImageFile(io.BytesIO(data))
     if image.size != (screened.width, screened.height):
-        raise source.error("JPEG is decoded to another size than its header says; export it again")
+        raise source.error("JPEG is decoded to another size than its header says", "export it again")
     if at_least is not None:
         image.draft("RGB", at_least)
     image.load()
@@ -153,7 +154,7 @@ def _segments(source: Source) -> Iterator[tuple[int, memoryview]]:
 def _size(source: Source, frame: memoryview) -> tuple[int, int]:
     """(H, W) of a frame header."""
     if len(frame) < 8:
-        raise source.error("JPEG has a frame header that is cut off; the file is damaged, copy it again")
+        raise source.error("JPEG has a frame header that is cut off", "the file is damaged, copy it again")
     height, width = struct.unpack_from(">HH", frame, 3)
     source.check_size(height, width, stored_bytes=height * width, ratio=_PIXELS_PER_BYTE)
     return height, width
@@ -164,13 +165,15 @@ def _check_scans(source: Source, pixels: int, scans: int) -> None:
     budget = current_budget()
     if scans > budget.scans or scans * pixels > budget.scanned_pixels:
         most = min(budget.scans, budget.scanned_pixels // pixels)
-        raise source.error(f"JPEG has {scans} scans, more than the limit of {most}; save it as baseline JPEG")
+        raise source.error(
+            f"JPEG has {scans} scans, more than the limit of {most}", "save it as baseline JPEG"
+        )
 
 
 def _read(source: Source) -> Raster:
     if source.role != "guide":
         use = source.picture_hint("use PNG, EXR, PFM, TIFF or npy")
-        raise source.error(f"is a JPEG, whose losses spoil a {source.role} map", hint=use)
+        raise source.error(f"is a JPEG, whose losses spoil a {source.role} map", use)
     with library_errors(source, "JPEG"):
         screened = screen(source)
         image = load(source, screened)

@@ -1,6 +1,7 @@
 """MATLAB .mat: one two-dimensional numeric array; invalid pixels are 0 in integers and NaN in floats.
 
-Version 5 (and 6, 7) is read here, without trusting a single length in it. Version 7.3 is HDF5 and needs h5py.
+Version 5 (and 6, 7) is read here, without trusting a single length in it: scipy would be one more package to
+install, and would be started twice for each file in a process of its own. Version 7.3 is HDF5 and needs h5py.
 A file with one variable needs no name; among several one must be called depth, disparity or the like.
 """
 
@@ -21,13 +22,13 @@ from primaldepth.io.formats.base import (
     Pixels,
     Raster,
     Source,
+    current_budget,
     inflated,
     library_errors,
     listing,
     native,
+    row_blocks,
 )
-from primaldepth.io.formats.budget import current_budget
-from primaldepth.io.row_blocks import row_blocks
 
 _HEADER = 128
 _HEAD_TABLES = 4096  # bytes, more than deflate needs before its first output
@@ -42,7 +43,7 @@ _WORDS = {"depth": ("depth", "disp"), "guide": ("guide", "image", "rgb"), "confi
 
 
 @dataclass(frozen=True, slots=True)
-class _Variable:
+class _MatArray:
     """One array of the file; `body` holds it from its flags on, deflated or not."""
 
     name: str
@@ -59,7 +60,7 @@ class _Variable:
 
 
 def _damaged(source: Source, what: str) -> NoReturn:
-    raise source.error(f"MATLAB file {what}; it is truncated or damaged, copy or save it again")
+    raise source.error(f"MATLAB file {what}", "it is truncated or damaged, copy or save it again")
 
 
 def _read(source: Source) -> Raster:
@@ -67,7 +68,7 @@ def _read(source: Source) -> Raster:
 
 
 def list_variables(source: Source) -> list[tuple[str, tuple[int, ...], bool]]:
-    """(name, shape, whether it is a plain numeric array) of everything in the file."""
+    """Return (name, shape, whether it is a plain numeric array) of everything in the file."""
     with library_errors(source, "MATLAB"):
         if not _is_hdf5(source.data):
             return [(each.name, each.shape, each.numeric) for each in _variables(source)]
@@ -75,7 +76,7 @@ def list_variables(source: Source) -> list[tuple[str, tuple[int, ...], bool]]:
 
 
 def read_variable(source: Source, name: str) -> Pixels:
-    """The numbers of one of the numeric arrays that `list_variables` names."""
+    """Return the numbers of one of the numeric arrays that `list_variables` names."""
     with library_errors(source, "MATLAB"):
         if _is_hdf5(source.data):
             return _read_hdf5(source, name)
@@ -93,7 +94,8 @@ def _choose(source: Source, found: list[tuple[str, tuple[int, ...], bool]]) -> s
             return names[0]
     every = [f"{name} ({'x'.join(map(str, shape))})" for name, shape, _ in found]
     raise source.error(
-        f"holds {{}}; expected one plain numeric map, or one named '{source.role}': save it alone",
+        "holds {}",
+        f"expected one plain numeric map, or one named '{source.role}': save it alone",
         listing(every),
     )
 
@@ -102,7 +104,7 @@ def _is_map(source: Source, shape: tuple[int, ...]) -> bool:
     return len(shape) == 2 or (source.role == "guide" and len(shape) == 3)
 
 
-def _variables(source: Source) -> Iterator[_Variable]:
+def _variables(source: Source) -> Iterator[_MatArray]:
     """Every top-level array's head; none is expanded further than that."""
     data, at = source.data, _HEADER
     order = "<" if data[126:128] == b"IM" else ">"
@@ -121,7 +123,7 @@ def _variables(source: Source) -> Iterator[_Variable]:
     _damaged(source, "ends inside a variable")
 
 
-def _variable(source: Source, body: bytes, deflated: bool, order: str) -> _Variable:
+def _variable(source: Source, body: bytes, deflated: bool, order: str) -> _MatArray:
     """Parse flags, dimensions and name; `start` is where the numbers' tag lies."""
     head, at = (_inflated_head(body, _HEAD), 8) if deflated else (body[:_HEAD], 0)
     _, flags, at = _element(source, head, at, order)
@@ -132,7 +134,7 @@ def _variable(source: Source, body: bytes, deflated: bool, order: str) -> _Varia
     (word,) = struct.unpack_from(order + "I", flags)
     dtype = None if word & (_COMPLEX | _LOGICAL) else _CLASSES.get(word & 0xFF)
     shape = struct.unpack(f"{order}{len(dims) // 4}i", dims)
-    return _Variable(name.decode("latin1"), shape, dtype, order, body, deflated, start)
+    return _MatArray(name.decode("latin1"), shape, dtype, order, body, deflated, start)
 
 
 def _element(source: Source, data: bytes, at: int, order: str) -> tuple[int, bytes, int]:
@@ -153,7 +155,7 @@ def _tag(source: Source, data: bytes, at: int, order: str) -> tuple[int, int, in
     return kind, at + 8, size
 
 
-def _values(source: Source, variable: _Variable) -> Pixels:
+def _values(source: Source, variable: _MatArray) -> Pixels:
     """The numbers, which may be stored in a smaller type than the array's class."""
     height, width = variable.shape[:2]
     count = math.prod(variable.shape)

@@ -21,11 +21,11 @@ from primaldepth.io.formats.base import (
     Pixels,
     Raster,
     Source,
+    current_budget,
     library_errors,
     listing,
     native,
 )
-from primaldepth.io.formats.budget import current_budget
 
 _MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 10_000
@@ -52,22 +52,23 @@ def _header(source: Source, data: bytes) -> _Header:
     wide = data[6:7] != b"\x01"
     start = 12 if wide else 10
     if data[:6] != _MAGIC or data[6:7] not in (b"\x01", b"\x02", b"\x03") or len(data) < start:
-        raise source.error("not a numpy array of version 1, 2 or 3; save it again with numpy.save")
+        raise source.error("not a numpy array of version 1, 2 or 3", "save it again with numpy.save")
     (length,) = struct.unpack_from("<I" if wide else "<H", data, 8)
     if length > _MAX_HEADER or start + length > len(data):
-        raise source.error("numpy header is truncated or damaged; save it again with numpy.save")
+        raise source.error("numpy header is truncated or damaged", "save it again with numpy.save")
     try:
         fields = ast.literal_eval(data[start : start + length].decode("latin1").strip())
         descr, shape, fortran = fields["descr"], fields["shape"], fields["fortran_order"]
     except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError) as error:
-        raise source.error("numpy header is damaged; save it again with numpy.save") from error
+        raise source.error("numpy header is damaged", "save it again with numpy.save") from error
     return _Header(_dtype(source, descr), _shape(source, shape), fortran is True, start + length)
 
 
 def _dtype(source: Source, descr: object) -> np.dtype[np.generic]:
     if not isinstance(descr, str) or not _REAL_TYPE.fullmatch(descr):
         raise source.error(
-            "array of type {}; expected real numbers, save it as float32 or an integer type",
+            "array of type {}",
+            "expected real numbers, save it as float32 or an integer type",
             repr(str(descr)[:60]),
         )
     return np.dtype(descr)
@@ -75,19 +76,19 @@ def _dtype(source: Source, descr: object) -> np.dtype[np.generic]:
 
 def _shape(source: Source, shape: object) -> tuple[int, ...]:
     if not isinstance(shape, tuple) or not all(type(n) is int and 0 < n < 2**40 for n in shape):
-        raise source.error(f"array of shape {str(shape)[:60]}; expected (H, W) with at least one pixel")
+        raise source.error(f"array of shape {str(shape)[:60]}", "expected (H, W) with at least one pixel")
     while shape[0:1] == (1,) and (len(shape) > 3 or (len(shape) == 3 and shape[2] > _MAX_CHANNELS)):
         shape = shape[1:]  # a batch of one, or the one channel that torch puts first
     if not 2 <= len(shape) <= 3:
         raise source.error(
-            f"array of shape {str(shape)[:60]}; expected (H, W), pick one map and save it alone"
+            f"array of shape {str(shape)[:60]}", "expected (H, W), pick one map and save it alone"
         )
     if len(shape) == 3 and shape[2] > _MAX_CHANNELS:
         raise source.error(
-            f"array of shape {str(shape)[:60]}; a {source.role} has at most {_MAX_CHANNELS} channels"
+            f"array of shape {str(shape)[:60]}", f"a {source.role} has at most {_MAX_CHANNELS} channels"
         )
     if len(shape) == 3 and shape[2] > 1 and source.role != "guide":
-        raise source.error(f"array of {shape[2]} channels; a {source.role} map has one: save it alone")
+        raise source.error(f"array of {shape[2]} channels", f"a {source.role} map has one: save it alone")
     source.check_size(shape[0], shape[1])
     return shape
 
@@ -95,8 +96,8 @@ def _shape(source: Source, shape: object) -> tuple[int, ...]:
 def _array(source: Source, header: _Header, body: bytearray | memoryview) -> Pixels:
     if len(body) != header.nbytes:
         raise source.error(
-            f"array of shape {header.shape} needs {header.nbytes} bytes, found {len(body)}; "
-            "the file is truncated or damaged, copy or save it again"
+            f"array of shape {header.shape} needs {header.nbytes} bytes, found {len(body)}",
+            "the file is truncated or damaged, copy or save it again",
         )
     flat = np.frombuffer(body, header.dtype)
     return native(flat.reshape(header.shape[::-1]).T if header.fortran else flat.reshape(header.shape))
@@ -110,14 +111,14 @@ def _read_npy(source: Source) -> Raster:
 def _read_npz(source: Source) -> Raster:
     most = current_budget().members
     if source.data.count(b"PK\x01\x02") > most:  # each costs far more memory than its bytes
-        raise source.error(f"npz of more than {most} arrays; save the map alone")
+        raise source.error(f"npz of more than {most} arrays", "save the map alone")
     with library_errors(source, "npz"), zipfile.ZipFile(io.BytesIO(source.data)) as archive:
         members = _members(source, archive)
         arrays = [name for name in members if name != "valid"]
         wanted = source.role if source.role in members else arrays[0] if len(arrays) == 1 else None
         if wanted is None:
-            text = f"holds {{}} but no '{source.role}'; save the map under that name"
-            raise source.error(text, listing(list(members)))
+            found = f"holds {{}} but no '{source.role}'"
+            raise source.error(found, "save the map under that name", listing(list(members)))
         pixels = _read_member(source, archive, members[wanted])
         if "valid" not in members or source.role != "depth":
             return Raster(pixels)
@@ -131,7 +132,7 @@ def _members(source: Source, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipI
         name = info.filename.removesuffix(".npy")
         if name in found:
             raise source.error(
-                "npz holds {} twice; save it again with numpy.savez_compressed", repr(name[:40])
+                "npz holds {} twice", "save it again with numpy.savez_compressed", repr(name[:40])
             )
         found[name] = info
     return found
@@ -143,14 +144,14 @@ def _read_member(
     """One array, of the shape of the one it lies beside; its header is checked before it is inflated."""
     if info.compress_type not in _RATIO:
         raise source.error(
-            "compressed in a way numpy does not use; save it again with numpy.savez_compressed"
+            "compressed in a way numpy does not use", "save it again with numpy.savez_compressed"
         )
     with archive.open(info) as stream:
         head = stream.read(12 + _MAX_HEADER)
         header = _header(source, head)
         if beside is not None and header.shape != beside.shape:
             raise source.error(
-                f"'valid' has shape {header.shape}, but the map has {beside.shape}; save both in one size"
+                f"'valid' has shape {header.shape}, but the map has {beside.shape}", "save both in one size"
             )
         height, width = header.shape[:2]
         source.check_size(height, width, stored_bytes=header.nbytes, ratio=_RATIO[info.compress_type])

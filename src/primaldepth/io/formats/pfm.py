@@ -19,7 +19,7 @@ def _read(source: Source) -> Raster:
     match = _HEADER.match(source.data[:256])
     if match is None:
         raise source.error(
-            "PFM header not understood; expected 'Pf', width, height and scale; export it again"
+            "PFM header not understood", "expected 'Pf', width, height and scale; export it again"
         )
     channels = 3 if match[1] == b"PF" else 1
     width, height = int(match[2]), int(match[3])
@@ -27,8 +27,8 @@ def _read(source: Source) -> Raster:
     expected, found = 4 * channels * width * height, len(source.data) - match.end()
     if found != expected:
         raise source.error(
-            f"PFM of {width}x{height} pixels needs {expected} bytes after the header, found {found}; "
-            "the file is truncated or damaged, copy or export it again"
+            f"PFM of {width}x{height} pixels needs {expected} bytes after the header, found {found}",
+            "the file is truncated or damaged, copy or export it again",
         )
     kind = np.dtype("<f4" if _scale(source, match[4]) < 0 else ">f4")
     flat = np.frombuffer(source.data, kind, count=expected // 4, offset=match.end())
@@ -42,7 +42,9 @@ def _scale(source: Source, text: bytes) -> float:
     except ValueError:
         scale = 0.0
     if scale == 0.0 or not math.isfinite(scale):
-        raise source.error("PFM scale {} is not a number other than 0; export it again", repr(text.decode()))
+        raise source.error(
+            "PFM scale {} is not a number other than 0", "export it again", repr(text.decode())
+        )
     return scale
 
 

@@ -51,7 +51,9 @@ def _read(source: Source) -> Raster:
         elif layout.compression in (*UNPACKED_HERE, LZW, JPEG):
             pixels = _read_apart(source, pages[0], layout)
         else:
-            raise source.error(f"TIFF with compression {layout.compression}; export it with deflate or none")
+            raise source.error(
+                f"TIFF with compression {layout.compression}", "export it with deflate or none"
+            )
         return Raster(native(upright(pixels, pages[0].number(Tag.ORIENTATION, UPRIGHT))))
 
 
@@ -63,7 +65,7 @@ def _check_alone(source: Source, pages: list[Directory]) -> None:
     if count > 1:
         more = " or more" if len(pages) == MAX_DIRECTORIES else ""
         what = "image" if source.role == "guide" else "map"
-        raise source.error(f"TIFF holds {count}{more} pages; save the one {what} alone")
+        raise source.error(f"TIFF holds {count}{more} pages", f"save the one {what} alone")
 
 
 def _size(page: Directory) -> tuple[int, int]:
@@ -78,11 +80,11 @@ def _is_extra(page: Directory) -> bool:
 def _check_colours(source: Source, layout: TiffLayout, photometric: int) -> None:
     if source.role == "guide":
         if photometric not in (*_PLAIN, *_BY_PILLOW):
-            raise source.error(f"TIFF of colour space {photometric}; export it as RGB")
+            raise source.error(f"TIFF of colour space {photometric}", "export it as RGB")
     elif layout.samples != 1 or photometric == _PALETTE:
         found = "a palette" if layout.samples == 1 else f"{layout.samples} channels"
         wanted = source.picture_hint(f"a {source.role} map has one grey channel, export it as such")
-        raise source.error(f"TIFF with {found}", hint=wanted)
+        raise source.error(f"TIFF with {found}", wanted)
 
 
 def _as_seen(source: Source, page: Directory, pixels: Pixels) -> Pixels:
@@ -104,11 +106,11 @@ def _read_apart(source: Source, page: Directory, layout: TiffLayout) -> Pixels:
     from primaldepth.io.formats.isolated import read_array
 
     if layout.dtype.itemsize > 1 and layout.samples > 1:
-        raise source.error("TIFF in 16-bit colour with LZW, JPEG or CMYK; export it as RGB with deflate")
+        raise source.error("TIFF in 16-bit colour with LZW, JPEG or CMYK", "export it as RGB with deflate")
     apart = replace(source, data=screened(page, _STORAGE_TAGS))
     pixels: Pixels = read_array(apart, "tiff", layout.height * layout.width * layout.pixel_bytes)[0]
     if pixels.shape[:2] != (layout.height, layout.width):
-        raise source.error("TIFF has two sizes that disagree; export it again")
+        raise source.error("TIFF has two sizes that disagree", "export it again")
     return pixels
 
 

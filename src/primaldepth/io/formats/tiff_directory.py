@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from primaldepth.io.formats.budget import current_budget
+from primaldepth.io.formats.base import current_budget
 
 _MAX_TAGS = 4096  # of one directory
 MAX_DIRECTORIES = 64  # that are followed

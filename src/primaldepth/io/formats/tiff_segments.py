@@ -127,7 +127,8 @@ def _dtype(source: Source, directory: Directory) -> np.dtype[Any]:
         or directory.number(Tag.IMAGE_DEPTH, 1) != 1
     ):
         raise source.error(
-            f"TIFF with {samples} samples of {bits[0] if bits else 0} bits; export it as uint16 or float32"
+            f"TIFF with {samples} samples of {(bits[0] if bits else 0)} bits",
+            "export it as uint16 or float32",
         )
     return np.dtype(f"{directory.form.order}{kind}{bits[0] // 8}")
 
@@ -141,11 +142,13 @@ def _spans(directory: Directory, tiled: bool) -> tuple[tuple[int, int], ...]:
 def _check(source: Source, layout: TiffLayout) -> None:
     """Refuse sizes and places the file cannot hold, before anything is allocated."""
     if layout.rows < 1 or layout.columns < 1 or layout.predictor not in (1, 2, 3):
-        raise source.error("TIFF holds values no TIFF has; the file is damaged, export it again")
+        raise source.error("TIFF holds values no TIFF has", "the file is damaged, export it again")
     if layout.predictor != 1 and layout.compression == UNCOMPRESSED:  # most programs then ignore it
-        raise source.error("TIFF without compression, but with a predictor; export it without either")
+        raise source.error("TIFF without compression, but with a predictor", "export it without either")
     if layout.tiled and layout.rows * layout.columns > 4 * max(layout.height * layout.width, 2**16):
-        raise source.error("TIFF with tiles far larger than the image; the file is damaged, export it again")
+        raise source.error(
+            "TIFF with tiles far larger than the image", "the file is damaged, export it again"
+        )
     count = math.prod(layout.grid)
     stored = layout.height * layout.width * (1 if layout.compression == JPEG else layout.pixel_bytes)
     ratio = _RATIO.get(layout.compression, _LOOSE_RATIO)
@@ -155,9 +158,9 @@ def _check(source: Source, layout: TiffLayout) -> None:
         padded = count * layout.segment_bytes
         source.check_size(layout.height, layout.width, stored_bytes=padded, ratio=ratio)
     if len(layout.spans) != count:
-        raise source.error(f"TIFF has {len(layout.spans)} strips, expected {count}; export it again")
+        raise source.error(f"TIFF has {len(layout.spans)} strips, expected {count}", "export it again")
     if any(start < 8 or end <= start or end > len(source.data) for start, end in layout.spans):
-        raise source.error("TIFF has pixels outside of the file; it is truncated, copy or export it again")
+        raise source.error("TIFF has pixels outside of the file", "it is truncated, copy or export it again")
     source.check_apart(layout.spans, "strips or tiles")
 
 
@@ -182,7 +185,7 @@ def _unpacked(source: Source, layout: TiffLayout, span: tuple[int, int], rows: i
         packed = inflated(packed, layout.segment_bytes)
     if len(packed) < needed:
         raise source.error(
-            f"TIFF has a strip of {len(packed)} bytes, expected {needed}; copy or export it again"
+            f"TIFF has a strip of {len(packed)} bytes, expected {needed}", "copy or export it again"
         )
     return packed[:needed]
 

@@ -28,7 +28,7 @@ def is_recording(path: Path) -> bool:
 
 
 def read_recording(path: Path, time_apart: float | None = None) -> Recording:
-    """The shots of a recording; nothing but lists and headers is read yet.
+    """Read the list of shots of a recording; nothing but lists and headers is read yet.
 
     Args:
         path: of a folder or file.
@@ -56,7 +56,7 @@ def _read_inside(root: Path, shot: Shot) -> Content:
 
 
 def not_a_recording(path: Path) -> str:
-    """What was found there, and what a recording looks like."""
+    """Say what was found there, and what a recording looks like."""
     return f"{path}: not a recording; found {_found(path)}; expected {_EXPECTED}"
 
 

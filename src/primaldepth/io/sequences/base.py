@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from primaldepth.core.errors import SHOWN, FileFormatError, MissingDependencyError, shortened
 from primaldepth.geometry.pinhole import Beside, Pinhole
+from primaldepth.geometry.poses import Pose
 from primaldepth.io.files import read_file
-from primaldepth.io.formats.budget import MAX_FILE_BYTES
+from primaldepth.io.formats.base import MAX_FILE_BYTES
 from primaldepth.io.picture_files import picture_size
 from primaldepth.io.units import Unit
 
@@ -38,6 +39,7 @@ class Content:
         confidence: file of the depth's size, or None.
         camera: of the guide, or None if the recording does not say.
         beside: the depth map's own camera, or None if it shares the guide's.
+        pose: where the guide's camera stood, or None if the recording does not say.
     """
 
     depth: Map
@@ -45,6 +47,7 @@ class Content:
     confidence: Path | None = None
     camera: Pinhole | None = None
     beside: Beside | None = None
+    pose: Pose | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,14 +194,28 @@ def finite_numbers(words: Sequence[object], where: object, expected: str) -> lis
     return found
 
 
-def optional(package: str, extra: str, path: Path) -> Any:
-    """An optional package, or an error that says how to get it."""
+def optional(package: str, extra: str, path: Path, doing: str = "reading") -> Any:
+    """Import an optional package.
+
+    Args:
+        package: its name for an import.
+        extra: of ours that brings it.
+        path: of the file that needs it, for errors.
+        doing: what is done to the file.
+
+    Raises:
+        MissingDependencyError: it is not installed, or a library of the system that it needs is not.
+    """
+    name = package.split(".")[0]
     try:
         return import_module(package)
-    except ImportError as error:
-        name = package.split(".")[0]
+    except ModuleNotFoundError as error:
         raise MissingDependencyError(
-            path, f"reading it needs the package '{name}'", f"run: pip install 'primaldepth[{extra}]'"
+            path, f"{doing} it needs the package '{name}'", f"run: pip install 'primaldepth[{extra}]'"
+        ) from error
+    except ImportError as error:
+        raise MissingDependencyError(
+            path, f"the package '{name}' cannot be loaded: {error}", "install the library that it names"
         ) from error
 
 

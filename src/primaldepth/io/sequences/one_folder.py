@@ -1,7 +1,7 @@
 """Depth maps and images in one folder, told apart by a word in their names.
 
-7-Scenes has frame-000000.depth.png and frame-000000.color.png; names such as desk_depth_mm.png and
-desk_rgb.jpg are read too.
+7-Scenes has frame-000000.depth.png, frame-000000.color.png and the pose in frame-000000.pose.txt; names
+such as desk_depth_mm.png and desk_rgb.jpg are read too.
 """
 
 import re
@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError
+from primaldepth.io.files import read_text
 from primaldepth.io.formats import CODECS
 from primaldepth.io.sequences.base import MOST_SHOTS, Content, Recording, Shot, numbered
+from primaldepth.io.sequences.poses import matrix_pose
 
 _READABLE = tuple(extension for codec in CODECS for extension in codec.extensions)
 _DEPTH = frozenset(("depth", "depthmap", "disp", "disparity"))
@@ -40,7 +42,14 @@ def read(root: Path, time_apart: float | None = None) -> Recording:
 
 
 def _shot(name: str, depth: Path, image: Path) -> Shot:
-    return Shot(name, lambda: Content(depth, image), (depth, image))
+    file = depth.with_name(f"{re.sub('depth', 'pose', depth.stem)}.txt")
+    placed = file != depth and file.is_file()
+
+    def content() -> Content:
+        pose = matrix_pose(read_text(file).split(), file) if placed else None
+        return Content(depth, image, pose=pose)
+
+    return Shot(name, content, (depth, image, *([file] if placed else [])))
 
 
 def _sorted(paths: Iterable[Path]) -> tuple[dict[_Key, Path], dict[_Key, Path]]:

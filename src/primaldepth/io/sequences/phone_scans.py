@@ -1,4 +1,4 @@
-"""Raw data of two phone scanners, Polycam and 3D Scanner App: depth in mm, confidence, a camera per image.
+"""Raw data of two phone scanners, Polycam and 3D Scanner App: depth in mm, confidence, camera and pose.
 
 Polycam has keyframes/depth/T.png beside images/T.jpg and cameras/T.json, and corrected_images with
 corrected_cameras where it has refined the poses. 3D Scanner App has depth_00000.png, conf_00000.png,
@@ -12,6 +12,7 @@ from typing import Any
 from primaldepth.core.documents import RECORDED
 from primaldepth.core.errors import FileFormatError, shortened
 from primaldepth.geometry.pinhole import Pinhole, check_central
+from primaldepth.geometry.poses import Pose
 from primaldepth.io.files import read_json
 from primaldepth.io.sequences.base import (
     MOST_SHOTS,
@@ -22,9 +23,12 @@ from primaldepth.io.sequences.base import (
     image_size,
     numbered,
 )
+from primaldepth.io.sequences.poses import arkit_pose
 
 _IMAGES = (".jpg", ".jpeg", ".png")
-_Camera = Callable[[Mapping[str, Any], Path, tuple[int, int]], Pinhole]
+_Values = Mapping[str, Any]
+_Camera = Callable[[_Values, Path, tuple[int, int]], tuple[Pinhole, Pose | None]]
+_POLYCAM_POSE = tuple(f"t_{row}{column}" for row in range(3) for column in range(4))
 
 
 def recognise(root: Path) -> bool:
@@ -115,8 +119,8 @@ def _shot(name: str, depth: Path, image: Path, file: Path, trust: Path, camera: 
     described = file.is_file()
 
     def content() -> Content:
-        found = camera(_object(file), file, image_size(image)) if described else None
-        return Content(depth, image, confidence, found)
+        found, pose = camera(_object(file), file, image_size(image)) if described else (None, None)
+        return Content(depth, image, confidence, found, pose=pose)
 
     more = [path for path, there in ((trust, confidence), (file, described)) if there]
     return Shot(name, content, (depth, image, *more))
@@ -129,24 +133,28 @@ def _object(path: Path) -> Mapping[str, Any]:
     return values
 
 
-def _polycam_camera(values: Mapping[str, Any], path: Path, size: tuple[int, int]) -> Pinhole:
-    """fx, fy, cx, cy of an image of width x height; pixel centres at integers."""
+def _polycam_camera(values: _Values, path: Path, size: tuple[int, int]) -> tuple[Pinhole, Pose | None]:
+    """fx, fy, cx, cy of an image of width x height, pixel centres at integers; t_00 to t_23 of the pose."""
     names = ("fx", "fy", "cx", "cy", "width", "height")
     fx, fy, cx, cy, width, height = finite_numbers(
         [values.get(name) for name in names], path, f"numbers for {', '.join(names)}"
     )
-    return _scaled(path, (fx, fy, cx, cy), (width, height), size)
+    known = all(name in values for name in _POLYCAM_POSE)
+    pose = arkit_pose([values[name] for name in _POLYCAM_POSE], path) if known else None
+    return _scaled(path, (fx, fy, cx, cy), (width, height), size), pose
 
 
-def _scanner_camera(values: Mapping[str, Any], path: Path, size: tuple[int, int]) -> Pinhole:
-    """Nine numbers of the camera matrix of the image, row by row; pixel centres at integers."""
+def _scanner_camera(values: _Values, path: Path, size: tuple[int, int]) -> tuple[Pinhole, Pose | None]:
+    """Nine numbers of the camera matrix of the image, row by row, pixel centres at integers; the pose."""
     found = values.get("intrinsics")
     if not isinstance(found, list) or len(found) != 9:
         raise FileFormatError(path, f"'intrinsics' is {shortened(found)}, expected nine numbers")
     K = finite_numbers(found, f"{path}: 'intrinsics'", "nine numbers")
     hint = "is the matrix that of another resolution?"
     check_central(path, K[2], K[5], size, hint)
-    return _scaled(path, (K[0], K[4], K[2], K[5]), size, size)
+    placed = values.get("cameraPoseARFrame")
+    pose = None if placed is None else arkit_pose(placed, path)
+    return _scaled(path, (K[0], K[4], K[2], K[5]), size, size), pose
 
 
 def _scaled(

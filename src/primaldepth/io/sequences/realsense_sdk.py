@@ -45,7 +45,7 @@ class Streams(NamedTuple):
 
 
 def streams_of(topics: Mapping[str, str]) -> Streams | None:
-    """The streams of a bag; None where the SDK has not recorded it, or no image beside the depth."""
+    """Return the streams of a bag; None where the SDK has not recorded it, or no image beside the depth."""
     found = {topic: match[2] for topic in sorted(topics) if (match := _STREAM.fullmatch(topic))}
     depths = [topic for topic, kind in found.items() if kind == "Depth"]
     guides = [topic for kind in _GUIDES for topic, each in found.items() if each == kind]
@@ -53,7 +53,7 @@ def streams_of(topics: Mapping[str, str]) -> Streams | None:
 
 
 def read(bag: Bag, streams: Streams, within: float) -> Recording:
-    """Each depth image with the image nearest by the device's time stamps."""
+    """Pair each depth image with the image nearest by the device's time stamps."""
     counts = [len(bag.times(topic)) for topic in streams]
     if max(counts) > MOST_SHOTS:
         raise FileFormatError(bag.root, f"more than {MOST_SHOTS} images on a topic", "split the bag")
@@ -70,7 +70,7 @@ def read(bag: Bag, streams: Streams, within: float) -> Recording:
         )
     if lost := counts[0] - len(pairs):
         notes.append(f"{lost} of {counts[0]} depth images have no other image within {within:g} s")
-    rig = _Rig.of(bag, streams, notes)
+    rig = _RecordedCameras.of(bag, streams, notes)
     names = bag.times(streams.depth)
     shots = [_shot(bag, streams, pair, f"{names[pair[0]]}-{pair[0]}", rig) for pair in pairs]
     return Recording("RealSense SDK bag", bag.root, shots, None, notes)
@@ -120,7 +120,7 @@ def _image(bag: Bag, topic: str, place: int) -> _Image:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rig:
+class _RecordedCameras:
     """What the bag says of its cameras.
 
     Args:
@@ -132,7 +132,7 @@ class _Rig:
     step: float
 
     @classmethod
-    def of(cls, bag: Bag, streams: Streams, notes: list[str]) -> "_Rig":
+    def of(cls, bag: Bag, streams: Streams, notes: list[str]) -> "_RecordedCameras":
         depth, guide = (_camera(bag, topic, notes) for topic in streams)
         motion = _motion(bag, streams)
         if depth is None or guide is None or motion is None:
@@ -208,7 +208,7 @@ def _checked(root: Path, step: float) -> float:
     return step
 
 
-def _shot(bag: Bag, streams: Streams, pair: tuple[int, int], name: str, rig: _Rig) -> Shot:
+def _shot(bag: Bag, streams: Streams, pair: tuple[int, int], name: str, rig: _RecordedCameras) -> Shot:
     def content() -> Content:
         found = _image(bag, streams.depth, pair[0])
         step = _checked(bag.root, found.metres) if found.metres else rig.step

@@ -1,4 +1,4 @@
-"""Record3D's export as EXR and JPG: depth/N.exr in metres, rgb/N.jpg, and metadata with the camera."""
+"""Record3D's export as EXR and JPG: depth/N.exr in metres, rgb/N.jpg, and metadata with camera and poses."""
 
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from primaldepth.io.sequences.base import (
     image_size,
     numbered,
 )
+from primaldepth.io.sequences.poses import arkit_quaternion
 
 _METADATA = ("metadata.json", "metadata")
 
@@ -63,18 +64,19 @@ def _metadata(home: Path) -> tuple[Path, dict[str, Any]]:
 
 def _shot(depth: Path, image: Path, path: Path, values: dict[str, Any]) -> Shot:
     def content() -> Content:
-        return Content(depth, image, None, _camera(path, values, depth.stem, image_size(image)))
+        camera = _camera(path, values, depth.stem, image_size(image))
+        pose = _own(_rows(path, values, "poses"), depth.stem)
+        return Content(depth, image, None, camera, pose=arkit_quaternion(pose[0], path) if pose else None)
 
     return Shot(depth.stem, content, (depth, image))
 
 
 def _camera(path: Path, values: dict[str, Any], number: str, size: tuple[int, int]) -> Pinhole | None:
     """The frame's own numbers, else K (column by column), scaled to the image; None if there is neither."""
-    own = _rows(path, values, "perFrameIntrinsicCoeffs")
+    found = _own(_rows(path, values, "perFrameIntrinsicCoeffs"), number)
     K = _rows(path, values, "K")
-    if number.isdecimal() and int(number) < len(own):
-        found = own[int(number)]
-        fx, fy, cx, cy = _numbers(path, "perFrameIntrinsicCoeffs", found, 4)
+    if found:
+        fx, fy, cx, cy = _numbers(path, "perFrameIntrinsicCoeffs", found[0], 4)
     elif K:
         matrix = _numbers(path, "K", K, 9)
         fx, fy, cx, cy = matrix[0], matrix[4], matrix[6], matrix[7]
@@ -85,6 +87,11 @@ def _camera(path: Path, values: dict[str, Any], number: str, size: tuple[int, in
         raise FileFormatError(path, f"'w' and 'h' are {width:g} and {height:g}, expected at least 1")
     sx, sy = size[0] / width, size[1] / height
     return Pinhole(fx * sx, fy * sy, (cx + 0.5) * sx, (cy + 0.5) * sy, *size)
+
+
+def _own(rows: list[Any], number: str) -> list[Any]:
+    """Return the entry for this frame in a list that has one for each; an empty list if there is none."""
+    return rows[int(number) : int(number) + 1] if number.isdecimal() else []
 
 
 def _rows(path: Path, values: dict[str, Any], name: str) -> list[Any]:

@@ -1,7 +1,8 @@
 """sensor_msgs/Image and CompressedImage as arrays."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ _CHANNELS: dict[str, tuple[int, tuple[int, ...]]] = {
     "8UC1": (1, (0, 0, 0)),
     "8UC3": (3, (2, 1, 0)),
 }
+T = TypeVar("T")
 _COMPRESSED_DEPTH_HEADER = 12  # bytes before the PNG of compressed_depth_image_transport
 
 
@@ -40,38 +42,34 @@ def is_grey(message: Any) -> bool:
 
 
 def depth_metres(message: Any, path: Path) -> NDArray[np.float32]:
-    """(h, w) in metres; 0 and NaN where nothing was measured."""
+    """Return (h, w) in metres; 0 and NaN where nothing was measured."""
     if not hasattr(message, "encoding"):
         return _compressed_depth(message, path)
-    if message.encoding not in _DEPTHS:
-        raise FileFormatError(
-            path,
-            f"a depth image of encoding {shortened(message.encoding)}",
-            f"convert it to one of {', '.join(_DEPTHS)}",
-        )
-    kind, scale = _DEPTHS[message.encoding]
+    kind, scale = _of_encoding(message, _DEPTHS, "a depth image", path)
     return _rows(message, np.dtype(kind), 1, path)[..., 0].astype(np.float32) * np.float32(scale)
 
 
 def depth_steps(message: Any, path: Path) -> NDArray[np.float32]:
-    """(h, w) of a raw image of whole numbers, whose unit something else says."""
+    """Return (h, w) of a raw image of whole numbers, whose unit something else says."""
     if message.encoding not in ("16UC1", "mono16"):
         raise FileFormatError(path, f"a depth image of encoding {shortened(message.encoding)}, not mono16")
     return _rows(message, np.dtype("u2"), 1, path)[..., 0].astype(np.float32)
 
 
 def color_pixels(message: Any, path: Path) -> NDArray[np.uint8]:
-    """(H, W, 3) in RGB."""
+    """Return (H, W, 3) in RGB."""
     if not hasattr(message, "encoding"):
         return _decoded(bytes(message.data), path)
-    if message.encoding not in _CHANNELS:
-        raise FileFormatError(
-            path,
-            f"images of encoding {shortened(message.encoding)}",
-            f"convert them to one of {', '.join(_CHANNELS)}",
-        )
-    count, order = _CHANNELS[message.encoding]
+    count, order = _of_encoding(message, _CHANNELS, "an image", path)
     return np.ascontiguousarray(_rows(message, np.dtype("u1"), count, path)[..., order])
+
+
+def _of_encoding(message: Any, known: Mapping[str, T], what: str, path: Path) -> T:
+    """What a table says of the message's encoding."""
+    if message.encoding not in known:
+        found = f"{what} of encoding {shortened(message.encoding)}"
+        raise FileFormatError(path, found, f"convert it to one of {', '.join(known)}")
+    return known[message.encoding]
 
 
 def _rows(message: Any, kind: np.dtype[Any], channels: int, path: Path) -> NDArray[Any]:

@@ -25,7 +25,7 @@ MAX_DIFFERENCE = 0.05  # seconds between depth and image: drivers stamp them up 
 
 
 def recognise(root: Path) -> bool:
-    """A bag file, or a folder as ROS 2 writes it."""
+    """Whether it is a bag file, or a folder as ROS 2 writes it."""
     if not root.is_dir():
         return root.is_file() and root.suffix.lower() in FILES
     described = root / METADATA
@@ -36,7 +36,7 @@ def recognise(root: Path) -> bool:
 
 
 def read(root: Path, time_apart: float | None = None) -> Recording:
-    """Each depth image with the colour image nearest in time."""
+    """Pair each depth image with the colour image nearest in time."""
     bag = open_bag(root)
     topics, within = bag.topics(), MAX_DIFFERENCE if time_apart is None else time_apart
     if streams := realsense_sdk.streams_of(topics):

@@ -1,10 +1,12 @@
-"""StrayScanner: depth/*.png in mm, confidence/*.png, rgb.mp4 or rgb/*, camera_matrix.csv of the image."""
+"""StrayScanner: depth/*.png in mm, confidence/*.png, rgb.mp4 or rgb/*, camera_matrix.csv, odometry.csv."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from primaldepth.core.documents import RECORDED
 from primaldepth.core.errors import FileFormatError
 from primaldepth.geometry.pinhole import Pinhole, check_central
+from primaldepth.geometry.poses import Y_UP
 from primaldepth.io.files import MAX_TEXT, read_file
 from primaldepth.io.sequences.base import (
     Content,
@@ -19,9 +21,11 @@ from primaldepth.io.sequences.base import (
     number,
     numbered,
 )
+from primaldepth.io.sequences.poses import quaternion_pose
 from primaldepth.io.sequences.video import Video
 
 IMAGES = (".png", ".jpg", ".jpeg")
+_ODOMETRY = ("x", "y", "z", "qx", "qy", "qz", "qw")
 SPARE = 2  # frames a device may add after the last depth map
 
 
@@ -37,9 +41,9 @@ def read(root: Path, time_apart: float | None = None) -> Recording:
         raise FileFormatError(root / "depth", "no .png or .npy depth map", "export the recording again")
     depths, guides, files, notes = _paired(root, depths)
     check_inside(root, root / "camera_matrix.csv")
-    numbers = _matrix(root / "camera_matrix.csv")
+    numbers, poses = _matrix(root / "camera_matrix.csv"), _odometry(root)
     shots = [
-        _shot(root, depth, guide, numbers, source)
+        _shot(root, depth, guide, numbers, source, poses.get(number(depth)[-1]))
         for depth, guide, source in zip(depths, guides, files, strict=True)
     ]
     return Recording("StrayScanner", root, shots, "mm", notes)
@@ -104,7 +108,14 @@ def _in_step(depths: list[Path], images: list[Path]) -> bool:
     return len(steps) == 1 and None not in steps
 
 
-def _shot(root: Path, depth: Path, guide: Callable[[], Picture], K: list[float], source: Path) -> Shot:
+def _shot(
+    root: Path,
+    depth: Path,
+    guide: Callable[[], Picture],
+    K: list[float],
+    source: Path,
+    place: list[str] | None,
+) -> Shot:
     trust = root / "confidence" / f"{depth.stem}.png"
     confidence = trust if trust.is_file() else None
 
@@ -114,9 +125,29 @@ def _shot(root: Path, depth: Path, guide: Callable[[], Picture], K: list[float],
         camera = Pinhole(K[0], K[4], K[2] + 0.5, K[5] + 0.5, width, height)
         hint = "scale the matrix as the images were"
         check_central(root / "camera_matrix.csv", camera.cx, camera.cy, (width, height), hint)
-        return Content(depth, image, confidence, camera)
+        pose = None if place is None else quaternion_pose(place, root / "odometry.csv", Y_UP)
+        return Content(depth, image, confidence, camera, pose=pose)
 
     return Shot(depth.stem, content, (depth, source, *([confidence] if confidence else [])))
+
+
+def _odometry(root: Path) -> Mapping[int | str, list[str]]:
+    """Place and quaternion by the number of the frame; the camera has y down, its world y up."""
+    path = root / "odometry.csv"
+    if not path.is_file():
+        return {}
+    check_inside(root, path)
+    text = read_file(path, RECORDED.size).decode(errors="replace")
+    lines = [[word.strip() for word in line.split(",")] for line in text.splitlines() if line.strip()]
+    head, rows = (lines or [[]])[0], lines[1:]
+    if not {"frame", *_ODOMETRY} <= set(head):
+        hint = "export the recording again, or remove the file"
+        raise FileFormatError(path, f"the first line does not name frame, {', '.join(_ODOMETRY)}", hint)
+    if any(len(row) != len(head) for row in rows):
+        raise FileFormatError(path, "a line is longer or shorter than the first", "export it again")
+    frames = finite_numbers([row[head.index("frame")] for row in rows], path, "the number of a frame")
+    columns = [head.index(name) for name in _ODOMETRY]
+    return {int(at): [row[i] for i in columns] for at, row in zip(frames, rows, strict=True)}
 
 
 def _matrix(path: Path) -> list[float]:

@@ -1,9 +1,14 @@
-"""TUM RGB-D: depth.txt and rgb.txt list `timestamp file`; depth in 5000 per metre, on the image's grid."""
+"""TUM RGB-D: depth.txt and rgb.txt list `timestamp file`; depth in 5000 per metre, on the image's grid.
 
+groundtruth.txt, where it is there, lists `timestamp tx ty tz qx qy qz qw`: the poses, in a world with z up.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
 
 from primaldepth.core.documents import RECORDED
 from primaldepth.core.errors import FileFormatError, shortened
+from primaldepth.geometry.poses import Z_UP
 from primaldepth.io.files import read_file
 from primaldepth.io.sequences.base import (
     MOST_SHOTS,
@@ -15,6 +20,7 @@ from primaldepth.io.sequences.base import (
     inside,
     nearest_in_time,
 )
+from primaldepth.io.sequences.poses import quaternion_pose
 
 MAX_DIFFERENCE = 0.02  # seconds between depth and image
 
@@ -31,7 +37,7 @@ def read(root: Path, time_apart: float | None = None) -> Recording:
     depths, images = _listed(root / "depth.txt"), _listed(root / "rgb.txt")
     partners = nearest_in_time([t for t, _ in depths], [t for t, _ in images], within)
     pairs = [
-        (depth, images[index][1])
+        (depth, images[index])
         for (_, depth), index in zip(depths, partners, strict=True)
         if index is not None
     ]
@@ -44,30 +50,51 @@ def read(root: Path, time_apart: float | None = None) -> Recording:
         )
     notes = [f"{lost} of {len(depths)} depth maps have no image within {within:g} s"] if lost else []
     shots = [
-        _shot(inside(root, depth, root / "depth.txt"), inside(root, image, root / "rgb.txt"))
-        for depth, image in pairs
+        _shot(root, inside(root, depth, root / "depth.txt"), inside(root, image, root / "rgb.txt"), place)
+        for (depth, (_, image)), place in zip(pairs, _places(root, [t for _, (t, _) in pairs]), strict=True)
     ]
     return Recording("TUM RGB-D", root, shots, "5000", notes)
 
 
-def _shot(depth: Path, image: Path) -> Shot:
-    return Shot(depth.stem, lambda: Content(depth, image), (depth, image))
+def _shot(root: Path, depth: Path, image: Path, place: Sequence[str] | None) -> Shot:
+    def content() -> Content:
+        pose = None if place is None else quaternion_pose(place, root / "groundtruth.txt", Z_UP)
+        return Content(depth, image, pose=pose)
+
+    return Shot(depth.stem, content, (depth, image))
+
+
+def _places(root: Path, times: Sequence[float]) -> list[Sequence[str] | None]:
+    """Place and quaternion nearest in time to each image; None where the list has none near enough."""
+    path = root / "groundtruth.txt"
+    if not path.is_file():
+        return [None] * len(times)
+    check_inside(root, path)
+    rows = _rows(path, "pose", "timestamp tx ty tz qx qy qz qw")
+    indices = nearest_in_time(times, [time for time, _ in rows], MAX_DIFFERENCE)
+    return [None if index is None else rows[index][1] for index in indices]
 
 
 def _listed(path: Path) -> list[tuple[float, str]]:
     """(seconds, file), by time."""
-    rows: list[tuple[float, str]] = []
+    return [(time, words[0]) for time, words in _rows(path, "file", "timestamp file")]
+
+
+def _rows(path: Path, what: str, form: str) -> list[tuple[float, list[str]]]:
+    """(seconds, the words behind), by time."""
+    rows: list[tuple[float, list[str]]] = []
+    count = len(form.split())
     text = read_file(path, RECORDED.size).decode(errors="replace")
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split("#")[0].split()
         if not words:
             continue
-        if len(words) < 2:
-            raise FileFormatError(path, f"line {number} is not 'timestamp file': {shortened(line)}")
-        (time,) = finite_numbers(words[:1], f"{path}: line {number} is not 'timestamp file'", "seconds")
-        rows.append((time, words[1]))
+        if len(words) < count:
+            raise FileFormatError(path, f"line {number} is not '{form}': {shortened(line)}")
+        (time,) = finite_numbers(words[:1], f"{path}: line {number} is not '{form}'", "seconds")
+        rows.append((time, words[1:count]))
         if len(rows) > MOST_SHOTS:
-            raise FileFormatError(path, f"lists more than {MOST_SHOTS} files", "split the recording")
+            raise FileFormatError(path, f"lists more than {MOST_SHOTS} {what}s", "split the recording")
     if not rows:
-        raise FileFormatError(path, "lists no file", "record or export the sequence again")
+        raise FileFormatError(path, f"lists no {what}", "record or export the sequence again")
     return sorted(rows)

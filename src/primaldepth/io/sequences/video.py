@@ -36,7 +36,7 @@ class Video:
         self._damaged: tuple[int, PrimalDepthError] | None = None  # first frame that cannot be had, and why
 
     def reader(self, index: int) -> Callable[[], Image]:
-        """A function that gives frame `index`."""
+        """Return a function that gives frame `index`."""
         return lambda: self.frame(index)
 
     def frame(self, index: int) -> Image:
@@ -61,13 +61,13 @@ class Video:
         )
 
     def count(self) -> int:
-        """Frames in the file, without decoding them."""
+        """Return the number of frames in the file, without decoding them."""
         with self._container() as container:
             packets = container.demux(video=0)  # the last is empty, and some are not to be shown
             return sum(packet.size > 0 and not packet.is_discard for packet in packets)
 
     def unpaired(self, frames: int, depths: int) -> FileFormatError:
-        """That nothing says which of the frames belong to the depth maps."""
+        """Error for a video with more or fewer frames than depth files, so that they cannot be matched."""
         return FileFormatError(
             self.path,
             f"{frames} frames, but there are {depths} depth maps",
@@ -119,7 +119,7 @@ def _upright(frame: Any) -> Image:
 
 
 def with_depths(depths: Sequence[Path], film: Path, trusts: Sequence[Path | None]) -> Recording:
-    """Depth files with the frames of a video, as many of each, in the order of both."""
+    """Pair depth files with the frames of a video, as many of each, in the order of both."""
     video = Video(film)
     frames = video.count()
     if frames != len(depths):

@@ -12,7 +12,13 @@ Offset = tuple[int, int]
 
 
 def half_window(size: int) -> tuple[Offset, ...]:
-    """Offsets (dy, dx) of a size x size window, each unordered pair once: 24 for a 7x7 window."""
+    """Offsets (dy, dx) of a size x size window, each unordered pair once: 24 for a 7x7 window.
+
+    Example:
+        >>> from primaldepth.operators import half_window
+        >>> half_window(3)
+        ((-1, -1), (-1, 0), (-1, 1), (0, -1))
+    """
     if size < 3 or size % 2 == 0:
         raise ValueError(f"window size must be odd and at least 3, got {size}")
     r = size // 2
@@ -40,6 +46,13 @@ class PairwiseDifference(LinearOperator):
     (C, H, W) -> (C * N, H, W) for N offsets, channel by channel: maps 0..N-1 belong to the
     first channel. The adjoint gathers sum_k p(x, k) - p(x - d_k, k). Each offset alone has
     norm^2 <= 4, so ||K||^2 <= 4 N.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.operators import PairwiseDifference
+        >>> K = PairwiseDifference((1, 3), offsets=[(0, 1), (0, 2)])
+        >>> K.forward(torch.tensor([[[[1.0, 2.0, 4.0]]]]))[0].tolist()
+        [[[-1.0, -2.0, 0.0]], [[-3.0, 0.0, 0.0]]]
     """
 
     def __init__(

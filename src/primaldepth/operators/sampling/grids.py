@@ -115,6 +115,13 @@ class Resample(LinearOperator):
     """u -> A_y u A_x' per channel, from one grid to another of the same field of view.
 
     ||A||^2 <= max row sum * max column sum of |A|, axis by axis.
+
+    Example:
+        >>> import torch
+        >>> from primaldepth.operators import Resample
+        >>> A = Resample((1, 4), (1, 2), "area")
+        >>> A.forward(torch.tensor([[[[1.0, 3.0, 5.0, 7.0]]]])).flatten().tolist()
+        [2.0, 6.0]
     """
 
     def __init__(
@@ -242,12 +249,14 @@ def _inside(matrix: Tensor, window: slice) -> slice:
 def resample(u: Tensor, size: tuple[int, int], kernel: Kernel = "bicubic") -> Tensor:
     """`Resample` as a function: (B, C, h, w) -> (B, C, *size).
 
-    Means over whole blocks and bilinear enlargement are torch's own, which do not multiply by the zeros of
-    the matrices; values differ by rounding alone.
+    Means over whole blocks, bilinear enlargement and reduction by "point" are torch's own, which do not
+    multiply by the zeros of the matrices, nor keep these; values differ by rounding alone.
     """
     low = int(u.shape[2]), int(u.shape[3])
     if kernel == "area" and all(n % m == 0 for n, m in zip(low, size, strict=True)):
         return avg_pool2d(u, (low[0] // size[0], low[1] // size[1]))
     if kernel == "bilinear" and all(n <= m for n, m in zip(low, size, strict=True)):
+        return interpolate(u, size, mode="bilinear", align_corners=False)
+    if kernel == "point" and all(n >= m for n, m in zip(low, size, strict=True)):
         return interpolate(u, size, mode="bilinear", align_corners=False)
     return Resample(low, size, kernel, int(u.shape[1])).forward(u)

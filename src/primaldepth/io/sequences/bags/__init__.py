@@ -52,12 +52,12 @@ class Bag:
         return {topic: kind for topic, kind in every if _is_name(topic) and _is_name(kind)}
 
     def times(self, topic: str) -> list[int]:
-        """Time stamps of a topic in ns, in order; no message is read."""
+        """Return the time stamps of a topic in ns, in order; no message is read."""
         found: list[int] = self._table(topic)[:, 0].tolist()
         return found
 
     def first(self, topic: str, start: int | None = None) -> Any:
-        """The first message of a topic, or the first at or after `start`."""
+        """Return the first message of a topic, or the first at or after `start`."""
         rows = self._table(topic)
         place = 0 if start is None else int(np.searchsorted(rows[:, 0], start))
         data, file, connection = self._bytes(topic, place)
@@ -65,7 +65,7 @@ class Bag:
             return _read_message(data, file.ros, file.connections[connection].kind, self.root)
 
     def bytes_of(self, topic: str, place: int) -> bytes:
-        """The bytes of a message of a topic, by its number in the order of time."""
+        """Return the bytes of a message of a topic, by its number in the order of time."""
         return self._bytes(topic, place)[0]
 
     def _bytes(self, topic: str, place: int) -> tuple[bytes, BagFile, int]:

@@ -1,6 +1,7 @@
 """What a file of a bag has to give: its topics, when their messages were taken, and each message's bytes."""
 
 import struct
+import zlib
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
@@ -8,6 +9,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from primaldepth.io.files import open_file
+from primaldepth.io.sequences.bags.packing import MAX_UNPACKED, unpack
 
 Rows = NDArray[np.int64]
 MAX_CONNECTIONS = 4096
@@ -29,11 +33,11 @@ class BagFile(Protocol):
     connections: dict[int, Connection]
 
     def rows(self, connection: int) -> Rows:
-        """(n, 3): time in ns and two numbers that tell `message` where it lies; in any order."""
+        """Return (n, 3): time in ns and two numbers that tell `message` where it lies; in any order."""
         ...
 
     def message(self, connection: int, first: int, second: int) -> bytes:
-        """The bytes of the message that a row tells of."""
+        """Return the bytes of the message that a row tells of."""
         ...
 
 
@@ -44,7 +48,7 @@ class Index:
     pieces: dict[int, list[Rows]] = field(default_factory=dict)
 
     def add(self, connection: int, times: NDArray[np.uint64], first: int, second: NDArray[np.uint64]) -> None:
-        """Messages of a connection in one part of the file; all share `first`."""
+        """Add messages of a connection in one part of the file; all share `first`."""
         if max(times.max(initial=0), second.max(initial=0)) >= 2**63:
             raise ValueError("a time or place beyond 2^63")
         rows = np.empty((len(times), 3), np.int64)
@@ -52,8 +56,48 @@ class Index:
         self.pieces.setdefault(connection, []).append(rows)
 
     def rows(self, connection: int) -> Rows:
-        """All of them."""
+        """Return all rows of a connection."""
         return np.concatenate([np.empty((0, 3), np.int64), *self.pieces.get(connection, [])])
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Messages that are packed together; `checksum` is 0 where none is known."""
+
+    place: int
+    size: int
+    packing: str
+    unpacked: int
+    checksum: int = 0
+
+
+class ChunkedFile:
+    """A file whose messages lie in chunks, the last of which is kept unpacked.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.connections: dict[int, Connection] = {}
+        self._index, self._chunks = Index(), list[Chunk]()
+        self._last: tuple[int, bytes] = (-1, b"")
+
+    def rows(self, connection: int) -> Rows:
+        """Return (n, 3): time in ns, number of the chunk, and place in it."""
+        return self._index.rows(connection)
+
+    def _unpacked(self, number: int) -> bytes:
+        if self._last[0] != number:
+            chunk = self._chunks[number]
+            with open_file(self.path) as file:
+                packed = read_exactly(file, chunk.place, chunk.size, MAX_UNPACKED)
+            data = unpack(packed, chunk.packing, chunk.unpacked)
+            if chunk.checksum and zlib.crc32(data) != chunk.checksum:
+                raise ValueError("a chunk differs from its checksum")
+            self._last = (number, data)
+        return self._last[1]
 
 
 class Cursor:
@@ -63,15 +107,15 @@ class Cursor:
         self.data, self.place = data, place
 
     def number(self, size: int) -> int:
-        """A whole number of so many bytes."""
+        """Read a whole number of `size` bytes."""
         return int.from_bytes(self.take(size), "little")
 
     def text(self) -> str:
-        """A text after its length."""
+        """Read a text after its length."""
         return self.take(self.number(4)).decode()
 
     def take(self, size: int) -> bytes:
-        """So many bytes."""
+        """Read `size` bytes."""
         if size > len(self.data) - self.place:
             raise ValueError("a part is longer than what holds it")
         self.place += size
@@ -84,7 +128,7 @@ class Cursor:
 
 
 def read_exactly(file: BufferedReader, place: int, size: int, most: int) -> bytes:
-    """Bytes at a place of a file, at most so many."""
+    """Read `size` bytes at a place of a file; raise if they are more than `most`, or if it ends before."""
     if size > most:
         raise ValueError(f"a part of {size} bytes, more than {most}")
     file.seek(place)
@@ -95,7 +139,7 @@ def read_exactly(file: BufferedReader, place: int, size: int, most: int) -> byte
 
 
 def numbers(data: bytes, kind: str, columns: int) -> NDArray[np.uint64]:
-    """(n, columns) of a table of numbers."""
+    """Read a table of numbers of the type `kind` as (n, columns)."""
     width = np.dtype(kind).itemsize * columns
     if len(data) % width:
         raise struct.error("a table is cut short")

@@ -4,11 +4,9 @@ The file is walked once from record to record; what it says elsewhere of its own
 are only unpacked where nothing beside them tells what they hold.
 """
 
-import zlib
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,14 +14,14 @@ from primaldepth.io.files import open_file
 from primaldepth.io.sequences.bags.index import (
     MAX_CONNECTIONS,
     MAX_RECORD,
+    Chunk,
+    ChunkedFile,
     Connection,
     Cursor,
-    Index,
-    Rows,
     numbers,
     read_exactly,
 )
-from primaldepth.io.sequences.bags.packing import MAX_UNPACKED, unpack
+from primaldepth.io.sequences.bags.packing import MAX_UNPACKED
 
 MAGIC = b"\x89MCAP0\r\n"
 _HEADER, _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _MESSAGE_INDEX = range(1, 8)
@@ -32,30 +30,15 @@ _BEFORE_DATA = 22  # bytes of a message record before the message
 _ALONE = -1  # in place of a chunk's number: the message lies outside of them
 
 
-class _McapChunk(NamedTuple):
-    place: int
-    size: int
-    packing: str
-    unpacked: int
-    checksum: int
-
-
-class McapFile:
-    """A .mcap file.
-
-    Args:
-        path: of the file; it is walked once, here.
-    """
+class McapFile(ChunkedFile):
+    """A .mcap file, which is walked once, when it is opened."""
 
     ros = 2
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.connections: dict[int, Connection] = {}
+        super().__init__(path)
         self._schemas: dict[int, str] = {}
-        self._index, self._chunks = Index(), list[_McapChunk]()
         self._told: dict[int, set[int]] = {}  # connections of each chunk, by the index after it
-        self._last: tuple[int, bytes] = (_ALONE, b"")
         with open_file(path) as file:
             for kind, place, size in _records(file):
                 self._take(file, kind, place, size)
@@ -63,12 +46,8 @@ class McapFile:
             if not self._told.get(number, {_ALONE}) <= self.connections.keys():
                 self._look_into(number)
 
-    def rows(self, connection: int) -> Rows:
-        """(n, 3): time in ns, chunk or -1, and place in the chunk or file."""
-        return self._index.rows(connection)
-
     def message(self, connection: int, first: int, second: int) -> bytes:
-        """The bytes of the message at a place of a chunk or of the file."""
+        """Return the bytes of the message at a place of a chunk or of the file."""
         if first == _ALONE:
             with open_file(self.path) as file:
                 size = int.from_bytes(read_exactly(file, second + 1, 8, 8), "little")
@@ -83,17 +62,6 @@ class McapFile:
         cursor.take(_BEFORE_DATA - 2)
         return cursor.take(cursor.left)
 
-    def _unpacked(self, number: int) -> bytes:
-        if self._last[0] != number:
-            chunk = self._chunks[number]
-            with open_file(self.path) as file:
-                packed = read_exactly(file, chunk.place, chunk.size, MAX_UNPACKED)
-            data = unpack(packed, chunk.packing, chunk.unpacked)
-            if chunk.checksum and zlib.crc32(data) != chunk.checksum:
-                raise ValueError("a chunk differs from its checksum")
-            self._last = (number, data)
-        return self._last[1]
-
     def _take(self, file: BufferedReader, kind: int, place: int, size: int) -> None:
         """What a record outside of chunks tells."""
         if kind in (_SCHEMA, _CHANNEL):
@@ -106,7 +74,7 @@ class McapFile:
             inner = head.number(8)
             if inner > size - head.place:
                 raise ValueError("a chunk is longer than its record")
-            self._chunks.append(_McapChunk(place + head.place, inner, packing, unpacked, checksum))
+            self._chunks.append(Chunk(place + head.place, inner, packing, unpacked, checksum))
         elif kind == _MESSAGE_INDEX:
             self._add_index(Cursor(read_exactly(file, place, size, MAX_UNPACKED)))
 

@@ -106,7 +106,7 @@ def unpack_file(path: Path, target: Path, allowance: Allowance) -> Path:
 
 
 def most_unpacked(data: bytes) -> int:
-    """Bytes that packed data may hold."""
+    """Return how many bytes packed data may hold."""
     return min(MAX_UNPACKED, _SPARE + _RATIO * len(data))
 
 

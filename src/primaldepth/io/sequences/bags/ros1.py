@@ -14,14 +14,14 @@ from primaldepth.io.files import open_file
 from primaldepth.io.sequences.bags.index import (
     MAX_CONNECTIONS,
     MAX_RECORD,
+    Chunk,
+    ChunkedFile,
     Connection,
     Cursor,
-    Index,
-    Rows,
     numbers,
     read_exactly,
 )
-from primaldepth.io.sequences.bags.packing import MAX_UNPACKED, unpack
+from primaldepth.io.sequences.bags.packing import MAX_UNPACKED
 
 MAGIC = b"#ROSBAG V2.0\n"
 _MESSAGE, _BAG, _INDEX, _CHUNK, _CONNECTION = 2, 3, 4, 5, 7
@@ -39,37 +39,19 @@ class _Record(NamedTuple):
         return _whole(self.fields, b"op", 1)
 
 
-class _Ros1Chunk(NamedTuple):
-    place: int
-    size: int
-    packing: str
-    unpacked: int
-
-
-class Ros1File:
-    """A .bag file.
-
-    Args:
-        path: of the file; it is walked once, here.
-    """
+class Ros1File(ChunkedFile):
+    """A .bag file, which is walked once, when it is opened."""
 
     ros = 1
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.connections: dict[int, Connection] = {}
-        self._index, self._chunks = Index(), list[_Ros1Chunk]()
-        self._last: tuple[int, bytes] = (-1, b"")
+        super().__init__(path)
         with open_file(path) as file:
             for record in _records(file):
                 self._take(file, record)
 
-    def rows(self, connection: int) -> Rows:
-        """(n, 3): time in ns, chunk, and place in the chunk."""
-        return self._index.rows(connection)
-
     def message(self, connection: int, first: int, second: int) -> bytes:
-        """The bytes of the message at a place of a chunk."""
+        """Return the bytes of the message at a place of a chunk."""
         cursor = Cursor(self._unpacked(first), second)
         while True:
             fields = _fields(cursor.take(cursor.number(4)))
@@ -80,14 +62,6 @@ class Ros1File:
             if kind != _CONNECTION:
                 raise ValueError("a message is not where the index says")
 
-    def _unpacked(self, number: int) -> bytes:
-        if self._last[0] != number:
-            chunk = self._chunks[number]
-            with open_file(self.path) as file:
-                packed = read_exactly(file, chunk.place, chunk.size, MAX_UNPACKED)
-            self._last = (number, unpack(packed, chunk.packing, chunk.unpacked))
-        return self._last[1]
-
     def _take(self, file: BufferedReader, record: _Record) -> None:
         kind, fields = record.kind, record.fields
         if kind == _BAG and _whole(fields, b"index_pos", 8) == 0:
@@ -97,7 +71,7 @@ class Ros1File:
         elif kind == _CHUNK:
             packing = fields.get(b"compression", b"").decode()
             unpacked = _whole(fields, b"size", 4)
-            self._chunks.append(_Ros1Chunk(record.place, record.size, packing, unpacked))
+            self._chunks.append(Chunk(record.place, record.size, packing, unpacked))
         elif kind == _INDEX:
             table = numbers(read_exactly(file, record.place, record.size, MAX_UNPACKED), "<u4", 3)
             if not self._chunks or _whole(fields, b"ver", 4) != 1:

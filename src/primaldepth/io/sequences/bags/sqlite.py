@@ -40,7 +40,7 @@ class SqliteFile:
             }
 
     def rows(self, connection: int) -> Rows:
-        """(n, 3): time in ns, 0, and the number of the row."""
+        """Return (n, 3): time in ns, 0, and the number of the row."""
         query = (
             "SELECT timestamp, 0, rowid FROM messages WHERE topic_id = ? AND typeof(timestamp) = 'integer'"
         )
@@ -48,7 +48,7 @@ class SqliteFile:
             return np.fromiter(database.execute(query, (connection,)), np.dtype((np.int64, 3)))
 
     def message(self, connection: int, first: int, second: int) -> bytes:
-        """The bytes of the message in a row."""
+        """Return the bytes of the message in a row."""
         query = "SELECT data FROM messages WHERE rowid = ? AND topic_id = ? AND typeof(data) = 'blob'"
         with self._opened() as database:
             found = database.execute(query, (second, connection)).fetchone()
