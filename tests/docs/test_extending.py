@@ -67,7 +67,7 @@ import torch
 import primaldepth
 from primaldepth.sensors import sensor
 truth = torch.full((1, 1, 16, 16), 2.0)
-samples = sensor("stereo-v1", scale=4, noise=0.0)(truth, generator=torch.Generator())
+samples = sensor("my-stereo-v1", scale=4, noise=0.0)(truth, generator=torch.Generator())
 found = primaldepth.upsample(samples.depth, torch.rand(1, 1, 16, 16), method="averaged", noise=0.01)
 assert torch.allclose(found.depth, truth)
 """
