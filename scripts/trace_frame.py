@@ -76,7 +76,8 @@ def main() -> None:
         sys.setprofile(None)
         stops = [name for name in trace.called if name in trace.stops]
         helpers = [name for name in trace.called if name not in trace.stops]
-        print(f"{len(stops)} stops:", *stops, f"{len(helpers)} helpers:", *helpers, sep="\n  ")
+        print(f"{len(stops)} stops:", *stops, sep="\n  ")
+        print(f"{len(helpers)} helpers:", *helpers, sep="\n  ")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import io
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -285,3 +286,21 @@ def write_scanner_app(root: Path) -> None:
         Image.fromarray(np.full(LOW, 2, np.uint8)).save(root / f"conf_{shot:05d}.png")
         values = {"intrinsics": [30.0, 0, 15.5, 0, 30.0, 11.5, 0, 0, 1], "frame_index": shot}
         (root / f"frame_{shot:05d}.json").write_text(json.dumps(values))
+
+
+def write_r3d(path: Path, **metadata: object) -> None:
+    """Needs the package lzfse."""
+    import lzfse
+
+    values = {"w": 64, "h": 48, "dw": LOW[1], "dh": LOW[0], "fps": 60, **metadata}
+    values |= {"K": [60.0, 0.0, 0.0, 0.0, 60.0, 0.0, 31.5, 23.5, 1.0]}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("metadata", json.dumps({k: v for k, v in values.items() if v is not None}))
+        for shot in range(COUNT):
+            picture = io.BytesIO()
+            Image.fromarray(image_of(shot)).save(picture, "JPEG", quality=95)
+            archive.writestr(f"rgbd/{shot}.jpg", picture.getvalue())
+            depth = depth_of(shot).astype("<f4")
+            depth[0, 0] = np.nan
+            archive.writestr(f"rgbd/{shot}.depth", lzfse.compress(depth.tobytes()))
+            archive.writestr(f"rgbd/{shot}.conf", lzfse.compress(np.full(LOW, 1, np.uint8).tobytes()))

@@ -189,7 +189,7 @@ def _client(
     with httpx2.Client(base_url=url, timeout=120) as line:
         for count in range(10**9):
             size = load.sizes[count % len(load.sizes)]
-            reply = _ask(line, load, guides[size], size, 1.0 + index * 0.25 + (count % 10) * 0.025)
+            reply = ask(line, load, guides[size], size, 1.0 + index * 0.25 + (count % 10) * 0.025)
             found.append(reply)
             if reply.status == 429:
                 time.sleep(0.2)
@@ -197,7 +197,8 @@ def _client(
                 return
 
 
-def _ask(line: httpx2.Client, load: Load, guide: bytes, size: tuple[int, int], level: float) -> Reply:
+def ask(line: httpx2.Client, load: Load, guide: bytes, size: tuple[int, int], level: float) -> Reply:
+    """Send one request and check that the answer is its own."""
     files = {"depth": ("d", load.depth(size, level)), "guide": ("g", guide)}
     start = time.monotonic()
     try:

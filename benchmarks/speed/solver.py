@@ -21,7 +21,7 @@ import torch
 from primaldepth.operators.pairwise import use_backend
 from primaldepth.operators.sampling import Resample
 from primaldepth.variational import MODELS, DataTerm, ModelParameters, build_energy, preconditioned
-from primaldepth.variational.primal_dual import State, primal_dual_step
+from primaldepth.variational.primal_dual import SolverWorkspace, State, primal_dual_step
 
 SIZE, LOW, WARMUP = (1088, 1376), (136, 172), 2
 
@@ -33,12 +33,12 @@ def one(model: str, backend: str, iterations: int) -> dict[str, float]:
     data = DataTerm(f, torch.rand(1, 1, *LOW), MODELS[model].norm, Resample(SIZE, LOW))
     energy = build_energy(model, guide, data, ModelParameters(eps=0.1))
     u = torch.randn(1, MODELS[model].channels, *SIZE)
-    steps, state, spare = preconditioned(energy, u), State.start(energy, u), None
+    steps, state, workspace = preconditioned(energy, u), State.start(energy, u), SolverWorkspace()
     with torch.no_grad(), use_backend(backend):
         for n in range(WARMUP + iterations):
             if n == WARMUP:
                 start = time.perf_counter()
-            spare, state = state, primal_dual_step(energy, state, steps, reuse=spare)
+            state = primal_dual_step(energy, state, steps, workspace)
     seconds = time.perf_counter() - start
     return {"seconds": seconds, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 

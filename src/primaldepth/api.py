@@ -58,44 +58,47 @@ def upsample(
 
     Arrays keep their unit: the result is in the unit of `depth`, whatever it is. Files are read
     with `unit` and give metres (or pixels of disparity). 0, NaN, infinite and negative depths are
-    holes: the result fills them and says so in `Prediction.measured`.
+    holes: the result fills them, and `Prediction.measured` is False there.
 
     Args:
         depth: (h, w), (1, h, w), (h, w, 1) or (B, 1, h, w), or a file.
         guide: (H, W), (H, W, 3) or (B, C, H, W), in [0, 1], uint8 or uint16, or a file; not smaller than
             `depth`; an alpha channel is dropped.
-        method: a name of `primaldepth methods`.
-        unit: of a file that does not say, or of an array whose noise is a sensor's name: mm, m, disparity, or
-            stored numbers per metre, e.g. "5000".
-        kind: z, radial (along the ray; needs `cameras`, gives z) or disparity; None for what the unit or
-            the file says, and z where they say nothing.
-        noise: "auto", a standard deviation, a map of them, or a sensor's name such as "middlebury"; numbers
-            are in the unit of `depth`.
-        confidence: in [0, 1], of the depth's form, or a file; uint8 and uint16 are scaled as those of a file.
-        cameras: or the guide's alone, or their file; needed for radial depth. With a depth camera of its own,
-            the depth (in metres, or in `unit`) is registered into the guide's view first.
-        invalid: number in `depth` that means no depth, besides 0.
-        max_depth: metres (numbers without a unit are taken for metres); samples farther than that are holes.
-        spikes: "drop" takes samples for holes that stand out from all around them, alone or two together;
-            "keep" does not.
-        sampling: "average" if a sample is the mean of what its pixel covers, "point" if it is the depth at
-            its centre; None for what the sensor named by `noise` does. Read by networks with the sample term.
-        keep_samples: how many standard deviations of the noise the result may depart from a sample that three
-            or more neighbours confirm; where it is more, it is corrected. 0 leaves what the method makes.
-        max_sigma: estimates that may be farther off, in the unit of `depth`, become holes; for methods that
-            give `Prediction.sigma`.
-        device: "auto" takes a CUDA device where there is one; a torch.device is taken too.
+        method: a name that `primaldepth methods` lists, or a file of weights.
+        unit: of `depth`: "mm", "m", "disparity", or stored numbers per metre, such as "5000". Needed for a
+            file that does not say, and for an array whose noise is a sensor's name.
+        kind: "z", "radial" (along the ray; needs `cameras`, the result is z) or "disparity"; None for what
+            the unit or the file says, else z.
+        noise: "auto" to estimate it, a standard deviation, a map of them, or a sensor's name such as
+            "kinect-v2"; numbers are in the unit of `depth`.
+        confidence: in [0, 1], of the shape of `depth`, or a file; uint8 and uint16 are scaled to [0, 1].
+        cameras: `Cameras`, the guide's `Intrinsics`, or a camera file; needed for radial depth. If it has a
+            depth camera, the depth (in metres, or in `unit`) is first registered into the guide's view.
+        invalid: a number in `depth` that means no depth, besides 0.
+        max_depth: samples farther than this are holes; in metres, numbers without a unit taken for metres.
+        spikes: "drop" makes spikes holes: single samples or pairs far from all around them. "keep" keeps
+            them.
+        sampling: "average" if a sample is the mean over its pixel, "point" if it is the depth at its centre;
+            None for what the sensor named by `noise` does. Read by networks with the sample term.
+        keep_samples: by how many standard deviations of the noise the result may depart from a sample that
+            three or more neighbours confirm, before it is corrected; 0 for no correction.
+        max_sigma: estimates with a larger `Prediction.sigma`, in the unit of `depth`, become holes; for
+            methods that give one.
+        device: "auto" (CUDA if there is a device), "cpu", "cuda", or a torch.device.
         options: parameters of the method in place of its defaults.
-        outputs: files to write, by name of `primaldepth.pipeline.outputs.OUTPUTS`: "preview", "cloud",
+        outputs: files to write, by name in `primaldepth.pipeline.outputs.OUTPUTS`: "preview", "cloud",
             "normals", ...; "out" is the depth map. Numbers without a unit are taken for metres there.
-        progress: called now and then while the method iterates.
+        progress: called with the state of the solver from time to time.
 
     Returns:
-        depth, valid and measured: (B, 1, H, W) for (B, 1, h, w), (H, W) for everything else; on the device
-        of `depth` if that is a tensor, else on the CPU.
+        A prediction with depth, valid and measured of (B, 1, H, W) if `depth` is (B, 1, h, w), else (H, W);
+        on the device of `depth` if that is a tensor, else on the CPU.
+
+    Raises:
+        InputError: if an input cannot be read or used, or an option is wrong.
 
     Warns:
-        DepthWarning: of what is odd about the inputs or the result; see `primaldepth.pipeline.warnings`.
+        DepthWarning: if the inputs or the result are odd; see `primaldepth.pipeline.warnings`.
 
     Example:
         >>> import numpy as np
@@ -143,8 +146,8 @@ def as_given(prediction: Prediction, depth: ArrayLike | PathLike) -> Prediction:
 
     Args:
         prediction: maps of (B, 1, H, W) on any device.
-        depth: as the user gave it: (B, 1, h, w) keeps the batch, everything else becomes (H, W); maps go to
-            the device of a tensor, else to the CPU.
+        depth: as the user gave it; (B, 1, h, w) keeps the batch, any other shape gives (H, W). Maps are
+            moved to its device if it is a tensor, else to the CPU.
     """
     prediction = prediction.to(depth.device if isinstance(depth, Tensor) else "cpu").depths_only()
     batched = not isinstance(depth, File) and np.ndim(cast("Any", depth)) == 4
@@ -160,7 +163,22 @@ def load_inputs(
     cameras: Cameras | Intrinsics | PathLike | None = None,
     **options: Any,
 ) -> Inputs:
-    """Read and check the inputs of `upsample`, without computing anything."""
+    """Read and check the inputs of `upsample`, without computing anything.
+
+    Args:
+        depth: as for `upsample`.
+        guide: as for `upsample`.
+        noise: as for `upsample`.
+        confidence: as for `upsample`.
+        cameras: as for `upsample`.
+        options: other arguments of `upsample` that say how inputs are read, such as `unit`.
+
+    Returns:
+        The frame that a method would get, with all that is known of it.
+
+    Raises:
+        InputError: if an input cannot be read or used, or an option is wrong.
+    """
     return load(*_asked(depth, guide, noise, confidence, cameras, **options))
 
 

@@ -62,9 +62,9 @@ class Session:
     """Upsample the frames of one camera, one after the other, with the method kept in memory.
 
     Each result equals that of `primaldepth.upsample` with the same options; with `temporal` it is averaged
-    with the frames before, along the camera's motion. The method and its weights are made once, a camera file
-    is read once for each size of image, and on a GPU the kernels of a frame are recorded. A warning of each
-    kind is raised once.
+    with the frames before, along the camera's motion. The method and its weights are loaded once, a camera
+    file is read once for each size of image, and on a GPU the kernels of a frame are recorded. Each kind of
+    warning is raised once.
 
     Example:
         >>> import numpy as np
@@ -77,16 +77,17 @@ class Session:
         (60, 80)
 
     Args:
-        method: a name of `primaldepth methods`.
-        cameras: or the guide's alone, or their file; see `primaldepth.upsample`.
-        temporal: average over the frames; give them in order.
-        unit: of the depth arrays, where the noise or a second camera needs to know it.
-        kind: z, radial or disparity.
+        method: a name that `primaldepth methods` lists, or a file of weights.
+        cameras: `Cameras`, the guide's `Intrinsics`, or a camera file; see `primaldepth.upsample`.
+        temporal: average the results over time; frames must come in order.
+        unit: of the depth arrays; needed if the noise is a sensor's name, or for a second camera.
+        kind: "z", "radial" or "disparity".
         noise: "auto", a standard deviation in the depth's unit, or a sensor's name.
-        max_depth: farther samples are holes, in metres; None for no limit.
-        spikes: "drop" or "keep" samples that stand out from all around them.
+        max_depth: samples farther than this, in metres, are holes; None for no limit.
+        spikes: "drop" or "keep" single samples or pairs that lie far from all around them.
         sampling: "average", "point", or None for what the sensor named by `noise` does.
-        keep_samples: sigmas by which a result may depart from a confirmed sample; 0 for no limit.
+        keep_samples: by how many sigmas a result may depart from a confirmed sample, before it is corrected;
+            0 for no correction.
         device: "auto", "cpu", "cuda", or a torch.device.
         options: parameters of the method in place of its defaults.
 
@@ -167,7 +168,7 @@ class Session:
             InputError: if the frame cannot be used, or the session is closed.
 
         Warns:
-            DepthWarning: of what is odd about the inputs or the result, each kind once in a session.
+            DepthWarning: if the inputs or the result are odd; each kind once in a session.
         """
         return self.push_item(Item(depth, image, confidence, self._cameras(depth, image)))
 
@@ -183,7 +184,7 @@ class Session:
         if self._method is None:
             raise InputError("session", "it is closed", "make another one")
         start, method = time.perf_counter(), self._method
-        inputs = load(item, self.request)
+        inputs = load(item, self.request, compare_views=self.frames == 0)
         run = partial(method, kind=inputs.kind) if isinstance(method, Temporal) else method
         outcome = compute(inputs, self.request, run, self._device)
         report = report_of(outcome, ADVICE)

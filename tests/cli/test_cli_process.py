@@ -3,10 +3,10 @@
 import os
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
+import tomllib
 
 HEAVY = {
     *("mitsuba", "triton", "gradio", "fastapi", "matplotlib", "onnx", "scipy", "OpenEXR"),

@@ -1,9 +1,9 @@
 """Documents of unknown origin: what is taken, and that every refusal is ours and comes before the work."""
 
 import json
-import tomllib
 
 import pytest
+import tomllib
 
 from primaldepth.core.documents import Limits, check_values, parse_json, parse_toml
 from primaldepth.core.errors import FileFormatError

@@ -1,8 +1,9 @@
 """The changelog is sorted by release, and the version is the same wherever it is written."""
 
 import re
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 ROOT = Path(__file__).parents[2]
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """The documentation is true: its Python blocks run, and its tables name everything there is."""
 
 import importlib
+import inspect
 import re
 from operator import attrgetter
 from pathlib import Path
@@ -92,10 +93,17 @@ def referenced():
             yield match[1] if match[1].startswith("primaldepth.") else f"{module}.{match[1]}"
 
 
-@pytest.mark.parametrize("name", sorted(referenced()))
-def test_the_python_reference_names_what_exists(name):
+def named(name):
     module, _, rest = name.rpartition(".")
-    assert attrgetter(rest)(importlib.import_module(module))
+    return attrgetter(rest)(importlib.import_module(module))
+
+
+@pytest.mark.parametrize("name", sorted(referenced()))
+def test_the_python_reference_names_what_exists_and_describes_its_arguments(name):
+    found = named(name)
+    if inspect.isfunction(found):
+        _, _, described = (inspect.getdoc(found) or "").partition("Args:\n")
+        assert not [each for each in inspect.signature(found).parameters if f"    {each}: " not in described]
 
 
 def test_the_python_reference_has_all_of_the_packages_top():

@@ -2,11 +2,11 @@
 
 import importlib
 import re
-import tomllib
 from functools import reduce
 from pathlib import Path
 
 import pytest
+import tomllib
 
 import primaldepth
 

@@ -1,7 +1,7 @@
 """Protocols refuse what they were not frozen with; on a small copy, no benchmark files needed."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import resources
 
 import pytest
@@ -167,18 +167,22 @@ def test_tuning_scenes_are_cropped_and_degraded_by_seed(tmp_path):
     assert torch.isfinite(first.frame.depth).all()
 
 
+@dataclass
+class Predicting:
+    """A method that gives the depth it was made with."""
+
+    name: str
+    depth: torch.Tensor
+
+    def __call__(self, frame):
+        return replace(create("nearest")(frame), depth=self.depth)
+
+
 def test_scores_are_over_known_pixels(small):
     protocol, data = small
     case = protocol.load(data, "art", 2)
 
-    class Off:
-        name = "off by two"
-
-        def __call__(self, frame):
-            prediction = create("nearest")(frame)
-            return replace(prediction, depth=torch.where(case.known, case.truth + 2, 1e6))
-
-    row = score(Off(), case)
+    row = score(Predicting("off by two", torch.where(case.known, case.truth + 2, 1e6)), case)
     assert (row.method, row.scene, row.scale) == ("off by two", "art", 2)
     assert (row.rmse, row.mae) == (2.0, 2.0)
     assert row.seconds >= 0
@@ -188,15 +192,8 @@ def test_a_prediction_that_is_not_finite_is_an_error(small):
     protocol, data = small
     case = protocol.load(data, "art", 2)
 
-    class Holes:
-        name = "holes"
-
-        def __call__(self, frame):
-            prediction = create("nearest")(frame)
-            depth = prediction.depth.clone()
-            depth[..., 10, 10:13] = torch.nan
-            depth[..., 3, 6] = torch.nan  # not known: nobody looks
-            return replace(prediction, depth=depth)
-
+    depth = create("nearest")(case.frame).depth.clone()
+    depth[..., 10, 10:13] = torch.nan
+    depth[..., 3, 6] = torch.nan  # not known: nobody looks
     with pytest.raises(PrimalDepthError, match="holes: no finite depth at 3 of the scored pixels of art x2"):
-        score(Holes(), case)
+        score(Predicting("holes", depth), case)

@@ -1,12 +1,12 @@
 """One ONNX file for every size, equal to torch."""
 
 import pytest
-import torch
 
+import random_nets
 from primaldepth.core.errors import FileFormatError, InputError, MissingDependencyError, PrimalDepthError
 from primaldepth.export import check_parity, export_onnx
 from primaldepth.export import onnx as export
-from primaldepth.networks import DepthNet, NetworkSettings
+from primaldepth.networks import NetworkSettings
 from primaldepth.variational import MODELS
 
 onnx = pytest.importorskip("onnx")
@@ -18,12 +18,7 @@ SMALL = {"layers": 2, "maps": 3, "window": 5, "iterations": 2}
 
 
 def random_net(seed=0, **changes):
-    with torch.random.fork_rng(), torch.no_grad():
-        torch.manual_seed(seed)
-        net = DepthNet(NetworkSettings(**{**SMALL, **changes}))
-        for parameter in net.parameters():
-            parameter.add_(0.1 * torch.randn_like(parameter))
-    return net
+    return random_nets.random_net(seed, **{**SMALL, **changes})
 
 
 @pytest.fixture(scope="module")

@@ -249,7 +249,7 @@ def without(monkeypatch, name):
 
     def imported(module, *args):
         if module.split(".")[0] == name:
-            raise ImportError(module)
+            raise ModuleNotFoundError(module)
         return real(module, *args)
 
     monkeypatch.setattr("primaldepth.io.sequences.base.import_module", imported)

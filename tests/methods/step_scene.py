@@ -5,6 +5,12 @@ from dataclasses import replace
 import torch
 
 from primaldepth.core.frame import Frame
+from primaldepth.methods import create, list_methods
+
+FAMILIES = {
+    family: [info.name for info in list_methods() if info.family == family]
+    for family in ("filter", "optimisation")
+}
 
 
 def noisy_step(scale=4, size=(32, 32), sigma=0.1, seed=0):
@@ -44,3 +50,13 @@ def last_sample_only(frame):
 
 def rmse(depth, truth):
     return float((depth - truth).square().mean().sqrt())
+
+
+def assert_counts_less(name, frames, rows, columns):
+    """A sample that is off moves the result there less than half as much if it is doubted.
+
+    Args:
+        frames: with the sample trusted, with it doubted, and without the error.
+    """
+    trusted, doubted, clean = (create(name)(each).depth[..., rows, columns].mean() for each in frames)
+    assert abs(doubted - clean) < 0.5 * (trusted - clean)

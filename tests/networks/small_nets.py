@@ -4,7 +4,10 @@ from datetime import UTC, datetime
 
 import torch
 
-from primaldepth.networks import DepthNet, ModelCard, NetworkSettings
+from primaldepth.networks import ModelCard
+from primaldepth.networks.unrolled import ALPHA_0
+from primaldepth.variational import Absolute, Energy, OnDepth, Quadratic, StepSizes, Term
+from random_nets import random_net
 
 SMALL = {"layers": 2, "maps": 3, "window": 3, "iterations": 2}
 
@@ -14,13 +17,20 @@ def uniform(*shape, seed=0, dtype=torch.float32):
 
 
 def small_net(seed=0, **changes):
-    """A network whose every parameter is random, so that no output is trivially zero."""
-    with torch.random.fork_rng(), torch.no_grad():
-        torch.manual_seed(seed)
-        net = DepthNet(NetworkSettings(**{**SMALL, **changes}))
-        for parameter in net.parameters():
-            parameter.add_(0.1 * torch.randn_like(parameter))
-    return net.eval()
+    return random_net(seed, **{**SMALL, **changes}).eval()
+
+
+def classical_energy(pdn, f, affinities, trust, guide, samples=None):
+    """The energy that the first row of coefficients describes, and its steps."""
+    sigma, tau, eps, lam, theta, *rho = pdn.coefficients[0].detach()
+    support = pdn.support(affinities, guide).detach()
+    terms = pdn.model.terms(support, pdn.pairs(f), alpha_0=ALPHA_0, eps=eps)
+    steps = (sigma,) * len(terms)
+    if samples is not None:
+        terms = (*terms, Term(samples.A, Quadratic(samples.d, samples.lam)))
+        steps = (*steps, rho[0] / samples.A.norm_bound**2)
+    data = Quadratic if pdn.model.norm == "l2" else Absolute
+    return Energy(terms, OnDepth(data(f, lam * trust))), StepSizes(tau, steps, theta)
 
 
 def images(*size, batch=1, seed=0, dtype=torch.float32):

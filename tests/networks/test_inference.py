@@ -6,7 +6,7 @@ import torch
 from primaldepth.methods.network_inputs import sampling_operator
 from primaldepth.networks import DepthNet, NetworkSettings
 from primaldepth.networks import inference as inference_module
-from primaldepth.networks.inference import Inference, Key
+from primaldepth.networks.inference import Inference, RecordingKey
 from primaldepth.networks.inputs import NetworkInput, SensorSamples
 from primaldepth.operators.pairwise import use_backend
 
@@ -76,7 +76,7 @@ def test_weights_that_change_in_place_or_move_are_seen():
 def test_the_oldest_sizes_are_forgotten(monkeypatch):
     monkeypatch.setattr(inference_module, "KEPT", 1000)
     inference = Inference(made("cpu", **UNET))
-    keys = [Key((torch.Size((1, 1, side, 10)),), 0, ()) for side in (40, 50, 30, 90, 200)]
+    keys = [RecordingKey((torch.Size((1, 1, side, 10)),), 0, ()) for side in (40, 50, 30, 90, 200)]
     kept = []
     for key in keys:
         inference._remember(key)

@@ -4,23 +4,16 @@ import math
 
 import pytest
 import torch
-from small_nets import uniform
+from small_nets import classical_energy, uniform
 from test_unrolled import inputs, tensors_of
 
 from primaldepth.networks import DepthNet, NetworkSettings, PrimalDualNet
 from primaldepth.networks.inputs import SIGMA_FLOOR, SensorSamples
-from primaldepth.networks.unrolled import ALPHA_0
 from primaldepth.operators.pairwise import use_backend
 from primaldepth.operators.sampling import PointSamples, Resample, SampleTerm
 from primaldepth.variational import (
     MODELS,
-    Absolute,
-    Energy,
-    OnDepth,
-    Quadratic,
     State,
-    StepSizes,
-    Term,
     primal_dual_step,
 )
 from primaldepth.variational.step_sizes import check_step_sizes
@@ -30,18 +23,6 @@ def samples_of(A, batch=1, dtype=torch.float32):
     """Samples a little off, a third of them holes."""
     d, lam = (uniform(batch, *A.out_shape, seed=seed, dtype=dtype) for seed in (5, 6))
     return SampleTerm(A, d, torch.where(lam < 0.33, 0.0, 300.0 * lam))
-
-
-def classical_energy(pdn, f, affinities, trust, guide, samples):
-    """The energy that the first row of coefficients describes, and its steps."""
-    sigma, tau, eps, lam, theta, rho = pdn.coefficients[0].detach()
-    support = pdn.support(affinities, guide).detach()
-    terms = pdn.model.terms(support, pdn.offsets, tuple(f.shape[2:]), alpha_0=ALPHA_0, eps=eps)
-    data = Quadratic if pdn.model.norm == "l2" else Absolute
-    measured = Term(samples.A, Quadratic(samples.d, samples.lam))
-    energy = Energy((*terms, measured), OnDepth(data(f, lam * trust)))
-    steps = (*(sigma,) * len(terms), rho / samples.A.norm_bound**2)
-    return energy, StepSizes(tau, steps, theta)
 
 
 ONE_CHANNEL = [model for model in MODELS if MODELS[model].channels == 1]

@@ -8,19 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_nets import uniform
+from small_nets import classical_energy, uniform
 
 from primaldepth.networks import PrimalDualNet
 from primaldepth.networks.unrolled import ALPHA_0
 from primaldepth.operators.pairwise import use_backend
 from primaldepth.variational import (
     MODELS,
-    Absolute,
-    Energy,
-    OnDepth,
-    Quadratic,
     State,
-    StepSizes,
     guide_distance,
     primal_dual_step,
 )
@@ -39,15 +34,11 @@ def inputs(pdn, size=(9, 11), batch=1, dtype=torch.float32):
 
 def classical(pdn, n, f, affinities, trust, guide):
     """n steps of the solver on the energy that the first row of coefficients describes."""
-    sigma, tau, eps, lam, theta = pdn.coefficients[0].detach()
-    support = pdn.support(affinities, guide).detach()
-    terms = pdn.model.terms(support, pdn.offsets, tuple(f.shape[2:]), alpha_0=ALPHA_0, eps=eps)
-    data = Quadratic if pdn.model.norm == "l2" else Absolute
-    energy = Energy(terms, OnDepth(data(f, lam * trust)))
+    energy, steps = classical_energy(pdn, f, affinities, trust, guide)
     slopes = f.new_zeros((f.shape[0], pdn.model.channels - 1, *f.shape[2:]))
     state = State.start(energy, torch.cat([f, slopes], dim=1))
     for _ in range(n):
-        state = primal_dual_step(energy, state, StepSizes(tau, (sigma,) * len(terms), theta))
+        state = primal_dual_step(energy, state, steps)
     return state.u[:, :1]
 
 
@@ -94,7 +85,8 @@ with torch.no_grad(), use_backend("triton"):
 def test_the_interpreted_triton_iterations_agree():
     child = subprocess.run(
         [sys.executable, "-c", INTERPRETED],
-        env={**os.environ, "TRITON_INTERPRET": "1"},  # read when triton is imported
+        # TRITON_INTERPRET is read when triton is imported; helpers lie beside this file and one folder above
+        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
         cwd=Path(__file__).parent,
         capture_output=True,
         text=True,

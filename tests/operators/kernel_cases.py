@@ -23,20 +23,9 @@ from primaldepth.variational.primal_dual import State
 NAMES = ("u", "u_bar", "p", "w", "f", "c", "coefficients", "q", "d", "lam")
 RESULTS = ("u+", "u_bar+", "p+", "q+")
 # (height, width), window, images
-CASES = [
-    ((1, 1), 3, 2),
-    ((1, 1), 11, 1),
-    ((7, 7), 3, 2),
-    ((7, 7), 7, 2),
-    ((7, 5), 11, 1),
-    ((63, 63), 3, 1),
-    ((63, 5), 7, 2),
-    ((5, 63), 11, 1),
-    ((130, 3), 3, 2),
-    ((3, 130), 7, 2),
-    ((3, 130), 11, 1),
-    ((130, 130), 3, 1),
-]
+CASES = [((1, 1), 3, 2), ((1, 1), 11, 1), ((7, 7), 3, 2), ((7, 7), 7, 2), ((7, 5), 11, 1), ((63, 63), 3, 1)]
+CASES += [((63, 5), 7, 2), ((5, 63), 11, 1), ((130, 3), 3, 2), ((3, 130), 7, 2), ((3, 130), 11, 1)]
+CASES += [((130, 130), 3, 1)]
 
 
 # (height, width), (height, width) of the samples or their number, kernel, window, images

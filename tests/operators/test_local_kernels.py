@@ -15,8 +15,8 @@ from primaldepth.operators import (
 )
 from primaldepth.operators.pairwise import use_backend
 from primaldepth.variational.energies import Term
-from primaldepth.variational.fused import fused_descent, fused_dual_step
 from primaldepth.variational.penalties import GroupNorm
+from term_kernels import fused_descent, fused_dual_step
 
 pytest.importorskip("numba")
 

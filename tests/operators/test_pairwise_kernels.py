@@ -100,7 +100,7 @@ def test_half_precision_storage_stays_close():
 
 def test_numba_bands_meet_without_a_seam():
     """Several threads split the rows into bands; the result does not depend on how many."""
-    cpu = pytest.importorskip("primaldepth.operators.pairwise.cpu")
+    cpu = pytest.importorskip("primaldepth.operators.threads")
     if cpu.MAX_THREADS < 2:
         pytest.skip("one core")
     arguments, before = problem((63, 9), 7, 2), torch.get_num_threads()

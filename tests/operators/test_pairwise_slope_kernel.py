@@ -8,8 +8,9 @@ import torch
 from kernel_cases import poisoned
 
 from primaldepth.operators.pairwise import PairwiseDifference, PairwiseSlope, half_window, use_backend
-from primaldepth.variational.fused import WeightedStep, fused_dual_step
+from primaldepth.variational.kernels import WeightedStep, as_number
 from primaldepth.variational.penalties import Huber
+from term_kernels import fused_dual_step
 
 pytest.importorskip("numba")
 TOLERANCES = {torch.float32: {"rtol": 1e-5, "atol": 2e-5}, torch.float64: {"rtol": 1e-12, "atol": 1e-12}}
@@ -46,7 +47,7 @@ def threads(number):
 def test_numba_is_the_definition(size, window, dtype, step):
     (K, u, w, p), eps = problem(size, window, dtype), 0.1
     sigma, before = step(w), p.clone()
-    numbers = sigma.tensor if isinstance(sigma, WeightedStep) else sigma
+    numbers = as_number(sigma)
     with use_backend("numba"), patch.object(torch, "empty_like", poisoned(torch.empty_like)):
         found = fused_dual_step(K, Huber(w, eps), p, u, sigma, None)
     assert found is not None
@@ -63,7 +64,7 @@ def test_numba_is_the_definition(size, window, dtype, step):
 
 
 def test_bands_meet_without_a_seam():
-    cpu = pytest.importorskip("primaldepth.operators.pairwise.cpu")
+    cpu = pytest.importorskip("primaldepth.operators.threads")
     if cpu.MAX_THREADS < 2:
         pytest.skip("one core")
     K, u, w, p = problem((63, 9), 7, torch.float64)

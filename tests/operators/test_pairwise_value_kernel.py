@@ -5,8 +5,8 @@ import torch
 
 from primaldepth.operators import SelectChannels
 from primaldepth.operators.pairwise import PairwiseDifference, PairwiseSlope, half_window, use_backend
-from primaldepth.variational.fused import fused_value
 from primaldepth.variational.penalties import GroupNorm, Huber
+from term_kernels import fused_value
 
 pytest.importorskip("numba")
 OPERATORS = {

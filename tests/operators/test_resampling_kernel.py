@@ -10,8 +10,8 @@ from primaldepth.operators import Resample, SelectChannels
 from primaldepth.operators.pairwise import use_backend
 from primaldepth.operators.sampling import resampling_matrix, stretches
 from primaldepth.variational.energies import Term
-from primaldepth.variational.fused import fused_dual_step
 from primaldepth.variational.penalties import Absolute, Quadratic
+from term_kernels import fused_dual_step
 
 pytest.importorskip("numba")
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import primaldepth
+from drawn_room import cut, drawn_room, enlarged
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.io import read_depth
 from primaldepth.pipeline.request import Item, Request, declarations
-from primaldepth.pipeline.warnings import ScaleWarning, ShapeWarning, UnitWarning
+from primaldepth.pipeline.warnings import AlignmentWarning, ScaleWarning, ShapeWarning, UnitWarning
 
 CAMERA = Intrinsics(30.0, 30.0, 16.0, 12.0, 32, 24)
 PLANE, GUIDE = np.full((6, 8), 2.0), np.zeros((24, 32, 3))
@@ -31,6 +32,26 @@ def test_what_is_odd_is_a_warning_at_the_place_of_the_call():
     assert [each.filename for each in seen] == [__file__]
     with pytest.warns(UnitWarning, match="median depth is 2e.03 m.* unit="):
         primaldepth.upsample(PLANE * 1000.0, GUIDE, method="bilinear", unit="m")
+
+
+def test_views_that_differ_are_warned_of_with_the_offset():
+    depth, image = drawn_room(1, 240, 360)
+    low = cut(depth, 0, 20, 240, 320)[2::4, 2::4]
+    beside = cut(image, 0, 32, 240, 320)
+    with pytest.warns(AlignmentWarning, match=r"lie \(\+1[123], .* px .* cameras="):
+        primaldepth.upsample(low, beside, method="bilinear")
+    with primaldepth.Session(method="bilinear", device="cpu") as session:
+        with pytest.warns(AlignmentWarning):
+            session.push(low, beside)
+        assert session.push(low, beside).report.alignment is None  # compared once for a camera
+
+
+def test_another_field_of_view_is_warned_of_in_degrees_where_the_camera_is_known():
+    depth, image = drawn_room(2, 480, 640)
+    narrow = enlarged(image, np.tan(np.radians(39.5)) / np.tan(np.radians(27.5)))
+    camera = Intrinsics.guess(640, 480, 55.0)
+    with pytest.warns(AlignmentWarning, match=r"1\.5\d times as wide .*\((78|79|80) against 55 degrees\)"):
+        primaldepth.upsample(depth[2::4, 2::4], narrow, method="bilinear", cameras=camera, noise=0.05)
 
 
 def test_numbers_of_no_unit_are_not_taken_for_metres():

@@ -24,6 +24,7 @@ PLAIN = {
     "empty_fraction": 0.0,
     "info": {},
     "residual_rms": 0.1,
+    "alignment": None,
     "seconds": 0.1,
 }
 ODD = {
@@ -33,6 +34,7 @@ ODD = {
     "noise_source": "auto",
     "residual_sigmas": 12.0,
     "residual_median": 4.0,
+    "residual_outliers": 12.0,
     "spikes": 30,
     "overruled": 30,
     "put_back": True,
@@ -46,6 +48,7 @@ FINE = ODD | {
     "median_depth": 1.5,
     "residual_sigmas": 1.0,
     "residual_median": 0.7,
+    "residual_outliers": 0.7,
     "spikes": 0,
     "overruled": 0,
     "uncertain": 0,

@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from seeds import seeded
 
 from primaldepth.core.errors import InputError
 from primaldepth.sensors import Samples, sensor, sensor_class, sensor_names
@@ -39,10 +40,6 @@ LOSSLESS = {
     "stereo-v1": {"noise": 0.0, "relative": 0.0, "step": 1e-3, "loss": 0.0},
     "lidar-v2": {"noise": 0.0, "loss": 0.0, "spacing": 2},
 }
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def scene(name, size=(48, 64), batch=2):

@@ -2,15 +2,12 @@
 
 import pytest
 import torch
+from seeds import seeded
 
 from primaldepth.sensors import sensor
 from primaldepth.sensors.noise import local_mean
 
 QUIET = {"noise": 0.0, "loss": 0.0}
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def wall(z=2.0, size=(192, 256)):

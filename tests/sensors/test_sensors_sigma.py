@@ -40,22 +40,20 @@ def test_the_wave_number_is_that_of_the_model():
     assert sensor("tof-v1").wave_number == pytest.approx(TOF_WAVE_NUMBER, rel=1e-3)
 
 
+PUBLISHED = [
+    ("kinect-v1", 0.4, 1.2),
+    ("kinect-v1", 3.0, 14.0),
+    ("kinect-v2", 1.0, 1.3),
+    ("kinect-v2", 4.0, 4.3),
+]
+PUBLISHED += [("azure-kinect", 3.0, 1.85), ("realsense-d415", 1.0, 1.45), ("realsense-d435", 2.0, 14.3)]
+PUBLISHED += [("realsense-d455", 2.0, 7.5), ("realsense-l515", 1.0, 2.5), ("realsense-l515", 9.0, 15.5)]
+PUBLISHED += [("ipad-lidar", 2.0, 20.0), ("pmd-pico", 0.5, 5.0)]
+
+
 @pytest.mark.parametrize(
     ("name", "z", "millimetres"),
-    [
-        ("kinect-v1", 0.4, 1.2),
-        ("kinect-v1", 3.0, 14.0),
-        ("kinect-v2", 1.0, 1.3),
-        ("kinect-v2", 4.0, 4.3),
-        ("azure-kinect", 3.0, 1.85),
-        ("realsense-d415", 1.0, 1.45),
-        ("realsense-d435", 2.0, 14.3),
-        ("realsense-d455", 2.0, 7.5),
-        ("realsense-l515", 1.0, 2.5),
-        ("realsense-l515", 9.0, 15.5),
-        ("ipad-lidar", 2.0, 20.0),
-        ("pmd-pico", 0.5, 5.0),
-    ],
+    PUBLISHED,
 )
 def test_devices_have_the_published_noise(name, z, millimetres):
     depth = torch.full((1, 1, 7, 7), z)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from seeds import seeded
 
 from primaldepth.sensors import sensor
 from primaldepth.sensors.noise import local_mean
@@ -11,10 +12,6 @@ from primaldepth.sensors.noise import local_mean
 NAME = "structured-light-v1"
 BF = 43.5
 QUIET = {"noise": 0.0, "loss": 0.0, "edge_loss": 0.0}
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def everywhere(value, size=(80, 100)):

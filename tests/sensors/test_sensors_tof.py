@@ -7,16 +7,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from seeds import seeded
 
 from primaldepth.core.errors import InputError
 from primaldepth.sensors import sensor
 
 K = 4 * math.pi * 20e6 / 299_792_458
 QUIET = {"read": 0.0, "shot": 0.0, "spread": 0.0}
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def everywhere(value, size=(100, 100)):

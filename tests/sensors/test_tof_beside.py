@@ -2,15 +2,12 @@
 
 import pytest
 import torch
+from seeds import seeded
 
 from primaldepth.core.errors import InputError
 from primaldepth.sensors import sensor
 
 QUIET = {"read": 0.0, "shot": 0.0, "spread": 0.0, "scale": 4}
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def step(near=0.8, far=1.6, size=64, batch=16):

@@ -11,7 +11,7 @@ from toy_runs import FCN, recipe, run
 
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation import protocols
-from primaldepth.evaluation.weighted_score import Criterion, Part, weighted_score
+from primaldepth.evaluation.weighted_score import Criterion, ScorePart, weighted_score
 from primaldepth.networks.card import read_card
 from primaldepth.training.recipe import read_recipe
 from primaldepth.training.validation import Validator
@@ -37,7 +37,7 @@ def plan(data, *entries, **changes):
 
 class TestScore:
     def test_errors_count_by_their_ratios(self):
-        parts = {"a": Part(weight=3.0, reference=2.0), "b": Part(weight=1.0)}
+        parts = {"a": ScorePart(weight=3.0, reference=2.0), "b": ScorePart(weight=1.0)}
         assert weighted_score({"a": 2.0, "b": 1.0}, parts) == pytest.approx(1.0)
         assert weighted_score({"a": 1.0, "b": 1.0}, parts) == pytest.approx(0.5 ** (3 / 4))
         halved = weighted_score({"a": 2.0, "b": 0.5}, parts)
@@ -46,11 +46,11 @@ class TestScore:
     def test_references_of_errors_do_not_change_the_order(self):
         first, second = {"a": 1.0, "b": 9.0}, {"a": 4.0, "b": 2.0}
         for reference in (0.01, 1.0, 300.0):
-            parts = {"a": Part(weight=2.0, reference=reference), "b": Part()}
+            parts = {"a": ScorePart(weight=2.0, reference=reference), "b": ScorePart()}
             assert weighted_score(first, parts) < weighted_score(second, parts)
 
     def test_a_count_of_nothing_contributes_nothing(self):
-        parts = {"error": Part(), "count": Part(reference=5.0, is_error=False)}
+        parts = {"error": ScorePart(), "count": ScorePart(reference=5.0, is_error=False)}
         assert weighted_score({"error": 4.0, "count": 0.0}, parts) == pytest.approx(2.0)
         at_reference = weighted_score({"error": 4.0, "count": 5.0}, parts)
         assert at_reference == pytest.approx(weighted_score({"error": 8.0, "count": 0.0}, parts))
@@ -58,12 +58,12 @@ class TestScore:
         assert large[1] / large[0] == pytest.approx(math.sqrt(2), rel=1e-5)
 
     def test_what_is_not_a_number_stays_so(self):
-        for part in (Part(), Part(is_error=False)):
-            assert math.isnan(weighted_score({"a": math.nan, "b": 1.0}, {"a": part, "b": Part()}))
+        for part in (ScorePart(), ScorePart(is_error=False)):
+            assert math.isnan(weighted_score({"a": math.nan, "b": 1.0}, {"a": part, "b": ScorePart()}))
 
     def test_a_number_that_no_frame_has(self):
         with pytest.raises(InputError, match="'a abs_rel' is not defined on any frame"):
-            weighted_score({"a": 1.0}, {"a abs_rel": Part()})
+            weighted_score({"a": 1.0}, {"a abs_rel": ScorePart()})
 
 
 class TestPlan:
@@ -72,14 +72,14 @@ class TestPlan:
         found = plan(sets, both, {**LU, "metric": "bad_1", "reference": 0.1, "weight": 3.0})
         names = ["noise-free lu x2", "noise-free lu x4", "noise-free nyu x2", "noise-free nyu x4"]
         assert list(found.groups) == names
-        assert [found.parts[name] for name in names] == [Part(0.5)] * 4
-        assert found.parts["noise-free lu x2 bad_1"] == Part(3.0, 0.1, is_error=False)
+        assert [found.parts[name] for name in names] == [ScorePart(0.5)] * 4
+        assert found.parts["noise-free lu x2 bad_1"] == ScorePart(3.0, 0.1, is_error=False)
         assert found.groups["noise-free lu x2"].metrics == {"bad_1"}  # the frames are there once
 
     def test_a_name_alone_is_a_criterion_with_all_its_defaults(self, sets):
         found = plan(sets, "noise-free", scales=(2, 4))
         assert set(found.groups) == {f"noise-free {s} x{n}" for s in ("lu", "nyu") for n in (2, 4)}
-        assert set(found.parts.values()) == {Part(0.25)}
+        assert set(found.parts.values()) == {ScorePart(0.25)}
         assert list(plan(sets, "noise-free").groups) == ["noise-free lu", "noise-free nyu"]
 
     def test_single_scenes(self, sets):

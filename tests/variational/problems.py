@@ -3,7 +3,7 @@
 import torch
 
 from primaldepth.variational import MODELS, DataTerm, Energy, ModelParameters, StepSizes, build_energy
-from primaldepth.variational.fused import WeightedStep
+from primaldepth.variational.kernels import as_number
 
 PARAMETERS = ModelParameters(window=5, eps=0.5, sigma_v=0.5, alpha_0=2.0)
 
@@ -32,7 +32,7 @@ def energy_of(
 
 def dual_steps(steps: StepSizes) -> list[torch.Tensor]:
     """Every sigma as a tensor."""
-    return [torch.as_tensor(s.tensor if isinstance(s, WeightedStep) else s) for s in steps.sigma]
+    return [torch.as_tensor(as_number(s)) for s in steps.sigma]
 
 
 def first_estimate(name: str, f: torch.Tensor) -> torch.Tensor:

@@ -7,8 +7,8 @@ from problems import energy_of, first_estimate, step_with_noise, uniform
 from primaldepth.operators import Resample
 from primaldepth.operators.pairwise import use_backend
 from primaldepth.variational import StepSizes, preconditioned, solve
-from primaldepth.variational.fused import fused_dual_step
 from primaldepth.variational.primal_dual import State
+from term_kernels import fused_dual_step
 
 pytest.importorskip("numba")
 

@@ -8,18 +8,8 @@ from scipy.optimize import linprog
 from scipy.sparse import bmat, csr_array, identity
 
 from primaldepth.operators import PairwiseDifference, Resample
-from primaldepth.variational import (
-    MODELS,
-    Absolute,
-    Energy,
-    Huber,
-    OnDepth,
-    Quadratic,
-    StepSizes,
-    Term,
-    preconditioned,
-    solve,
-)
+from primaldepth.variational import MODELS, Energy, OnDepth, StepSizes, Term, preconditioned, solve
+from primaldepth.variational.penalties import Absolute, Huber, Quadratic
 
 NARROW = PARAMETERS.model_copy(update={"window": 3})
 

@@ -16,6 +16,7 @@ from primaldepth.variational import (
     Huber,
     OnDepth,
     Quadratic,
+    SolverWorkspace,
     State,
     StepSizes,
     Term,
@@ -157,3 +158,20 @@ def test_states_are_frozen():
     with pytest.raises(AttributeError):
         state.u = pixels(1.0, 1.0)
     assert replace(state, u=pixels(1.0, 1.0)).u_bar is state.u_bar
+
+
+@pytest.mark.parametrize("backend", [name for name in available_backends() if name != "triton"])
+@pytest.mark.parametrize("name", ["nlh-l2", "nltgv-l2", "atgv-l2"])
+def test_a_workspace_changes_neither_results_nor_the_start(name, backend):
+    f = step_with_noise()
+    energy = energy_of(name, f)
+    start = State.start(energy, first_estimate(name, f))
+    before, steps, workspace = [p.clone() for p in start.p], preconditioned(energy, f), SolverWorkspace()
+    fresh = shared = start
+    with torch.no_grad(), use_backend(backend):
+        for _ in range(3):
+            fresh = primal_dual_step(energy, fresh, steps)
+            shared = primal_dual_step(energy, shared, steps, workspace)
+            assert shared.u.equal(fresh.u)
+            assert all(a.equal(b) for a, b in zip(shared.p, fresh.p, strict=True))
+    assert all(a.equal(b) for a, b in zip(start.p, before, strict=True))

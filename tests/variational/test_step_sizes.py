@@ -10,8 +10,8 @@ from primaldepth.core.errors import StepSizeError
 from primaldepth.operators import Resample
 from primaldepth.operators.pairwise import use_backend
 from primaldepth.variational import MODELS, State, StepSizes, check_step_sizes, preconditioned
-from primaldepth.variational.fused import fused_dual_step
 from primaldepth.variational.step_sizes import PAIR_FLOOR
+from term_kernels import fused_dual_step
 
 every_model = pytest.mark.parametrize("name", MODELS)
 SENSOR = Resample((12, 12), (5, 4))

@@ -116,10 +116,10 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
-        if "Expected UploadFile" in str(first["msg"]):
-            first = {**first, "msg": "is text, expected a file; with curl: -F NAME=@FILE"}
         field = ".".join(str(part) for part in first["loc"] if part != "body")
-        message = f"{field or 'body'}: {str(first['msg'])[:200]}"
+        no_file = field in INPUTS and first["type"] == "value_error"
+        found = "is text, expected a file; with curl: -F NAME=@FILE" if no_file else str(first["msg"])[:200]
+        message = f"{field or 'body'}: {found}"
         return json_answer(Problem(422, "invalid_field", message, "see /openapi.json for what is expected"))
 
 

@@ -134,7 +134,7 @@ class RequestChecks:
         left = exchange.started + self._settings.upload_seconds - time.perf_counter()
         try:
             return await asyncio.wait_for(receive(), max(left, 0.001))
-        except TimeoutError:
+        except asyncio.TimeoutError:
             message = f"the body did not arrive within {self._settings.upload_seconds:g} seconds"
             problem = Problem(
                 408, "too_slow_upload", message, "send it faster, or less", {"Connection": "close"}
@@ -179,10 +179,13 @@ def _check_head(scope: Scope, headers: Headers) -> None:
 
 async def _swallow(receive: Receive, exchange: _Exchange) -> None:
     """Read on for a moment: a client that still sends would see its line break instead of the answer."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_SWALLOWED_SECONDS):
-            while not exchange.complete and exchange.received < _SWALLOWED_BYTES:
-                exchange.count(await receive())
+
+    async def swallow() -> None:
+        while not exchange.complete and exchange.received < _SWALLOWED_BYTES:
+            exchange.count(await receive())
+
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(swallow(), _SWALLOWED_SECONDS)
 
 
 def _watched(send: Send, exchange: _Exchange) -> Callable[[Any], Awaitable[None]]:

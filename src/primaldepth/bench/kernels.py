@@ -112,12 +112,5 @@ def _forced(name: Backend, run: Callable[[], object], device: str, repeats: int)
 
 def _row(name: str, backend: str, fast: Measurement, reference: Measurement, floor: float) -> BenchRow:
     return BenchRow(
-        name,
-        backend,
-        fast.ms,
-        reference.ms,
-        reference.ms / fast.ms,
-        floor,
-        fast.peak_mib,
-        reference.peak_mib,
+        name, backend, fast.ms, reference.ms, reference.ms / fast.ms, floor, fast.peak_mib, reference.peak_mib
     )

@@ -27,7 +27,7 @@ def bench(
     note(f"measuring {what} on {machine(place)}; a minute or two")
     rows = kinds[what](place)
     if as_json:
-        today = dt.datetime.now(dt.UTC).date().isoformat()
+        today = dt.datetime.now(dt.timezone.utc).date().isoformat()
         show_json({"date": today, "machine": machine(place), "rows": [asdict(row) for row in rows]})
         return
     columns = ["what", "backend", "ms", "reference ms", "speed-up", "floor ms", "MiB", "reference MiB"]

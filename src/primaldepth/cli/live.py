@@ -27,7 +27,8 @@ _HELP = {name: each.help for name, each in declarations(Request).items()}
 def live(
     source: str = typer.Argument(
         metavar="SOURCE",
-        help="simulated, realsense, realsense:FILE.bag, a recording, or a folder or glob of depth files.",
+        help="simulated, realsense, oak, orbbec, realsense:FILE, orbbec:FILE, a recording, or a folder or "
+        "glob of depth files.",
     ),
     images: str | None = typer.Argument(None, metavar="[IMAGES]", help="Images that go with depth files."),
     method: str = typer.Option(METHOD, "--method", metavar="NAME", help=_HELP["method"]),

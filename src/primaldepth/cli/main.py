@@ -11,6 +11,7 @@ from types import FrameType
 import typer
 
 from primaldepth.cli import (
+    align,
     bench,
     data,
     demo,
@@ -56,8 +57,16 @@ def _root(
 
 
 for verb in (
-    *(upsample.upsample, live.live, fuse.fuse, demo.demo, methods.methods, evaluate.evaluate, report.report),
-    *(render.render, train.train_command, export.export, serve.serve, bench.bench, doctor.doctor),
+    *(upsample.upsample, align.align, live.live, fuse.fuse, demo.demo, methods.methods, evaluate.evaluate),
+    *(
+        report.report,
+        render.render,
+        train.train_command,
+        export.export,
+        serve.serve,
+        bench.bench,
+        doctor.doctor,
+    ),
 ):
     app.command(verb.__name__.removesuffix("_command"))(verb)
 app.add_typer(data.app, name="data", help="Check benchmark files or rendered scenes.")

@@ -72,7 +72,7 @@ def report(
 
 
 def _footer(device: str) -> str:
-    today = dt.datetime.now(dt.UTC).date().isoformat()
+    today = dt.datetime.now(dt.timezone.utc).date().isoformat()
     return f"primaldepth {__version__}, {machine(device)}, {today}."
 
 

@@ -69,27 +69,9 @@ def serve(
     page: bool = typer.Option(True, "--page/--no-page", help="Offer the web page at /."),
 ) -> None:
     """Serve the web page and the HTTP interface until SIGTERM or Ctrl-C."""
-    values = {
-        "host": host,
-        "port": port,
-        "method": method,
-        "device": device,
-        "max_bytes": max_bytes,
-        "max_pixels": max_pixels,
-        "max_side": max_side,
-        "seconds": seconds,
-        "queue": queue,
-        "batch": batch,
-        "workers": _workers(device) if workers is None else workers,
-        "upload_seconds": upload_seconds,
-        "answer_seconds": answer_seconds,
-        "grace_seconds": grace_seconds,
-        "memory_gib": memory_gib,
-        "disk_gib": disk_gib,
-        "allowed_hosts": allowed_host,
-        "token": _token(token_file),
-        "page": page,
-    }
+    values = dict(locals())  # options are named as the settings they set
+    values["workers"] = _workers(device) if workers is None else workers
+    values["allowed_hosts"], values["token"] = values.pop("allowed_host"), _token(values.pop("token_file"))
     _serve(ServiceSettings.parse(values, "serve"))
 
 

@@ -11,7 +11,7 @@ from primaldepth.cli.render import render_scenes
 from primaldepth.core.errors import InputError
 from primaldepth.pipeline.run import pick_device
 from primaldepth.training.recipe import Recipe, read_recipe
-from primaldepth.training.run import Event, check_recipe, train
+from primaldepth.training.run import TrainingEvent, check_recipe, train
 from primaldepth.training.scene_sets import missing_sets
 from primaldepth.training.validation_plan import planned
 
@@ -45,7 +45,7 @@ def train_command(
     with progress_bar("starting", total) as update:
         speed = "starting"
 
-        def observer(event: Event) -> None:
+        def observer(event: TrainingEvent) -> None:
             nonlocal speed
             if event.kind == "log":
                 speed = f"{event.values['steps_per_second']:.1f} steps/s"
@@ -78,7 +78,7 @@ def _scenes(recipe: Recipe, data: Path | None, out: Path, validation: Path | Non
     return folder
 
 
-def _tell(event: Event, stage: str) -> None:
+def _tell(event: TrainingEvent, stage: str) -> None:
     numbers = ", ".join(
         f"{key} {value:.4g}" for key, value in event.values.items() if isinstance(value, float)
     )

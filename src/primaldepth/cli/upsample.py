@@ -143,7 +143,7 @@ def _run_all(batch: Batch) -> dict[Item, Finished]:
     """Run every frame and tell how each ended, with a progress bar."""
     request, clock = batch.request, RemainingTime(len(batch.items) - len(batch.kept))
     ended: dict[Item, Finished] = {}
-    told: set[type] = set()
+    told: set[type | str] = set()
     with progress_bar(request.method, clock.total) as update:
 
         def watch(state: SolverProgress) -> None:
@@ -159,13 +159,16 @@ def _run_all(batch: Batch) -> dict[Item, Finished]:
     return ended
 
 
-def _tell(ended: Finished, rest: str, told: set[type]) -> None:
-    """Say how a frame ended; a warning that concerns the whole batch is said once."""
+def _tell(ended: Finished, rest: str, told: set[type | str]) -> None:
+    """Say how a frame ended; a note or a warning that concerns the whole batch is said once."""
     if ended.report is None:
         fail(ended.message)
         return
     for text in ended.notes:
-        note(text)
+        said = text.partition(": ")[2]  # without the file
+        if said not in told:
+            note(text)
+        told.add(said)
     out = ended.item.outputs["out"]
     note(f"{out}: {ended.report.line}{rest}")
     for warning in ended.report.warnings:

@@ -5,7 +5,9 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, redirect_stdout
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
+
+from typing_extensions import Self
 
 from primaldepth.core.errors import MissingDependencyError, PrimalDepthError
 

@@ -9,13 +9,18 @@ and dictionaries with text as keys; no key occurs twice.
 import json
 import math
 import re
-import tomllib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from primaldepth.core.errors import FileFormatError, shortened
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +44,15 @@ DEFAULT = Limits()
 RECORDED = Limits(size=2**24, values=2**20)
 """For documents with a line per frame or scene."""
 
-_JSON_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_JSON_ESCAPE, _JSON_STRING = re.compile(rb"\\.", re.DOTALL), re.compile(rb'"[^"]*"?')
+# Each end is optional, so that the longest match is never given up; from Python 3.11 on repeats can say so
+# (possessive "*+"), and then take no memory for the ways back.
 _TOML_SKIPPED = re.compile(
-    rb'"""(?:[^"\\]++|\\.|"(?!""))*+"{0,5}'
-    rb"|'''(?:[^']++|'(?!''))*+'{0,5}"
-    rb'|"(?:[^"\\\n]++|\\[^\n])*+"?'
-    rb"|'[^'\n]*+'?"
-    rb"|#[^\n]*+",
+    rb'"""(?:[^"\\]+|\\.|"(?!""))*@"{0,5}'
+    rb"|'''(?:[^']+|'(?!''))*@'{0,5}"
+    rb'|"(?:[^"\\\n]+|\\[^\n])*@"?'
+    rb"|'[^'\n]*'?"
+    rb"|#[^\n]*".replace(b"@", b"+" if sys.version_info >= (3, 11) else b""),
     re.DOTALL,
 )
 _NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
@@ -80,7 +87,7 @@ def parse_json(
             object_pairs_hook=_without_repeats,
         )
 
-    return _parsed(data, where, what, limits, _JSON_STRING, build)
+    return _parsed(data, where, what, limits, _bare_json, build)
 
 
 def parse_toml(
@@ -89,19 +96,19 @@ def parse_toml(
     """Parse one TOML document as `parse_json` does; dates are refused, which JSON has not either.
 
     Args:
-        data: the document, of unknown origin.
-        where: names it in errors: a path, as a rule.
-        what: it should be, for errors.
-        limits: beyond which it is refused.
+        data: text or bytes of unknown origin.
+        where: path or name of the document, for errors.
+        what: kind of document that is expected, for errors.
+        limits: on its size, its nesting and the numbers in it.
 
     Raises:
-        FileFormatError: the document is not TOML or beyond the limits.
+        FileFormatError: the document is not TOML, holds a date, or is beyond the limits.
     """
 
     def build(text: str) -> dict[str, Any]:
         return tomllib.loads(text, parse_float=lambda digits: _finite(digits, limits))
 
-    found: dict[str, Any] = _parsed(data, where, what, limits, _TOML_SKIPPED, build)
+    found: dict[str, Any] = _parsed(data, where, what, limits, _bare_toml, build)
     return found
 
 
@@ -132,12 +139,13 @@ def _parsed(
     where: object,
     what: str,
     limits: Limits,
-    skipped: re.Pattern[bytes],
+    bare: Callable[[bytes], bytes],
     build: Callable[[str], Any],
 ) -> Any:
     try:
         raw = data.encode() if isinstance(data, str) else data
-        _check_extent(raw, skipped, limits)
+        _check_size(raw, limits)
+        _check_extent(bare(raw), limits)
         values = build(raw.decode("utf-8-sig"))
         check_values(values, limits)
         return values
@@ -146,11 +154,23 @@ def _parsed(
         raise FileFormatError(where, f"not a {what} ({detail})", "export or copy it again") from error
 
 
-def _check_extent(raw: bytes, skipped: re.Pattern[bytes], limits: Limits) -> None:
-    """Raise an error if a document is too large, too deeply nested or has too many values to be parsed."""
+def _check_size(raw: bytes, limits: Limits) -> None:
     if len(raw) > limits.size:
         raise ValueError(f"{len(raw)} bytes, more than {limits.size}")
-    bare = skipped.sub(b"", raw)
+
+
+def _bare_json(raw: bytes) -> bytes:
+    """Return the document without its strings; a backslash outside of them ends the parser's work there."""
+    return _JSON_STRING.sub(b"", _JSON_ESCAPE.sub(b"", raw))
+
+
+def _bare_toml(raw: bytes) -> bytes:
+    """Return the document without its strings and comments."""
+    return _TOML_SKIPPED.sub(b"", raw)
+
+
+def _check_extent(bare: bytes, limits: Limits) -> None:
+    """Refuse by nesting and count, before a parser sees the document."""
     brackets = bare.translate(None, _NO_BRACKET)
     deepest = max(accumulate(map(_STEP.__getitem__, brackets)), default=0)
     dotted = b"." * limits.depth in bare.translate(None, _IN_KEY)  # a.b.c nests too, in quadratic time

@@ -2,7 +2,8 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Self
+
+from typing_extensions import Self
 
 
 class Worded(str):
@@ -110,6 +111,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return "did you mean 'x'?" with the known name most like `name`; empty if none is similar."""
     near = difflib.get_close_matches(name[:SHOWN], list(known), n=1)
     return f"did you mean '{near[0]}'?" if near else ""
+
+
+def unknown_name(noun: str, name: str, known: Iterable[str]) -> InputError:
+    """Return the error for a name that is not known, with the nearest one that is, and all of them."""
+    names = list(known)
+    hints = did_you_mean(name, names), f"known: {', '.join(names)}"
+    return InputError("", f"unknown {noun} '{name}'", "; ".join(filter(None, hints)))
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
+from primaldepth.core.trust import sample_trust, trusted_samples
 
 Sampling = Literal["average", "point"]
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
@@ -58,6 +59,9 @@ class Frame:
         registered: whether the samples were seen from another place than the guide's. Then holes are what
             that place did not see, mostly background, and not what beside a surface was hard to measure.
 
+    Attributes:
+        found: what `measurement` has computed of this frame, by name; a changed frame begins with nothing.
+
     Example:
         >>> import torch
         >>> from primaldepth import Frame
@@ -74,6 +78,7 @@ class Frame:
     sigma: Tensor | None = None
     sampling: Sampling | None = None
     registered: bool = False
+    found: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_sampling(self.sampling)
@@ -120,10 +125,12 @@ class Frame:
     @property
     def trusted(self) -> Tensor:
         """(B, 1, h, w) True for valid samples of confidence above 0, or for all valid ones if none has."""
-        if self.confidence is None:
-            return self.valid
-        found = self.valid & (self.confidence > 0)
-        return torch.where(found.flatten(1).any(dim=1).view(-1, 1, 1, 1), found, self.valid)
+        return trusted_samples(self.valid, self.confidence)
+
+    @property
+    def trust(self) -> Tensor:
+        """(B, 1, h, w): confidence of valid samples, 0 for holes; 1 where nothing tells samples apart."""
+        return sample_trust(self.valid, self.confidence, self.depth)
 
     def clean_depth(self) -> Tensor:
         """Return the depth with 0 written where it is not valid, so that no stray value can leak."""
@@ -136,6 +143,8 @@ class Frame:
 
     def images(self) -> "list[Frame]":
         """Return each image of the batch as a frame of its own."""
+        if len(self.depth) == 1:
+            return [self]
         parts = {name: value.chunk(len(value)) for name, value in self._tensors().items()}
         found: list[dict[str, Any]] = [
             {name: part[index] for name, part in parts.items()} for index in range(len(self.depth))

@@ -1,9 +1,10 @@
 """Frozen, typed settings whose unknown keys are errors that name the nearest key."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing_extensions import Self
 
 from primaldepth.core.errors import InputError, did_you_mean, shortened
 

@@ -5,9 +5,10 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
+from typing_extensions import Self
 
 from primaldepth.core.documents import RECORDED
 from primaldepth.core.errors import FileFormatError, InputError, MissingFileError, shortened

@@ -10,7 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+
+from typing_extensions import Self
 
 from primaldepth.core.errors import InputError
 from primaldepth.data.manifest import MANIFEST, Manifest, ShardEntry

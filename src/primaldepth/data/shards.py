@@ -1,6 +1,5 @@
 """Rendered scenes on disk: read one, or stream many into CPU or GPU memory at memory speed."""
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from torch import Tensor
 from primaldepth.core.errors import FileFormatError, InputError
 from primaldepth.data.manifest import Manifest, ShardEntry
 from primaldepth.data.tensor_file import Array, ArraySpec, TensorFileLayout, read_arrays, read_layout
+from primaldepth.io.files import sha256_of
 
 _CHUNK = 32 << 20  # bytes per read: enough to be fast, small enough to spread over threads
 _REPAIR = "'primaldepth render --verify' makes it again"
@@ -228,7 +228,7 @@ def shard_problem(folder: Path, entry: ShardEntry) -> str | None:
     if text := size_problem(folder, entry):
         return text
     with open(path, "rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+        found = sha256_of(file)
     return None if found == entry.sha256 else f"{path}: differs from its checksum"
 
 

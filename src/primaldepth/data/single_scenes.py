@@ -17,7 +17,7 @@ from primaldepth.data.tensor_file import (
     specs_of,
 )
 from primaldepth.io.atomic import atomic_path
-from primaldepth.io.files import open_file
+from primaldepth.io.files import open_file, sha256_of
 
 PARTS = "parts"
 
@@ -32,6 +32,11 @@ def write_part(folder: Path, scene: int, arrays: Mapping[str, Array]) -> None:
 
     The bytes depend on the arrays alone. The file is not synced: it outlives a killed process, its checksum
     tells what a power cut did to it, and most parts are in a shard before the disk would have them.
+
+    Args:
+        folder: of the shards.
+        scene: its number in the job.
+        arrays: of the scene, by name.
     """
     records = {name: array[None] for name, array in arrays.items()}
     digest = hashlib.sha256()
@@ -51,7 +56,7 @@ def is_whole(path: Path) -> bool:
         return False
     with open_file(path) as file:
         file.seek(min(layout.offsets.values(), default=0))
-        return hashlib.file_digest(file, "sha256").hexdigest() == layout.notes.get("sha256")
+        return sha256_of(file) == layout.notes.get("sha256")
 
 
 @dataclass(frozen=True, slots=True)

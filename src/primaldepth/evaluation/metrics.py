@@ -24,6 +24,11 @@ def _at(values: Tensor, known: Tensor) -> Tensor:
 def rmse(depth: Tensor, truth: Tensor, known: Tensor) -> float:
     """Return sqrt(mean (d - t)^2), in the unit of the depth.
 
+    Args:
+        depth: d, of any shape.
+        truth: t, in the same unit.
+        known: True where the truth is known.
+
     Example:
         >>> import torch
         >>> from primaldepth.evaluation.metrics import rmse
@@ -36,6 +41,11 @@ def rmse(depth: Tensor, truth: Tensor, known: Tensor) -> float:
 
 def mae(depth: Tensor, truth: Tensor, known: Tensor) -> float:
     """Return the mean of |d - t|, in the unit of the depth.
+
+    Args:
+        depth: d, of any shape.
+        truth: t, in the same unit.
+        known: True where the truth is known.
 
     Example:
         >>> import torch
@@ -116,14 +126,14 @@ def boundary_f1(depth: Tensor, truth: Tensor, known: Tensor, step: float, tolera
 
 
 def sensor_residual(depth: Tensor, frame: Frame) -> float:
-    """Return sqrt(mean ((A d - f) / sigma)^2) over the valid samples f, in standard deviations of noise.
+    """Return sqrt(mean ((A d - f) / sigma)^2) over the trusted samples f, in standard deviations of noise.
 
     A is the sensor, see `sensor_errors`. About 1 says that the depth explains the samples up to their noise;
     a depth that keeps the noise has less, one that has left the samples has more.
     """
     if frame.sigma is None or not bool((frame.sigma[frame.valid] > 0).all()):
         raise ValueError("the residual needs a standard deviation > 0 for every valid sample")
-    residual = sensor_errors(depth, frame) / _at(frame.sigma, frame.valid)
+    residual = sensor_errors(depth, frame) / _at(frame.sigma, frame.trusted)
     return float(residual.square().mean().sqrt())
 
 
@@ -150,6 +160,9 @@ def coverage(depth: Tensor, sigma: Tensor, truth: Tensor, known: Tensor) -> floa
 
 def geometric_mean(values: list[float]) -> float:
     """Return exp(mean(log v)): every scene and scale counts by its ratio, not its size.
+
+    Args:
+        values: v, each above 0.
 
     Example:
         >>> from primaldepth.evaluation.metrics import geometric_mean

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame
 from primaldepth.core.seeds import generator
-from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
+from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.evaluation.scoring import Scoring
 from primaldepth.io import read_depth, read_guide
 from primaldepth.sensors.degradations import fill_occlusions, middlebury_noisy_v1
@@ -47,14 +47,7 @@ class FilesProtocol(Protocol):
 
     def problems(self, root: Path, scene: str) -> list[str]:
         """Return a line for each file of the scene that is missing or differs from the frozen one."""
-        found = []
-        for name, digest in self.files[scene].items():
-            path = root / scene / name
-            if not path.is_file():
-                found.append(f"{path}: missing")
-            elif file_sha256(path) != digest:
-                found.append(f"{path}: differs from the file {self.name} v{self.version} was frozen with")
-        return found
+        return self.changed_files({root / scene / name: sum_ for name, sum_ in self.files[scene].items()})
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
-from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
+from primaldepth.evaluation.protocol import Case, NamedFrames, Protocol
 from primaldepth.evaluation.scoring import Scoring
 from primaldepth.io import Unit, read_depth, read_guide
 from primaldepth.sensors.noise import AUTO_FLOOR, local_mean
@@ -50,25 +50,18 @@ class FrameSet:
 
 
 @dataclass(frozen=True)
-class NoiseFreeProtocol(Protocol):
+class NoiseFreeProtocol(NamedFrames):
     """Frames by set and number; a scene is called SET/N.
 
     Args:
         border: pixels at the edges of the frame that are not scored.
         frame_sets: by name; a part of the protocol has one.
         files: SHA-256 of every public file, by its path below the protocol's folder.
-        names: scenes, set by set; those of a part are in the folder.
     """
 
     border: int
     frame_sets: Mapping[str, FrameSet]
     files: Mapping[str, str]
-    names: tuple[str, ...]
-
-    @property
-    def scenes(self) -> tuple[str, ...]:
-        """Names of the frames, set by set."""
-        return self.names
 
     @property
     def variant(self) -> str:
@@ -114,13 +107,10 @@ class NoiseFreeProtocol(Protocol):
         """Return a line for each of the frame's files that is missing or differs from the public one."""
         found = []
         for name in self._paths(root, scene):
-            path, digest = root / name, self.files.get(name)
-            if not path.is_file():
-                found.append(f"{path}: missing")
-            elif digest is None:
-                found.append(f"{path}: no checksum of it is known; put the public arrays in its place")
-            elif file_sha256(path) != digest:
-                found.append(f"{path}: differs from the file {self.name} v{self.version} was frozen with")
+            if name not in self.files and (root / name).is_file():
+                found.append(f"{root / name}: no checksum of it is known; put the public arrays in its place")
+            else:
+                found += self.changed_files({root / name: self.files.get(name, "")})
         return found
 
     def build(self, root: Path, scene: str, scale: int) -> Case:

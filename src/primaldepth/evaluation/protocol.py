@@ -1,7 +1,7 @@
 """What every protocol is: a frozen benchmark whose inputs are checked before a case is built from them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -127,10 +127,36 @@ class Protocol(ABC):
             raise InputError(problem)
         return self.build(root, scene, scale)
 
+    def changed_files(self, files: Mapping[Path, str]) -> list[str]:
+        """One line for each file that is missing or has another SHA-256 than the one it was frozen with."""
+        found = []
+        for path, digest in files.items():
+            if not path.is_file():
+                found.append(f"{path}: missing")
+            elif file_sha256(path) != digest:
+                found.append(f"{path}: differs from the file {self.name} v{self.version} was frozen with")
+        return found
+
     def check(self, scale: int) -> None:
         """Raise an error unless the protocol has this scale."""
         if scale not in self.scales:
             raise InputError(f"{self.name} has the scales {', '.join(map(str, self.scales))}, not {scale}")
+
+
+@dataclass(frozen=True)
+class NamedFrames(Protocol):
+    """A protocol that lists its frames by name.
+
+    Args:
+        names: frames that are scored; those of a part are in the folder.
+    """
+
+    names: tuple[str, ...]
+
+    @property
+    def scenes(self) -> tuple[str, ...]:
+        """Names of the frames."""
+        return self.names
 
 
 def chosen_scenes(parts: Sequence[Protocol], names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -44,6 +44,12 @@ def protocol_names() -> tuple[str, ...]:
 def get_protocol(name: str) -> Protocol:
     """Return the protocol `name`, from its frozen description.
 
+    Args:
+        name: of `protocol_names`.
+
+    Raises:
+        InputError: if there is no such protocol.
+
     Example:
         >>> from primaldepth.evaluation.protocols import get_protocol
         >>> get_protocol("noisy-middlebury").scales
@@ -64,6 +70,6 @@ def get_protocol(name: str) -> Protocol:
 
 @cache
 def _frozen(name: str) -> dict[str, Any]:
-    text = resources.files(__package__).joinpath("frozen", f"{name}.json").read_text()
+    text = (resources.files(__package__) / "frozen" / f"{name}.json").read_text()
     frozen: dict[str, Any] = parse_json(text, f"protocol '{name}'")
     return frozen

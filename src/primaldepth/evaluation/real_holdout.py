@@ -14,7 +14,7 @@ from primaldepth.core.frame import Frame
 from primaldepth.core.seeds import generator
 from primaldepth.evaluation.cut_outs import cut_outs
 from primaldepth.evaluation.middlebury import guide_tensor
-from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
+from primaldepth.evaluation.protocol import Case, NamedFrames, Protocol, file_sha256
 from primaldepth.evaluation.sampling import cropped, point_samples
 from primaldepth.evaluation.zone_scoring import ZoneCase, ZoneScoring
 from primaldepth.io import read_depth
@@ -44,26 +44,19 @@ class HoldoutVariant:
 
 
 @dataclass(frozen=True)
-class RealHoldoutProtocol(Protocol):
+class RealHoldoutProtocol(NamedFrames):
     """Pairs NAME_depth_mm.png (16 bit, 0 for a hole) and NAME_rgb.png of one size.
 
     Args:
         variants: all ways to make samples.
         way: that of this protocol; `parts` has one protocol for each.
         files: SHA-256 of the frozen frames' files, by frame and file name.
-        names: frames that are scored.
     """
 
     scoring: ZoneScoring
     variants: tuple[HoldoutVariant, ...]
     way: HoldoutVariant
     files: Mapping[str, Mapping[str, str]]
-    names: tuple[str, ...]
-
-    @property
-    def scenes(self) -> tuple[str, ...]:
-        """Names of the frames."""
-        return self.names
 
     @property
     def variant(self) -> str:
@@ -97,14 +90,9 @@ class RealHoldoutProtocol(Protocol):
     def problems(self, root: Path, scene: str) -> list[str]:
         """Return one line for each file that is missing, has another size, or differs from the frozen one."""
         paths = _paths(root, scene)
-        missing = [f"{path}: missing" for path in paths if not path.is_file()]
-        if missing or not self.is_frozen:
-            return missing or _size_problems(*paths)
-        return [
-            f"{path}: differs from the file {self.name} v{self.version} was frozen with"
-            for path in paths
-            if file_sha256(path) != self.files[scene][path.name]
-        ]
+        if self.is_frozen:
+            return self.changed_files({path: self.files[scene][path.name] for path in paths})
+        return [f"{path}: missing" for path in paths if not path.is_file()] or _size_problems(*paths)
 
     def build(self, root: Path, scene: str, scale: int) -> Case:
         """Return the case, from inputs that were checked."""

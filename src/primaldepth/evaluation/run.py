@@ -140,7 +140,16 @@ def predict(method: Method, case: Case, device: torch.device | str = "cpu") -> t
 
 
 def score(method: Method, case: Case, device: torch.device | str = "cpu") -> Row:
-    """Run the method on the case and return its row; the prediction is not rounded."""
+    """Run the method on the case and return its row; the prediction is not rounded.
+
+    Args:
+        method: to be scored.
+        case: frame and truth.
+        device: to compute on.
+
+    Returns:
+        Every metric, the time, and a checksum of the prediction.
+    """
     prediction, seconds = predict(method, case, device)
     with reproducible("cpu"):
         found = case.scores(prediction)
@@ -164,8 +173,11 @@ def evaluate(
     """Yield rows by method, scale and scene, each as soon as it and those before it are computed.
 
     Args:
+        protocol: which scenes, samples and metrics.
+        methods: to be scored.
         data: folder of the inputs; see `Protocol.root`.
         scales: all of the protocol's if None.
+        device: to compute on.
         scenes: all of the protocol's if None.
         jobs: processes that compute at the same time.
         cache: where rows are looked up and kept; None computes all of them.

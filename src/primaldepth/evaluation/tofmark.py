@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError, InputError, shortened
-from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
+from primaldepth.evaluation.protocol import Case, NamedFrames, file_sha256
 from primaldepth.evaluation.tof_view import Map, cell_frame
 from primaldepth.io.files import read_text
 from primaldepth.io.formats.base import Source
@@ -29,7 +29,7 @@ _HEAD = 520
 _MM = 1000.0
 
 
-class Role(NamedTuple):
+class Sought(NamedTuple):
     """What a variable of a .mat file is needed for, with its shape and the names to look for, best first."""
 
     what: str
@@ -37,7 +37,7 @@ class Role(NamedTuple):
     names: tuple[str, ...]
 
 
-class Variable(NamedTuple):
+class FoundVariable(NamedTuple):
     """A variable of one of the scene's files."""
 
     source: Source
@@ -47,23 +47,16 @@ class Variable(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TofmarkProtocol(Protocol):
+class TofmarkProtocol(NamedFrames):
     """Scenes as .mat files: SCENE*.mat or SCENE/*.mat, and files beside them that all scenes share.
 
     Args:
-        names: of the scenes.
         tof_size: (h, w).
         guide_size: (H, W).
     """
 
-    names: tuple[str, ...]
     tof_size: tuple[int, int]
     guide_size: tuple[int, int]
-
-    @property
-    def scenes(self) -> tuple[str, ...]:
-        """Names of the scenes, in the order of the table."""
-        return self.names
 
     @property
     def made_of(self) -> str:
@@ -94,11 +87,11 @@ class TofmarkProtocol(Protocol):
     def build(self, root: Path, scene: str, scale: int) -> Case:
         """Build the case of a scene from inputs that were checked."""
         found = _variables(self._files(root, scene))
-        distance = _pick(found, Role("ToF distances", self.tof_size, ("dist|depth|range", "tof")))
-        image = _pick(found, Role("intensity image", self.guide_size, ("int|im|gr[ae]y",)))
-        truth = _pick(found, Role("true depth", self.guide_size, ("gt|tru|ground", "depth")))
-        P = _pick(found, Role("projection of the ToF camera", (3, 4), ("tof",)))
-        K = _pick(found, Role("matrix of the intensity camera", (3, 3), ("^k$", "^k.*(int|im|cam)")))
+        distance = _pick(found, Sought("ToF distances", self.tof_size, ("dist|depth|range", "tof")))
+        image = _pick(found, Sought("intensity image", self.guide_size, ("int|im|gr[ae]y",)))
+        truth = _pick(found, Sought("true depth", self.guide_size, ("gt|tru|ground", "depth")))
+        P = _pick(found, Sought("projection of the ToF camera", (3, 4), ("tof",)))
+        K = _pick(found, Sought("matrix of the intensity camera", (3, 3), ("^k$", "^k.*(int|im|cam)")))
         return self._case(scene, scale, _distances(distance), _grey(image), _read(truth), _read(P), _read(K))
 
     def _case(self, scene: str, scale: int, distance: Map, image: Map, truth: Map, P: Map, K: Map) -> Case:
@@ -141,17 +134,17 @@ def read_checksums(path: Path) -> dict[str, str]:
     return sums
 
 
-def _variables(files: Sequence[Path]) -> list[Variable]:
+def _variables(files: Sequence[Path]) -> list[FoundVariable]:
     found = []
     for path in files:
         source = Source(path, read_image_file(path))
         if not CODEC.recognises(source.data[:_HEAD]):
             raise source.error("not a MATLAB file; copy it again")
-        found += [Variable(source, *each) for each in list_variables(source)]
+        found += [FoundVariable(source, *each) for each in list_variables(source)]
     return found
 
 
-def _pick(found: Sequence[Variable], role: Role) -> Variable:
+def _pick(found: Sequence[FoundVariable], role: Sought) -> FoundVariable:
     """Return the variable with the role's shape; of several, the one whose name fits."""
     shaped = [each for each in found if each.numeric and each.shape[:2] == role.shape]
     if len(shaped) == 1:
@@ -170,11 +163,11 @@ def _pick(found: Sequence[Variable], role: Role) -> Variable:
     )
 
 
-def _read(variable: Variable) -> NDArray[np.float64]:
+def _read(variable: FoundVariable) -> NDArray[np.float64]:
     return np.asarray(read_variable(variable.source, variable.name), np.float64)
 
 
-def _distances(variable: Variable) -> Map:
+def _distances(variable: FoundVariable) -> Map:
     distance = _read(variable)
     measured = distance[np.isfinite(distance) & (distance > 0)]
     typical = float(np.median(measured)) if measured.size else 0.0
@@ -185,7 +178,7 @@ def _distances(variable: Variable) -> Map:
     return distance
 
 
-def _grey(variable: Variable) -> Map:
+def _grey(variable: FoundVariable) -> Map:
     """Return an image in [0, 1], (H, W): integers by their range; floats as they are, beyond 1 as 8 bit."""
     pixels = read_variable(variable.source, variable.name)
     top = np.iinfo(pixels.dtype).max if pixels.dtype.kind == "u" else 255.0 if pixels.max() > 1 else 1.0

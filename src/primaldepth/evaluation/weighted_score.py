@@ -51,7 +51,7 @@ class Criterion(Settings):
     reference: Positive | None = None
     data: str | None = None
 
-    def part(self, units: Mapping[str, str], unit: str, groups: int) -> "Part":
+    def part(self, units: Mapping[str, str], unit: str, groups: int) -> "ScorePart":
         """Return what one of the criterion's groups contributes to the score.
 
         Args:
@@ -78,11 +78,11 @@ class Criterion(Settings):
                 f"'{self.metric}' may be 0 and needs a reference: the value that counts as much as "
                 "an error twice as large",
             )
-        return Part(self.weight / groups, self.reference or 1.0, is_error)
+        return ScorePart(self.weight / groups, self.reference or 1.0, is_error)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScorePart:
     """What one group contributes to the score: weight w, reference r, and whether its number is an error."""
 
     weight: float = 1.0
@@ -96,7 +96,7 @@ class Part:
         return math.log(value / self.reference) if value != 0 else -math.inf
 
 
-def weighted_score(scores: Mapping[str, float], parts: Mapping[str, Part]) -> float:
+def weighted_score(scores: Mapping[str, float], parts: Mapping[str, ScorePart]) -> float:
     """Return the score S of the numbers named in `parts`, at least one; NaN if one of them is NaN."""
     for name in parts:
         if name not in scores:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 import torch
 from pydantic import Field
 from torch import Tensor
+from typing_extensions import Self
 
 from primaldepth.core.frame import Prediction
 from primaldepth.core.settings import Count, Positive
@@ -18,6 +19,21 @@ from primaldepth.evaluation.zones import ZONES, zone_masks
 
 STATISTICS = ("rmse", "mae", "median")
 SAMPLES = ("samples", "surface", "equal")
+
+
+_ERRORS = {"rmse": "RMSE", "mae": "MAE", "median": "median"}
+_ERRORS |= {f"rmse_{zone}": zone.replace("_", " ") for zone in ZONES}
+_ERRORS |= {"rmse_tol4": "tol. 4 px", "rmse_tol8": "tol. 8 px"}
+_MISPLACED = {
+    f"{side}_{part}": f"{name} far" if side == "far" else "near"
+    for part, name in (("surface", "surface"), ("equal", "equal"), ("samples", "all"))
+    for side in ("far", "near")
+}
+
+
+def _columns(titles: Mapping[str, str]) -> tuple[ScoreColumn, ...]:
+    """Return a column of two decimals for each score."""
+    return tuple(ScoreColumn(title, score, 2) for score, title in titles.items())
 
 
 class ZoneScoring(Scoring):
@@ -32,29 +48,11 @@ class ZoneScoring(Scoring):
     """
 
     tables: ClassVar[tuple[tuple[str, tuple[ScoreColumn, ...]], ...]] = (
-        (
-            "errors, RMSE where nothing else is said",
-            (
-                ScoreColumn("RMSE", "rmse", 2),
-                ScoreColumn("MAE", "mae", 2),
-                ScoreColumn("median", "median", 2),
-                ScoreColumn("interior", "rmse_interior", 2),
-                ScoreColumn("near jumps", "rmse_near_jumps", 2),
-                ScoreColumn("near holes", "rmse_near_holes", 2),
-                ScoreColumn("in holes", "rmse_in_holes", 2),
-                ScoreColumn("tol. 4 px", "rmse_tol4", 2),
-                ScoreColumn("tol. 8 px", "rmse_tol8", 2),
-            ),
-        ),
+        ("errors, RMSE where nothing else is said", _columns(_ERRORS)),
         (
             "samples of 10,000 that are put more than 10 % farther or nearer, and coverage of sigma",
             (
-                ScoreColumn("surface far", "far_surface", 2),
-                ScoreColumn("near", "near_surface", 2),
-                ScoreColumn("equal far", "far_equal", 2),
-                ScoreColumn("near", "near_equal", 2),
-                ScoreColumn("all far", "far_samples", 2),
-                ScoreColumn("near", "near_samples", 2),
+                *_columns(_MISPLACED),
                 ScoreColumn("coverage", "coverage", 3),
                 ScoreColumn("s/frame", "seconds", 2),
             ),

@@ -52,6 +52,14 @@ def export_onnx(net: DepthNet, path: str | os.PathLike[str], opset: int = OLDEST
 
     The coefficients of the primal-dual part become numbers of the graph. Networks on any device are
     exported from a float32 copy on the CPU.
+
+    Args:
+        net: the network, of any device.
+        path: of the file to write.
+        opset: version of the ONNX operators.
+
+    Raises:
+        MissingDependencyError: if the extra `export` is not installed.
     """
     _require("onnx", "onnxscript")
     import onnx
@@ -81,15 +89,21 @@ def export_onnx(net: DepthNet, path: str | os.PathLike[str], opset: int = OLDEST
 
 
 def check_parity(
-    net: DepthNet,
-    path: str | os.PathLike[str],
-    sizes: Sequence[tuple[int, int]],
-    tolerance: float = 1e-4,
+    net: DepthNet, path: str | os.PathLike[str], sizes: Sequence[tuple[int, int]], tolerance: float = 1e-4
 ) -> tuple[Parity, ...]:
     """Compare the file with `net` on random input of each (height, width); more than `tolerance` is an error.
 
     Args:
+        net: the network that was exported.
+        path: of the ONNX file.
+        sizes: (height, width) of each random input.
         tolerance: allowed difference, as a part of the range of the depth.
+
+    Returns:
+        The difference found at each size.
+
+    Raises:
+        PrimalDepthError: if a difference is larger than `tolerance`.
     """
     session = _session(Path(path), tuple(named_inputs(net, random_input(net, (8, 8)))))
     found = tuple(Parity(size, _difference(net, session, size)) for size in sizes)
@@ -142,7 +156,7 @@ def _free_sizes(given: dict[str, Tensor]) -> tuple[Any, ...]:
     image, sample = {2: height, 3: width}, {2: h, 3: w}
     free = {"rows": {0: h, 1: height}, "columns": {0: w, 1: width}, RATIO: {}}
     found = [free.get(name, sample if name in SAMPLE_NAMES else image) for name in given]
-    return tuple(found) if len(found) <= 5 else (*found[:5], tuple(found[5:]))  # the rest is one argument
+    return (tuple(found),)
 
 
 def _difference(net: DepthNet, session: Any, size: tuple[int, int]) -> float:

@@ -11,23 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
-from primaldepth.networks import DepthNet, PrimalDualNet
+from primaldepth.networks import DepthNet, Estimate, PrimalDualNet
 from primaldepth.networks.inputs import SensorSamples
-from primaldepth.networks.unrolled import ALPHA_0
-from primaldepth.operators import (
-    EdgeTensor,
-    ForwardDifference,
-    GradientMinusField,
-    LinearOperator,
-    SelectChannels,
-    SymmetrizedGradient,
-)
+from primaldepth.operators import LinearOperator
 from primaldepth.operators.pairwise import Offset
 from primaldepth.operators.sampling import MixedResample, SampleTerm
-from primaldepth.variational.energies import Energy, OnDepth, Term
-from primaldepth.variational.penalties import Absolute, GroupNorm, Huber, Quadratic
-from primaldepth.variational.primal_dual import State, primal_dual_step
-from primaldepth.variational.step_sizes import StepSizes
+from primaldepth.variational.models import PairOperators
 
 
 class MaskedConvolution(LinearOperator):
@@ -64,14 +53,6 @@ class MaskedConvolution(LinearOperator):
         return MaskedConvolution(self.kernel.abs(), self.mask)
 
 
-class _AnySizeTensor(EdgeTensor):
-    """The edge tensor without reading the size as numbers."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-        self.in_shape = self.out_shape = (2, tensor.shape[2], tensor.shape[3])
-
-
 def end_taps(offsets: Sequence[Offset]) -> Tensor:
     """(N, 1, window, window): 1 at the far end of each pair; * u gives u(x + d_k)."""
     radius = max(max(abs(dy), abs(dx)) for dy, dx in offsets)
@@ -105,109 +86,93 @@ def _centre(taps: Tensor) -> Tensor:
     return middle
 
 
-class TraceableSolver(nn.Module):
-    """`PrimalDualNet` with the coefficients as numbers and no use of the image's size."""
+class ConvolvedPairs(PairOperators):
+    """The pairwise operators as convolutions, for images of any size.
+
+    Args:
+        ends: kernel of the far ends, see `end_taps`.
+        differences: kernels of the differences of one and of two channels.
+        slopes: kernel of the departures from planes.
+        image: (B, C, H, W) of the size of those that the operators will read.
+    """
+
+    def __init__(
+        self, ends: Tensor, differences: tuple[Tensor, Tensor], slopes: Tensor, image: Tensor
+    ) -> None:
+        mask = conv2d(torch.ones_like(image[:1, :1]), ends, padding=ends.shape[-1] // 2)
+        masks = mask, mask.repeat(1, 2, 1, 1)
+        self._differences = [MaskedConvolution(*each) for each in zip(differences, masks, strict=True)]
+        self._slope = MaskedConvolution(slopes, mask)
+
+    def difference(self, channels: int = 1) -> LinearOperator:
+        """`PairwiseDifference` for any size; of one or two channels."""
+        return self._differences[channels - 1]
+
+    def slope(self) -> LinearOperator:
+        """`PairwiseSlope` for any size."""
+        return self._slope
+
+
+class TraceableSolver(PrimalDualNet):
+    """`PrimalDualNet` with the coefficients as numbers and no use of the image's size.
+
+    Samples have to come by an operator whose norm is 1.
+    """
+
+    is_fused = False
 
     def __init__(self, pdn: PrimalDualNet) -> None:
-        super().__init__()
-        self.pdn, self.rows = pdn, pdn.coefficients.tolist()
-        self.precision = pdn.log_precision.detach().exp().item() if pdn.samples else 1.0
-        three = pdn.model.channels == 3
-        self.alpha = pdn.log_alpha_0.exp().tolist() if three else [ALPHA_0] * len(self.rows)
-        for name, taps in self._kernels().items():
-            self.register_buffer(name, taps.to(pdn.log_coefficients))
+        super().__init__(len(pdn.log_coefficients), pdn.window, pdn.name, samples=pdn.samples)
+        self.load_state_dict(pdn.state_dict())
+        self.numbers = pdn.coefficients.tolist()
+        self.second_order = torch.as_tensor(pdn.alphas).tolist()
+        self.ends, self.once, self.twice, self.slopes = (
+            nn.Buffer(taps.to(pdn.log_coefficients))
+            for taps in (
+                end_taps(pdn.offsets),
+                difference_taps(pdn.offsets),
+                difference_taps(pdn.offsets, channels=2),
+                slope_taps(pdn.offsets),
+            )
+        )
 
-    def _kernels(self) -> dict[str, Tensor]:
-        offsets = self.pdn.offsets
-        if self.pdn.model.is_local:
-            return {}
-        if self.pdn.model.family != "nltgv":
-            return {"ends": end_taps(offsets), "difference": difference_taps(offsets)}
-        slopes = difference_taps(offsets, channels=2)
-        return {"ends": end_taps(offsets), "coupling": slope_taps(offsets), "slopes": slopes}
+    @property
+    def alphas(self) -> list[float]:
+        """The weights of the second order as numbers."""
+        return self.second_order
 
-    def forward(
-        self, f: Tensor, affinities: Tensor, trust: Tensor, guide: Tensor, samples: SampleTerm | None = None
-    ) -> Tensor:
-        """As `PrimalDualNet.forward`, with samples of an operator whose norm is 1."""
-        model = self.pdn.model
-        support = self.pdn.support(affinities, guide)
-        operators = self._operators(support)
-        data = Quadratic if model.norm == "l2" else Absolute
-        u = torch.cat([f, *[torch.zeros_like(f)] * (model.channels - 1)], dim=1)
-        state: State | None = None
-        scaled = None if samples is None else SampleTerm(samples.A, samples.d, self.precision * samples.lam)
-        measured = self.pdn.sample_terms(scaled, (f.shape[2], f.shape[3]))
-        for (sigma, tau, eps, lam, theta, *rho), alpha_0 in zip(self.rows, self.alpha, strict=True):
-            terms = self._terms(operators, support, alpha_0, eps)
-            energy = Energy((*terms, *measured), OnDepth(data(f, lam * trust)))
-            state = State.start(energy, u) if state is None else state
-            steps = (*(sigma,) * len(terms), *rho[: len(measured)])
-            state = primal_dual_step(energy, state, StepSizes(tau, steps, theta))
-        return u[:, :1] if state is None else state.u[:, :1]
+    def pairs(self, image: Tensor) -> ConvolvedPairs:
+        """Return the maker of pairwise operators as convolutions."""
+        return ConvolvedPairs(self.ends, (self.once, self.twice), self.slopes, image)
 
-    def _operators(self, support: Tensor) -> tuple[LinearOperator, ...]:
-        """One per term, in the order of `Model.terms`."""
-        family, size = self.pdn.model.family, (support.shape[2], support.shape[3])
-        three = (3, *size)
-        if family == "atv":
-            return (_AnySizeTensor(support) @ ForwardDifference(size),)
-        if family == "atgv":
-            slopes = SymmetrizedGradient(size) @ SelectChannels(three, 1, 3)
-            return _AnySizeTensor(support) @ GradientMinusField(size), slopes
-        ends = self.get_buffer("ends")
-        mask = conv2d(torch.ones_like(support[:, :1]), ends, padding=ends.shape[-1] // 2)
-        if family != "nltgv":
-            return (MaskedConvolution(self.get_buffer("difference"), mask),)
-        twice = MaskedConvolution(self.get_buffer("slopes"), mask.repeat(1, 2, 1, 1))
-        return MaskedConvolution(self.get_buffer("coupling"), mask), twice @ SelectChannels(three, 1, 3)
-
-    def _terms(
-        self, operators: tuple[LinearOperator, ...], support: Tensor, alpha_0: float, eps: float
-    ) -> tuple[Term, ...]:
-        """The penalties of `Model.terms` on these operators."""
-        first = operators[0]
-        match self.pdn.model.family:
-            case "atv":
-                return (Term(first, GroupNorm(1.0)),)
-            case "atgv":
-                return Term(first, GroupNorm(1.0)), Term(operators[1], GroupNorm(alpha_0))
-            case "nltgv":
-                slopes = Huber(alpha_0 * support.repeat(1, 2, 1, 1))
-                return Term(first, Huber(support)), Term(operators[1], slopes)
-            case family:
-                return (Term(first, Huber(support, eps if family == "nlh" else 0.0)),)
+    def rows(self, samples: SampleTerm | None) -> list[list[float]]:
+        """Return the coefficients as numbers."""
+        return self.numbers
 
 
 class TraceableNet(nn.Module):
-    """`DepthNet` as a function of images to images: what an exporter sees."""
+    """`DepthNet` as a function of images to images: what an exporter sees.
+
+    Args:
+        net: its primal-dual part is replaced by one that can be traced.
+    """
 
     def __init__(self, net: DepthNet) -> None:
         super().__init__()
-        self.net, self.solver = net, TraceableSolver(net.pdn) if net.pdn is not None else None
+        self.net = net
+        if net.pdn is not None:
+            net.pdn = TraceableSolver(net.pdn)
 
-    def forward(
-        self,
-        depth: Tensor,
-        sigma: Tensor,
-        trust: Tensor,
-        guide: Tensor,
-        ratio: Tensor | None = None,
-        *measured: Tensor,
-    ) -> tuple[Tensor, ...]:
-        """As `DepthNet.forward`: the result and, where the network gives one, its uncertainty.
+    def forward(self, *maps: Tensor) -> tuple[Tensor, ...]:
+        """Return the result of `DepthNet.forward` and, where the network gives one, its uncertainty.
 
         Args:
-            measured: of a network with the sample term: the matrices of the sampling operator, (h, H) and
-                (w, W), then the samples, their noise and the trust in them, (1, 1, h, w).
+            maps: depth, sigma, trust and guide; for networks of any scale also the ratio; with the sample
+                term then the matrices of the sampling operator, (h, H) and (w, W), and the samples, their
+                noise and the trust in them, (1, 1, h, w).
         """
-        features = self.net.features(depth, sigma, trust, guide, ratio)
-        result = features.first
-        if self.solver is not None:
-            weight = trust if features.weight is None else trust * features.weight
-            samples = None
-            if measured:
-                A = MixedResample.given(*measured[:2])
-                samples = SensorSamples(A, *measured[2:]).weighed(features.omega(A))
-            result = self.solver(result, features.affinities, weight, guide, samples)
-        return (result,) if features.log_sigma is None else (result, features.log_sigma.exp())
+        (trust, guide), measured = maps[2:4], maps[5:]
+        features = self.net.features(*maps[:5])
+        samples = SensorSamples(MixedResample.given(*measured[:2]), *measured[2:]) if measured else None
+        found = Estimate(self.net.solve(features, trust, guide, samples), features)
+        return (found.depth,) if found.sigma is None else (found.depth, found.sigma)

@@ -23,6 +23,9 @@ def radial_from_z(z: Map, valid: Mask, intrinsics: Intrinsics) -> Map:
         valid: (H, W).
         intrinsics: of the camera that saw this map, for H x W pixels.
 
+    Returns:
+        (H, W) in the unit of z, 0 where not valid.
+
     Example:
         >>> import numpy as np
         >>> from primaldepth.geometry.cameras import Intrinsics
@@ -40,7 +43,16 @@ def radial_from_z(z: Map, valid: Mask, intrinsics: Intrinsics) -> Map:
 
 
 def z_from_radial(radial: Map, valid: Mask, intrinsics: Intrinsics) -> Map:
-    """Return the depth along the optical axis, z = r / |ray|; the inverse of `radial_from_z`."""
+    """Return the depth along the optical axis, z = r / |ray|; the inverse of `radial_from_z`.
+
+    Args:
+        radial: (H, W) distance along the ray.
+        valid: (H, W).
+        intrinsics: of the camera that saw this map, for H x W pixels.
+
+    Returns:
+        (H, W); 0 where not valid, NaN where the lens model has no ray.
+    """
     check_maps(radial, valid)
     return _times(radial, valid, 1.0 / ray_lengths(radial, intrinsics))
 
@@ -53,6 +65,9 @@ def z_from_disparity(disparity: Map, valid: Mask, baseline_focal: float) -> Map:
         valid: (H, W).
         baseline_focal: baseline (metres, say) times focal length (pixels of the disparity's image).
 
+    Returns:
+        (H, W), 0 where not valid.
+
     Example:
         >>> import numpy as np
         >>> from primaldepth.geometry.conversions import z_from_disparity
@@ -64,7 +79,16 @@ def z_from_disparity(disparity: Map, valid: Mask, baseline_focal: float) -> Map:
 
 
 def disparity_from_z(z: Map, valid: Mask, baseline_focal: float) -> Map:
-    """Return the disparity of a rectified pair, d = baseline focal / z; the inverse of `z_from_disparity`."""
+    """Return the disparity of a rectified pair, d = baseline focal / z; the inverse of `z_from_disparity`.
+
+    Args:
+        z: (H, W) along the optical axis, > 0 where valid.
+        valid: (H, W).
+        baseline_focal: baseline (in the unit of z) times focal length (pixels).
+
+    Returns:
+        (H, W) in pixels, 0 where not valid.
+    """
     return _reciprocal("z", z, valid, baseline_focal)
 
 

@@ -3,11 +3,12 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import Self
 
 from primaldepth.core.errors import InputError, shortened
 from primaldepth.geometry.distortion import Distortion

@@ -32,6 +32,9 @@ def depth_mesh(
         max_jump: relative; a surface seen by pixels of a thousandth of the focal length may be steeper than
             the tangent max_jump 1000 before it is cut.
 
+    Returns:
+        The triangles, in the camera's frame.
+
     Example:
         >>> import numpy as np
         >>> from primaldepth.geometry.cameras import Intrinsics

@@ -48,6 +48,7 @@ def project_surface(
     Args:
         depth: (B, 1, h, w) of the source, metres.
         valid: (B, 1, h, w).
+        rig: from the camera of the depth to that of the view.
         kind: z, or radial as ToF cameras give it.
         max_slope: neighbours lie on one surface unless the line between them is steeper: the tangent
             of its angle to the image plane.
@@ -79,6 +80,7 @@ def project_samples(
     Args:
         depth: (B, 1, h, w) of the source, metres.
         valid: (B, 1, h, w).
+        rig: from the camera of the depth to that of the view.
         kind: z, or radial as ToF cameras give it.
         result: z, or radial to see through a ToF camera.
         occlusion: leave out samples that the target does not see, because the surface between other
@@ -125,6 +127,7 @@ def register(
     Args:
         depth: (B, 1, h, w) of the source, in the unit of the rig's translation.
         valid: (B, 1, h, w).
+        rig: from the camera of the depth to the guide's.
         kind: z, or radial as ToF cameras give it.
         maps: other (B, 1, h, w) maps of the source, such as a confidence.
         cell: pixels of the target per side; None for as many as a pixel of the source covers. With 1,

@@ -75,9 +75,10 @@ def _crossed_part(
     distance = _cells(blocks.distance, following)
     crossed = np.stack([_crosses(distance[..., low], distance[..., high]) for low, high in _EDGES])
     block, *inner = np.nonzero(crossed.any(axis=0))
-    values = distance[block, *inner]
+    at = (block, *inner)
+    values = distance[at]
     near = np.nan_to_num(1.0 - np.minimum(np.abs(values), 0.99))  # colour comes from close to the surface
-    shades = _cells(blocks.colors, following)[block, *inner]
+    shades = _cells(blocks.colors, following)[at]
     color = (near[:, None] * shades).sum(-1) / near.sum(-1, keepdims=True)
     return blocks.keys[part[block]] * SIDE + np.stack(inner, -1), values, color
 
@@ -88,11 +89,11 @@ def _cells(values: NDArray[np.float32], following: NDArray[np.int64]) -> NDArray
     padded = np.full((n, SIDE + 1, SIDE + 1, SIDE + 1, *rest), np.nan if not rest else 0.0, np.float32)
     for index, corner in enumerate(_CORNERS):
         there = following[:, index] >= 0
-        into = tuple(slice(SIDE, None) if beyond else slice(SIDE) for beyond in corner)
-        of = tuple(slice(1) if beyond else slice(None) for beyond in corner)
-        padded[there, *into] = values[following[there, index]][:, *of]
-    inner = [tuple(slice(start, start + SIDE) for start in corner) for corner in _CORNERS]
-    return np.stack([padded[:, *window] for window in inner], -1)
+        into = (there, *(slice(SIDE, None) if beyond else slice(SIDE) for beyond in corner))
+        of = (slice(None), *(slice(1) if beyond else slice(None) for beyond in corner))
+        padded[into] = values[following[there, index]][of]
+    inner = [(slice(None), *(slice(start, start + SIDE) for start in corner)) for corner in _CORNERS]
+    return np.stack([padded[window] for window in inner], -1)
 
 
 def _crosses(low: NDArray[np.float32], high: NDArray[np.float32]) -> NDArray[np.bool_]:

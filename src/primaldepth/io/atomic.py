@@ -21,6 +21,10 @@ def atomic_path(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
     the old file untouched. A missing parent folder is made. A link is followed, not replaced. Without
     `sync` a file outlives its process, but perhaps not the machine's power.
 
+    Args:
+        path: of the file to write.
+        sync: wait until the file is on the disk.
+
     Example:
         >>> from pathlib import Path
         >>> from primaldepth.io import atomic_path
@@ -43,7 +47,15 @@ def atomic_path(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write `data` as the whole of `path`, atomically."""
+    """Write `data` as the whole of `path`, atomically.
+
+    Args:
+        path: of the file, which is replaced.
+        data: its content.
+
+    Raises:
+        InputError: if it cannot be written; the old file is untouched then.
+    """
     with atomic_path(path) as temporary:
         try:
             temporary.write_bytes(data)

@@ -33,6 +33,13 @@ def write_depth(path: str | os.PathLike[str], depth: DepthMap) -> None:
     Integer formats round to the nearest step. A value the format cannot hold is an error: too large, too
     small to differ from the invalid 0, or a unit the format cannot mean.
 
+    Args:
+        path: its extension picks the format.
+        depth: the map; its `unit` is that of the file.
+
+    Raises:
+        InputError: if a value or the unit does not fit the format; nothing is written then.
+
     Example:
         >>> from primaldepth.io import DepthMap, read_depth, write_depth
         >>> write_depth("depth.png", DepthMap.from_array([[1.0, 0.0], [2.0, 2.5]], unit="mm"))
@@ -72,6 +79,13 @@ def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
     """Return the unit to write `path` in so that reading it with no unit given is right.
 
     Disparity stays. PNG takes mm unless one of its integer units is asked for; the others take metres.
+
+    Args:
+        path: of the file to write.
+        unit: of the input.
+
+    Returns:
+        A unit for `DepthMap`.
 
     Example:
         >>> from primaldepth.io import output_unit

@@ -168,4 +168,12 @@ def file_sha256(path: Path) -> str:
 @cache
 def _file_sha256(path: Path, modified: int, size: int) -> str:
     with open_file(path) as file, reading(path):
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(file)
+
+
+def sha256_of(file: BinaryIO) -> str:
+    """Return the SHA-256 of an open file from its present place on."""
+    digest = hashlib.sha256()
+    while block := file.read(2**20):
+        digest.update(block)
+    return digest.hexdigest()

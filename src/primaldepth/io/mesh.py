@@ -17,7 +17,14 @@ from primaldepth.io.pointcloud import ply_vertices
 
 
 def write_mesh(path: str | Path, mesh: Mesh) -> None:
-    """Write `.glb` or `.ply`, by the extension.
+    """Write a mesh as `.glb` or `.ply`, by the extension.
+
+    Args:
+        path: of the file.
+        mesh: the triangles.
+
+    Raises:
+        InputError: if the extension is another one, or there is no triangle, or a point is not finite.
 
     Example:
         >>> import numpy as np

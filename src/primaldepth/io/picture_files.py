@@ -123,6 +123,10 @@ def write_film(path: str | Path, pictures: Sequence[NDArray[np.uint8]], seconds:
 def write_preview(path: str | Path, rgb: NDArray[np.uint8]) -> None:
     """Write a picture (H, W, 3) as PNG.
 
+    Args:
+        path: ends in `.png`.
+        rgb: (H, W, 3).
+
     Raises:
         FileFormatError: the extension is not `.png`.
 

@@ -56,6 +56,15 @@ def read_ply(path: str | Path) -> PointCloud:
     """Read a binary little-endian PLY whose first element is `vertex` with scalar properties.
 
     Needs x, y, z; without uchar red, green, blue the points are mid-grey; `measured` is optional.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        The points.
+
+    Raises:
+        FileFormatError: if the file is missing, damaged, or another kind of PLY.
     """
     data = read_file(path, MAX_FILE_BYTES)
     count, layout, start = ply_header(path, data)

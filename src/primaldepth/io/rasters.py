@@ -60,6 +60,18 @@ def read_depth(
     integers and anything of kind "disparity" are disparity in pixels. 0, NaN, infinities and negatives are
     invalid, and so is the stored number `invalid`.
 
+    Args:
+        path: a file in one of the formats of `primaldepth.io.formats`.
+        unit: "mm", "m", "disparity", or stored numbers per metre such as "5000"; None for the format's own.
+        kind: "z", "radial" or "disparity"; None for what the unit or the file says.
+        invalid: a stored number that means no depth, besides 0.
+
+    Returns:
+        The map in metres or pixels of disparity, with its mask.
+
+    Raises:
+        FileFormatError: if the file is missing, damaged, or no depth map.
+
     Example:
         >>> import numpy as np
         >>> from primaldepth.io import read_depth
@@ -131,10 +143,19 @@ def _custom_unit(dtype: np.dtype[Any]) -> Unit:
 
 
 def read_guide(path: str | os.PathLike[str]) -> NDArray[np.float32]:
-    """Read an image as (H, W, C) in [0, 1] with C = 1 or 3, each channel contiguous in memory.
+    """Read an image as an array in [0, 1].
 
     8- and 16-bit integers are scaled by their full range, floats are taken as they are. Alpha is dropped, a
     palette expanded, the EXIF orientation applied.
+
+    Args:
+        path: an image file.
+
+    Returns:
+        (H, W, C) with C = 1 or 3, each channel contiguous in memory.
+
+    Raises:
+        FileFormatError: if the file is missing, damaged, or no image.
 
     Example:
         >>> import numpy as np
@@ -189,10 +210,20 @@ def _checked(path: Path, pixels: Pixels) -> NDArray[np.float32]:
 
 
 def read_confidence(path: str | os.PathLike[str], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Read a confidence map as (H, W) in [0, 1]; (H, W) must be `shape`, the size of the depth.
+    """Read a confidence map in [0, 1].
 
     Integers are scaled by their full range, except 8-bit files with nothing above 2: these hold the levels
     low, medium and high, read as 0, 0.5 and 1. Floats are taken as they are.
+
+    Args:
+        path: an image or array file.
+        shape: (h, w) of the depth map, which the confidence must have too.
+
+    Returns:
+        (h, w) in [0, 1].
+
+    Raises:
+        InputError: if the file cannot be read, or has another size or other values.
 
     Example:
         >>> import numpy as np

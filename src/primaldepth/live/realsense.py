@@ -3,7 +3,6 @@
 The depth stays as the camera measured it; the camera's calibration registers it into the colour view.
 """
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from primaldepth.core.errors import InputError, MissingFileError
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.cameras.realsense import realsense_cameras
 from primaldepth.io.sequences.base import optional
+from primaldepth.live.sdk_camera import SdkCamera
 from primaldepth.pipeline.request import Item
 
 WAIT = 5000  # milliseconds for a frame
@@ -20,18 +20,10 @@ _DEPTH, _COLOUR = (480, 270), (848, 480)  # width, height: what a USB 2 cable ca
 _RATE = 15
 
 
-class RealSense:
-    """Depth and colour of a camera, or of a file that the SDK recorded.
+class RealSense(SdkCamera):
+    """Depth and colour of a camera, or of a file that the SDK recorded; the arguments are `SdkCamera`'s."""
 
-    Args:
-        title: for people to read.
-        wait: gives the next set of frames, or None at the end.
-        stop: ends the streams.
-    """
-
-    def __init__(self, title: str, wait: Callable[[], Any], stop: Callable[[], None]) -> None:
-        self.title, self._wait, self._stop = title, wait, stop
-        self._cameras: Cameras | None = None
+    _cameras: Cameras | None = None
 
     @classmethod
     def opened(cls, file: Path | None) -> "RealSense":
@@ -67,20 +59,10 @@ class RealSense:
 
         return cls(title, wait, pipeline.stop)
 
-    def __enter__(self) -> "RealSense":
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop the streams."""
-        self._stop()
-
-    def __iter__(self) -> Iterator[tuple[str, Item]]:
-        """Yield the newest pair of frames; end where no more come."""
-        while (frames := self._wait()) is not None:
-            depth, colour = frames.get_depth_frame(), frames.get_color_frame()
-            if depth and colour:
-                yield f"{depth.get_frame_number():06d}", self._item(depth, colour)
+    def frame(self, frames: Any) -> tuple[str, Item] | None:
+        """Return depth as it was measured, in metres, with both cameras."""
+        depth, colour = frames.get_depth_frame(), frames.get_color_frame()
+        return (f"{depth.get_frame_number():06d}", self._item(depth, colour)) if depth and colour else None
 
     def _item(self, depth: Any, colour: Any) -> Item:
         if self._cameras is None:  # they do not change while the streams run

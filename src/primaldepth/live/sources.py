@@ -14,7 +14,7 @@ from primaldepth.pipeline.request import Item
 
 FRAMES_PER_SECOND = 30.0
 LONGEST_GAP = 1.0  # seconds between frames of a recording that are waited for
-CAMERAS = ("simulated", "realsense")
+CAMERAS = ("simulated", "realsense", "oak", "orbbec")
 
 
 class Source(AbstractContextManager["Source"], Protocol):
@@ -88,8 +88,8 @@ def open_source(
     """Open the source of live frames that a name stands for.
 
     Args:
-        name: "simulated", "realsense", "realsense:FILE.bag" (played by the SDK), or a recording, a folder
-            or a glob of depth files.
+        name: "simulated", "realsense", "oak", "orbbec", "realsense:FILE.bag" or "orbbec:FILE.bag" (played
+            by the SDK), or a recording, a folder or a glob of depth files.
         images: folder or glob of the images of depth files.
         rate: frames per second of files whose names are no time stamps, and of the simulated camera.
         every: skip no frame of a recording, however slow.
@@ -100,19 +100,34 @@ def open_source(
         MissingDependencyError: if the camera's package is not installed.
     """
     kind, _, file = name.partition(":")
-    if kind == "simulated" and not file and images is None:
-        from primaldepth.live.simulated import Simulated
-
-        return Simulated(rate=rate)
-    if kind == "realsense" and images is None:
-        from primaldepth.live.realsense import RealSense
-
-        return RealSense.opened(Path(file) if file else None)
+    if images is None and (camera := _camera(kind, Path(file) if file else None, rate)) is not None:
+        return camera
     if images is None and not Path(name).exists():
         found = "neither a camera nor a file or folder"
         raise InputError(name, found, f"give a recording, depth files with IMAGES, or {', '.join(CAMERAS)}")
     items, _ = list_items(Named(name, images, {}, note=note))
     return Played(name, items, rate=rate, every=every)
+
+
+def _camera(kind: str, file: Path | None, rate: float) -> Source | None:
+    """Return the camera of a name, or what its SDK plays; each SDK is imported only if it is asked for."""
+    if kind == "realsense":
+        from primaldepth.live.realsense import RealSense
+
+        return RealSense.opened(file)
+    if kind == "orbbec":
+        from primaldepth.live.orbbec import Orbbec
+
+        return Orbbec.opened(file)
+    if kind == "oak" and file is None:
+        from primaldepth.live.oak import Oak
+
+        return Oak.opened()
+    if kind == "simulated" and file is None:
+        from primaldepth.live.simulated import Simulated
+
+        return Simulated(rate=rate)
+    return None
 
 
 def _name(item: Item) -> str:

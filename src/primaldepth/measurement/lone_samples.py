@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d
 
+from primaldepth.core.frame import Frame
+
 AROUND = 15  # pixels on a side that count as around a sample
 FEWEST = 4  # cells a side: fewer are no map, but a few samples among holes
 SPARSE = 0.2  # share of them that is valid, below which samples stand alone
@@ -54,7 +56,7 @@ def lone_samples(valid: Tensor) -> Cells | None:
     """Return cells that hold about one sample each if the samples of a mask are lone; else None.
 
     A map that is dense but for large holes has none: only what lies around samples counts. One size of cells
-    is found for all images: where they may differ, ask for each.
+    is found for all images: where they may differ, ask for `cells_of` the frame.
     """
     height, width = (int(side) for side in valid.shape[2:])
     share = float(valid.float().mean())  # never larger than the share around samples
@@ -66,12 +68,15 @@ def lone_samples(valid: Tensor) -> Cells | None:
     return Cells.over(valid, cell)
 
 
-def stand_alike(valid: Tensor) -> bool:
-    """Return whether all images (B, 1, h, w) would get the same cells, or none of them any."""
-    if len(valid) == 1:
-        return True
-    found = (lone_samples(image) for image in valid.chunk(len(valid)))
-    return len({None if cells is None else cells.grid for cells in found}) == 1
+def cells_of(frame: Frame) -> tuple[Cells | None, ...]:
+    """Return the cells of each image of a frame, None for images whose samples do not stand alone.
+
+    They are found once and kept with the frame.
+    """
+    if "cells" not in frame.found:
+        frame.found["cells"] = tuple(lone_samples(valid) for valid in frame.valid.chunk(len(frame.valid)))
+    cells: tuple[Cells | None, ...] = frame.found["cells"]
+    return cells
 
 
 def _side(density: float) -> int | None:

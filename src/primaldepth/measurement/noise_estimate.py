@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, pad
 
 from primaldepth.core.errors import InputError
+from primaldepth.core.frame import Frame
 from primaldepth.measurement.lone_samples import Cells, lone_samples
 from primaldepth.measurement.plane_residuals import FREEDOM, noisier_places, plane_variance
 
@@ -25,7 +26,13 @@ _FALLS = (0.0, 2.0)  # where noise hides most of them, few edges stand far above
 
 
 def local_mean(depth: Tensor, valid: Tensor, size: int = 5) -> Tensor:
-    """Return the mean over the valid samples of a size x size window; 0 where there is none."""
+    """Return the mean over the valid samples of a size x size window; 0 where there is none.
+
+    Args:
+        depth: (B, 1, h, w).
+        valid: (B, 1, h, w).
+        size: side of the window in samples, odd.
+    """
     mask = valid.to(depth.dtype)
     total = avg_pool2d(torch.where(valid, depth, 0.0), size, 1, size // 2)
     weight = avg_pool2d(mask, size, 1, size // 2)
@@ -43,11 +50,28 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
     effect on means. Samples that stand alone have no such windows: means over cells with about one of them
     each take their place, and their noise may be larger in some places, as that of time of flight on dark
     things and in corners.
+
+    Args:
+        depth: (B, 1, h, w) samples in any unit.
+        valid: (B, 1, h, w).
+
+    Returns:
+        (B, 1, h, w) in the unit of the depth.
     """
     if depth.ndim != 4 or depth.shape[1] != 1:
         raise InputError("depth", f"shape {tuple(depth.shape)}, expected (B, 1, h, w)")
     images = zip(depth.chunk(len(depth)), valid.chunk(len(depth)), strict=True)
     return torch.cat([_of_samples(*each) for each in images])
+
+
+def noise_of(frame: Frame) -> Tensor:
+    """Return the noise of every sample of a frame, (B, 1, h, w): as given, else estimated once."""
+    if frame.sigma is not None:
+        return frame.sigma
+    if "sigma" not in frame.found:
+        frame.found["sigma"] = estimate_sigma(frame.depth, frame.valid)
+    sigma: Tensor = frame.found["sigma"]
+    return sigma
 
 
 def _of_samples(depth: Tensor, valid: Tensor) -> Tensor:

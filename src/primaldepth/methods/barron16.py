@@ -6,15 +6,15 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
-from primaldepth.methods.gaussian_field import SampledDepth
+from primaldepth.core.settings import Few, NotNegative, Positive
+from primaldepth.methods.gaussian_field import FieldSettings, SampledDepth
 from primaldepth.methods.holes import measured_mask
 from primaldepth.operators.bilateral_grid import BilateralGrid, cells
-from primaldepth.operators.sampling import Kernel, Resample
+from primaldepth.operators.sampling import Resample
 from primaldepth.variational.conjugate_gradients import conjugate_gradients
 
 
-class Barron16Settings(Settings):
+class Barron16Settings(FieldSettings):
     """min_y  mu y' (M - N B N) y + sum_x c(x) (y(cell of x) - t(x))^2, y one value per cell.
 
     Cells have sides `position` (pixels), `luma` and `chroma` (of the guide's range);
@@ -29,12 +29,9 @@ class Barron16Settings(Settings):
     chroma: Positive = 0.0167
     smoothness: Positive = 7.1
     decay: NotNegative = 1.05
-    floor: Positive = 0.01
     shifts: Few = 4
     rounds: Few = 2
-    iterations: Iterations = 150
     tolerance: NotNegative = 1e-3
-    sensor: Kernel = "bicubic"
 
 
 def spread(values: Tensor, lam: Tensor, otherwise: Tensor) -> tuple[Tensor, Tensor]:
@@ -65,7 +62,7 @@ class Smoother:
 
     @classmethod
     def of(cls, guide: Tensor, settings: Barron16Settings, shift: float) -> "Smoother":
-        """From a guide (C, H, W)."""
+        """Build the solver from a guide (C, H, W)."""
         grid = BilateralGrid(cells(guide, settings.position, settings.luma, settings.chroma, shift))
         mass = grid.splat(torch.ones_like(guide[:1])[None])
         return cls(grid, mass, *grid.bistochastic(mass))

@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from primaldepth.core.frame import Frame
-from primaldepth.methods.trust import trust
 from primaldepth.operators.sampling import resample
 
 FLOOR = 1e-6  # least weight of a neighbour: where none looks alike, distance decides
@@ -20,7 +19,7 @@ CPU_BAND, GPU_BAND = 2**15, 2**26
 
 @dataclass(frozen=True, slots=True)
 class WeightedSamples:
-    """What a window is laid over, or one neighbour of every pixel.
+    """Samples with their weights: all that a window is laid over, or one neighbour of every pixel.
 
     Args:
         depth: (B, 1, h, w) finite everywhere.
@@ -35,11 +34,11 @@ class WeightedSamples:
     @classmethod
     def of(cls, frame: Frame) -> "WeightedSamples":
         """The frame's samples; the guide is averaged over the cell of each, as the depth was."""
-        return cls(frame.clean_depth(), trust(frame), resample(frame.guide, frame.low_size, "area"))
+        return cls(frame.clean_depth(), frame.trust, resample(frame.guide, frame.low_size, "area"))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WindowPlace:
     """One place along an axis of a window: which sample each pixel finds there, and its weight.
 
     Args:
@@ -84,7 +83,7 @@ class Axis:
         """Samples between the pixel's own and the farthest."""
         return self.radius * self.step
 
-    def places(self, like: Tensor) -> list[Place]:
+    def places(self, like: Tensor) -> list[WindowPlace]:
         """Every place of the window, for samples padded by `margin`."""
         position = (torch.arange(self.n_out, dtype=torch.float64) + 0.5) * (self.n_in / self.n_out) - 0.5
         nearest = (position + 0.5).long().clamp(0, self.n_in - 1)
@@ -93,7 +92,7 @@ class Axis:
             weight = torch.exp(-((position - nearest - offset) ** 2) / (2 * self.sigma**2))
             shift = offset + self.margin if self.n_in == self.n_out else None
             index = nearest + offset + self.margin
-            found.append(Place(index.to(like.device), weight.to(like), shift))
+            found.append(WindowPlace(index.to(like.device), weight.to(like), shift))
         return found
 
 
@@ -131,7 +130,7 @@ class BilateralWindow:
 
 
 def _neighbours(
-    rows: list[Place], columns: list[tuple[Tensor, Tensor]], band: slice
+    rows: list[WindowPlace], columns: list[tuple[Tensor, Tensor]], band: slice
 ) -> Iterator[WeightedSamples]:
     """One neighbour of every pixel at a time, its weight times that of its distance."""
     for place in rows:

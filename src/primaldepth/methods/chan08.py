@@ -9,10 +9,10 @@ from torch.nn.functional import conv2d, max_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import NotNegative, Positive
+from primaldepth.methods.between_samples import interpolate, noise_level
 from primaldepth.methods.bilateral import FLOOR, WeightedSamples, likeness, mean_or
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.methods.kopf07 import Kopf07Settings
-from primaldepth.methods.trust import interpolate, noise_level, trust
 from primaldepth.operators.sampling import resample
 
 
@@ -24,8 +24,6 @@ class Chan08Settings(Kopf07Settings):
     that pixels and steps are judged by.
     """
 
-    sigma_d: Positive = 2.5
-    shrink: NotNegative = 0.33
     sigma_v: Positive = 0.025
     sigma_r: Positive = 2.5
     threshold: NotNegative = 1.0
@@ -50,7 +48,7 @@ class Judged:
     @classmethod
     def of(cls, frame: Frame, q: Chan08Settings) -> "Judged":
         """Alpha = 1 / (1 + exp(-slope (step / noise - threshold))), the step over 3x3 samples."""
-        smooth = _smooth(frame.clean_depth(), trust(frame), q.sigma_s)
+        smooth = _smooth(frame.clean_depth(), frame.trust, q.sigma_s)
         step = max_pool2d(smooth, 3, 1, 1) + max_pool2d(-smooth, 3, 1, 1)
         # Without noise the depth weight has to be as wide as the depth is uneven.
         sigma = torch.maximum(noise_level(frame), 0.01 * step).clamp_min(1e-12)

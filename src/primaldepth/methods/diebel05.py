@@ -6,17 +6,16 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Iterations, NotNegative, Positive, Settings
-from primaldepth.methods.gaussian_field import SampledDepth
+from primaldepth.core.settings import Iterations, NotNegative, Positive
+from primaldepth.methods.gaussian_field import FieldSettings, SampledDepth
 from primaldepth.operators.pairwise import Offset
-from primaldepth.operators.sampling import Kernel
 from primaldepth.variational.affinities import guide_distance
 from primaldepth.variational.quadratic import PairedQuadratic
 
 NEIGHBOURS: tuple[Offset, ...] = ((-1, 0), (0, -1))
 
 
-class Diebel05Settings(Settings):
+class Diebel05Settings(FieldSettings):
     """E(u) = sum c / sigma^2 (A u - f)^2 + mu sum over 4 neighbours w(x, y) (u(x) - u(y))^2.
 
     w(x, y) = exp(-|g(x) - g(y)|^2 / (2 contrast^2)), at least `floor`, and
@@ -26,10 +25,7 @@ class Diebel05Settings(Settings):
     smoothness: Positive = 2.0
     decay: NotNegative = 0.5
     contrast: Positive = 0.055
-    floor: Positive = 0.01
     iterations: Iterations = 300
-    tolerance: NotNegative = 3e-4
-    sensor: Kernel = "bicubic"
 
 
 def neighbour_weights(guide: Tensor, contrast: float, floor: float) -> Tensor:

@@ -4,12 +4,11 @@ import math
 from dataclasses import dataclass, field
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
-from primaldepth.methods.variational import Variational, VariationalSettings
-from primaldepth.operators.sampling import Kernel
+from primaldepth.core.settings import Iterations, NotNegative, Positive
+from primaldepth.methods.variational import MinimisationSettings, Variational, VariationalSettings
 
 
-class Ferstl13Settings(Settings):
+class Ferstl13Settings(MinimisationSettings):
     """The energy of `atgv-l2` with the published beta, gamma and alpha_0 / alpha_1 = 17 / 1.2.
 
     lam scale^growth weighs a sample of typical noise, for samples `scale` pixels apart: with
@@ -17,15 +16,12 @@ class Ferstl13Settings(Settings):
     """
 
     lam: Positive = 0.5
-    growth: NotNegative = 1.25
     alpha_0: Positive = 17 / 1.2
     beta: NotNegative = 9.0
     gamma: NotNegative = 0.85
     iterations: Iterations = 120
     coarse_iterations: Iterations = 80
-    levels: Few = 4
     ratio: Positive = 5.0
-    sensor: Kernel = "bicubic"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,27 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
+from primaldepth.core.settings import Iterations, NotNegative, Positive, Settings
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.methods.variational import Normalised
 from primaldepth.operators.sampling import Kernel, Resample, resample
 from primaldepth.variational.conjugate_gradients import LinearSolution
+
+
+class FieldSettings(Settings):
+    """Parameters that the quadratic methods share.
+
+    The regulariser has the weight smoothness scale^-decay for samples `scale` pixels apart, and no weight of
+    a method falls below `floor`. `iterations` and `tolerance` end the linear solver; `sensor` is the kernel
+    by which samples come from the image.
+    """
+
+    smoothness: Positive
+    decay: NotNegative
+    floor: Positive = 0.01
+    iterations: Iterations = 150
+    tolerance: NotNegative = 3e-4
+    sensor: Kernel = "bicubic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +53,8 @@ class SampledDepth:
     def of(cls, frame: Frame, sensor: Kernel) -> "SampledDepth":
         """Normalise the frame and weigh its samples."""
         normal = Normalised.of(frame)
-        trust = frame.valid.to(frame.depth.dtype) if frame.confidence is None else frame.confidence
-        lam = torch.where(frame.valid, trust / normal.sigma**2, 0.0)
-        trusted = (lam > 0).flatten(1).any(dim=1).view(-1, 1, 1, 1)
-        lam = torch.where(trusted, lam, frame.valid.to(lam.dtype))  # no trust at all: equal trust
-        start = resample(fill_holes(normal.depth, lam > 0), frame.high_size, "bilinear")
+        lam = frame.trust / normal.sigma**2
+        start = resample(fill_holes(normal.depth, frame.trusted), frame.high_size, "bilinear")
         A = Resample(frame.high_size, frame.low_size, sensor)
         return cls(normal.depth, lam, normal.sigma, start, A, normal)
 

@@ -8,8 +8,8 @@ from torch.nn.functional import avg_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import NotNegative, Positive, Settings
+from primaldepth.methods.between_samples import interpolate
 from primaldepth.methods.holes import measured_mask
-from primaldepth.methods.trust import interpolate
 
 
 class He10Settings(Settings):

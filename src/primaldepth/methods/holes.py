@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import conv2d, max_pool2d
 
 from primaldepth.core.frame import Frame
-from primaldepth.measurement.lone_samples import lone_samples
+from primaldepth.measurement.lone_samples import Cells, cells_of
 from primaldepth.operators.sampling import nearest_index, resample
 
 
@@ -62,13 +62,12 @@ def measured_mask(frame: Frame) -> Tensor:
 
     Samples that stand alone cover all that lies between them, but not gaps of three times their distance.
     """
-    masks = zip(*(each.chunk(len(each)) for each in (frame.valid, frame.trusted)), strict=True)
-    return torch.cat([_enlarged(_covered(*both), frame.high_size) for both in masks])
+    images = zip(frame.trusted.chunk(len(frame.valid)), cells_of(frame), strict=True)
+    return torch.cat([_enlarged(_covered(*each), frame.high_size) for each in images])
 
 
-def _covered(valid: Tensor, trusted: Tensor) -> Tensor:
+def _covered(trusted: Tensor, cells: Cells | None) -> Tensor:
     """(1, 1, h, w) -> where trusted samples cover the map, on their grid or on that of cells."""
-    cells = lone_samples(valid)
     return trusted if cells is None else _closed(cells.sums(trusted.float()) > 0)
 
 

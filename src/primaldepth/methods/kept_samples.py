@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d
 
 from primaldepth.core.frame import Frame, Prediction, Sampling
-from primaldepth.measurement.lone_samples import lone_samples
+from primaldepth.measurement.lone_samples import cells_of
 from primaldepth.measurement.neighbours import neighbour_counts
 from primaldepth.measurement.spikes import ALIKE
 from primaldepth.methods.network_inputs import sampling_kernel
@@ -65,7 +65,7 @@ def confirmed(frame: Frame) -> Tensor:
     """
     found = []
     for image in frame.images():
-        cells, depth, trusted = lone_samples(image.valid), image.clean_depth(), image.trusted
+        cells, depth, trusted = cells_of(image)[0], image.clean_depth(), image.trusted
         if cells is not None:
             depth, trusted = cells.means(depth, trusted)
         enough = neighbour_counts(depth, trusted, ALIKE)[0] >= WITNESSES
@@ -128,7 +128,7 @@ def _spread(corrections: Tensor, frame: Frame) -> Tensor:
 
 def _reach(frame: Frame) -> tuple[float, float]:
     """Distance between samples in pixels of the guide, down and across."""
-    cells = lone_samples(frame.valid)
+    cells = cells_of(frame)[0]
     grid = frame.low_size if cells is None else cells.grid
     return frame.high_size[0] / grid[0], frame.high_size[1] / grid[1]
 

@@ -6,9 +6,9 @@ import torch
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import NotNegative, Positive, Settings
+from primaldepth.methods.between_samples import interpolate
 from primaldepth.methods.bilateral import Axis, BilateralWindow, WeightedSamples, likeness, mean_or
 from primaldepth.methods.holes import measured_mask
-from primaldepth.methods.trust import interpolate
 
 
 class Kopf07Settings(Settings):

@@ -93,7 +93,7 @@ class Network:
         return with_samples(self.predict, frame)
 
     def predict(self, frame: Frame, samples: Frame) -> Prediction:
-        """As for `frame`, with its `samples` gathered already."""
+        """Predict the depth of `frame`, whose `samples` were gathered already."""
         inputs = NetworkInputs.of(frame, samples)
         if self.net.is_for_any_scale and not frame.registered:
             inputs = inputs.with_trusted_borders(samples.valid)
@@ -124,7 +124,7 @@ class Network:
         return replace(found, depth=maps[:, :1], sigma=sigma)
 
     def _whole(self, frame: Frame, inputs: NetworkInputs) -> Prediction:
-        """Window by window."""
+        """Predict the depth of a frame window by window."""
         size = frame.high_size
         if not self.net.settings.samples:
             inputs = replace(inputs, measured=None)

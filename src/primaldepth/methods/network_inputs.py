@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from primaldepth.core.frame import Frame, Sampling
+from primaldepth.core.trust import sample_trust
 from primaldepth.methods.holes import fill_holes, grow_into_holes
 from primaldepth.networks.inputs import NetworkInput, SensorSamples
 from primaldepth.networks.normalisation import Scaling, relative_sigma
@@ -31,7 +32,7 @@ class Window:
     right: int
 
     def grown(self, margin: int, size: tuple[int, int], stride: int = 1) -> "Window":
-        """With a margin on every side up to a multiple of the stride, cut at the frame's border."""
+        """Return the window with a margin on every side up to a multiple of the stride, cut at the border."""
         return Window(
             max(0, (self.top - margin) // stride * stride),
             min(size[0], -(-(self.bottom + margin) // stride) * stride),
@@ -101,8 +102,8 @@ class NetworkInputs:
             return made
         A = sampling_operator(frame.high_size, frame.low_size, sampling)
         depth = torch.where(frame.valid, scaling.apply(frame.depth), 0.0)
-        trust = _trust(frame.valid, frame.confidence, depth)
-        return replace(made, measured=SensorSamples(A, depth, relative_sigma(frame, scaling), trust))
+        sigma = relative_sigma(frame, scaling)
+        return replace(made, measured=SensorSamples(A, depth, sigma, frame.trust))
 
     def with_trusted_borders(self, valid: Tensor) -> "NetworkInputs":
         """Return the same with measured surfaces continued into holes, and trusted there.
@@ -139,7 +140,7 @@ class NetworkInputs:
         Args:
             sampling: how the samples come from the image; None leaves them out of the sample term.
         """
-        trust = _trust(valid, confidence, depth)
+        trust = sample_trust(valid, confidence, depth)
         scaled = torch.where(valid, scaling.apply(depth), 0.0)
         both = fill_holes(torch.cat([scaled, sigma], dim=1), valid)
         low = (int(depth.shape[2]), int(depth.shape[3]))
@@ -180,11 +181,6 @@ class NetworkInputs:
         if 0 in A.out_shape:
             return None
         return self.measured.each(lambda image: image[:, :, rows, columns])._replace(A=A)
-
-
-def _trust(valid: Tensor, confidence: Tensor | None, like: Tensor) -> Tensor:
-    """Confidence of valid samples, 1 without any; 0 in holes."""
-    return valid.to(like.dtype) if confidence is None else torch.where(valid, confidence, 0.0)
 
 
 # Operators are kept: a recording of a network's kernels holds for the operator it was made with.

@@ -8,19 +8,18 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
-from primaldepth.methods.gaussian_field import SampledDepth
+from primaldepth.core.settings import Few, NotNegative, Positive
+from primaldepth.methods.gaussian_field import FieldSettings, SampledDepth
 from primaldepth.operators.differences import difference
 from primaldepth.operators.pairwise import Offset, half_window
 from primaldepth.operators.pairwise.reference import ends
-from primaldepth.operators.sampling import Kernel
 from primaldepth.variational.affinities import smooth
 from primaldepth.variational.conjugate_gradients import LinearSolution
-from primaldepth.variational.models import Window
+from primaldepth.variational.models import WindowSize
 from primaldepth.variational.quadratic import PairedQuadratic
 
 
-class Park11Settings(Settings):
+class Park11Settings(FieldSettings):
     """E(u) = sum c / sigma^2 (A u - f)^2 + mu sum over pairs (w + reach k) s (u(x) - u(y))^2.
 
     w = exp(-|g(x) - g(y)|^2 / (2 contrast^2)) / sqrt(1 + e^2)              of 8 neighbours
@@ -42,10 +41,7 @@ class Park11Settings(Settings):
     step: Positive = 0.21
     rounds: Few = 4
     floor: Positive = 1e-3
-    window: Window = 5
-    iterations: Iterations = 150
-    tolerance: NotNegative = 3e-4
-    sensor: Kernel = "bicubic"
+    window: WindowSize = 5
 
 
 def squared_differences(guide: Tensor, offset: Offset) -> Tensor:

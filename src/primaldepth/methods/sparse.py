@@ -7,19 +7,22 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.measurement.lone_samples import Cells, lone_samples, stand_alike
+from primaldepth.measurement.lone_samples import Cells, cells_of
 
 
 def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) -> Prediction:
     """`predict(frame, samples)`; image by image where their samples stand apart differently."""
-    if stand_alike(frame.valid):
+    if len({None if cells is None else cells.grid for cells in cells_of(frame)}) == 1:
         return predict(frame, gathered(frame))
     return Prediction.joined([predict(image, gathered(image)) for image in frame.images()])
 
 
 def gathered(frame: Frame) -> Frame:
-    """The frame itself; or, if its samples stand alone, their means over cells with about one sample each."""
-    cells = lone_samples(frame.valid)
+    """The frame itself; or, if its samples stand alone, their means over cells with about one sample each.
+
+    The samples of all images have to have the same cells.
+    """
+    cells = cells_of(frame)[0]
     return frame if cells is None else averaged(frame, cells)
 
 

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Few, Iterations, NotNegative, Positive
-from primaldepth.measurement.lone_samples import lone_samples
+from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
+from primaldepth.measurement.lone_samples import cells_of
+from primaldepth.measurement.noise_estimate import noise_of
 from primaldepth.methods.holes import fill_holes, measured_mask
 from primaldepth.operators.sampling import Kernel, Resample, resample
-from primaldepth.sensors.noise import estimate_sigma
 from primaldepth.variational import (
     MODELS,
     DataTerm,
@@ -25,13 +25,12 @@ from primaldepth.variational import (
 )
 
 
-class VariationalSettings(ModelParameters):
-    """Parameters of a model and of its minimisation.
+class MinimisationSettings(Settings):
+    """How the energy of a frame is weighed and minimised.
 
     A sample whose noise is the frame's typical one has the weight lam s^growth, where s is the
-    distance between samples in pixels. `ratio` balances dual against primal steps; it falls as
-    contrast / C where the spread C of the depth, in units of the noise, is more than `contrast`
-    (0: it never falls). `levels` grids are solved, coarse to fine, each starting the next.
+    distance between samples in pixels. `ratio` balances dual against primal steps. `levels` grids are solved,
+    coarse to fine, each starting the next.
     """
 
     lam: Positive = 1.0
@@ -40,9 +39,18 @@ class VariationalSettings(ModelParameters):
     coarse_iterations: Iterations = 60
     levels: Few = 4
     ratio: Positive = 1.0
+    sensor: Kernel = "bicubic"
+
+
+class VariationalSettings(MinimisationSettings, ModelParameters):
+    """Parameters of a model and of its minimisation.
+
+    `ratio` falls as contrast / C where the spread C of the depth, in units of the noise, is more than
+    `contrast` (0: it never falls).
+    """
+
     contrast: NotNegative = 60.0
     change_tolerance: NotNegative = 0.0
-    sensor: Kernel = "bicubic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,7 @@ class Normalised:
     @classmethod
     def of(cls, frame: Frame) -> "Normalised":
         """Centre at the median, scale by the median sigma (at least 1e-3 of the spread)."""
-        sigma = frame.sigma if frame.sigma is not None else estimate_sigma(frame.depth, frame.valid)
+        sigma = noise_of(frame)
         centre, scale = [], []
         for depth, valid, noise in zip(frame.depth, frame.valid, sigma, strict=True):
             values = depth[valid]
@@ -72,7 +80,7 @@ class Normalised:
         return cls(depth, relative.clamp_min(1e-2), c, s)
 
     def restore(self, depth: Tensor) -> Tensor:
-        """Back to the frame's unit."""
+        """Convert depth back to the frame's unit."""
         return depth * self.scale + self.centre
 
 
@@ -96,7 +104,7 @@ class Variational:
             normal = Normalised.of(frame)
             lam = self._weights(frame, normal.sigma)
             ratio = self._ratio(normal.depth[lam > 0])
-            u = self._first_estimate(frame, normal, lam)
+            u = self._first_estimate(frame, normal)
             info: dict[str, Any] = {}
             for level in range(self._levels(frame) - 1, -1, -1):
                 u, info = self._solve_level(frame, normal, lam, ratio, u, level)
@@ -106,9 +114,8 @@ class Variational:
     def _weights(self, frame: Frame, sigma: Tensor) -> Tensor:
         """Lam s^growth c / sigma^2 (l2) or lam s^growth c / sigma (l1) at valid samples, 0 elsewhere."""
         power = 2 if MODELS[self.name].norm == "l2" else 1
-        trust = frame.valid.to(sigma.dtype) if frame.confidence is None else frame.confidence
         lam = sigma.new_tensor([self.settings.lam * s**self.settings.growth for s in sample_distances(frame)])
-        return torch.where(frame.valid, lam.view(-1, 1, 1, 1) * trust / sigma**power, 0.0)
+        return lam.view(-1, 1, 1, 1) * frame.trust / sigma**power
 
     def _ratio(self, depth: Tensor) -> float:
         """Dual steps over primal ones.
@@ -120,10 +127,8 @@ class Variational:
         spread = float(depth.std(correction=0)) if depth.numel() else 0.0
         return ratio * contrast / spread if 0 < contrast < spread else ratio
 
-    def _first_estimate(self, frame: Frame, normal: Normalised, lam: Tensor) -> Tensor:
-        known = lam > 0
-        known = torch.where(known.flatten(1).any(dim=1).view(-1, 1, 1, 1), known, frame.valid)
-        depth = fill_holes(normal.depth, known)
+    def _first_estimate(self, frame: Frame, normal: Normalised) -> Tensor:
+        depth = fill_holes(normal.depth, frame.trusted)
         slopes = depth.new_zeros((depth.shape[0], MODELS[self.name].channels - 1, *frame.low_size))
         return torch.cat([depth, slopes], dim=1)
 
@@ -167,9 +172,8 @@ def sample_distances(frame: Frame) -> list[float]:
 
     Scattered samples on a fine grid are as far apart as the cells that hold about one of them each.
     """
-    pixels = math.prod(frame.high_size)
-    cells = [lone_samples(valid) for valid in frame.valid.chunk(len(frame.valid))]
-    return [math.sqrt(pixels / math.prod(frame.low_size if each is None else each.grid)) for each in cells]
+    grids = [frame.low_size if each is None else each.grid for each in cells_of(frame)]
+    return [math.sqrt(math.prod(frame.high_size) / math.prod(grid)) for grid in grids]
 
 
 def _covers(size: tuple[int, int], other: tuple[int, int]) -> bool:

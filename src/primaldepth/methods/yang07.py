@@ -10,9 +10,9 @@ from torch.nn.functional import max_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
+from primaldepth.methods.between_samples import interpolate, noise_level
 from primaldepth.methods.bilateral import Axis, BilateralWindow, WeightedSamples, likeness
 from primaldepth.methods.holes import measured_mask
-from primaldepth.methods.trust import interpolate, noise_level
 from primaldepth.operators.sampling import resample
 
 

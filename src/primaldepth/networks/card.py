@@ -64,7 +64,7 @@ class ModelCard(Settings):
 
     @property
     def scales(self) -> tuple[int, ...]:
-        """Those it was trained for, by the configuration if there are several; none if nothing says."""
+        """Scales the network was trained for, from the card; empty if the card does not list them."""
         if self.scale is not None:
             return (self.scale,)
         listed = self.config.get("scale")

@@ -27,7 +27,7 @@ class ConvReLU(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """Of x, weight, bias and z."""
+        """Return the gradients of x, weight, bias and z."""
         x, weight, y = ctx.saved_tensors
         grad = torch.ops.aten.threshold_backward(grad, y, 0.0)
         *wanted, added = ctx.needs_input_grad
@@ -47,7 +47,7 @@ def conv_relu(layer: nn.Conv2d, x: Tensor, z: Tensor | None = None) -> Tensor:
 
 
 def aligned_input(x: Tensor) -> Tensor:
-    """In the type of autocast, channels last, with zero channels up to a multiple of ALIGNED."""
+    """Return x in the type of autocast, channels last, with zero channels up to a multiple of ALIGNED."""
     dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else x.dtype
     return pad(x.to(dtype), (0, 0, 0, 0, 0, -x.shape[1] % ALIGNED)).to(memory_format=torch.channels_last)
 

@@ -18,7 +18,7 @@ KEPT = 2**23  # pixels of all recordings together, about 300 bytes each in bfloa
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class RecordingKey:
     """What a recording holds for: the shapes of the maps, the CUDA stream, and where the weights lie.
 
     Also the sampling operator, whose weights the recorded kernels read where they lie.
@@ -31,7 +31,7 @@ class Key:
 
     @property
     def pixels(self) -> int:
-        """Of the batch."""
+        """Pixels of all images of the batch."""
         count, _, height, width = self.shapes[0]
         return count * height * width
 
@@ -46,7 +46,7 @@ class RecordedGraph:
             self._output = inference.run(self._inputs)
 
     def __call__(self, maps: NetworkInput) -> Tensor:
-        """The same on other values."""
+        """Run the recorded kernels on other values."""
         for mine, image in zip(self._inputs.tensors(), maps.tensors(), strict=True):
             mine.copy_(image)
         self._graph.replay()
@@ -67,7 +67,7 @@ class Inference:
 
     def __init__(self, net: DepthNet, precision: torch.dtype | None = torch.float32) -> None:
         self._net, self._precision = net, precision
-        self._seen: OrderedDict[Key, RecordedGraph | None] = OrderedDict()
+        self._seen: OrderedDict[RecordingKey, RecordedGraph | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type["Inference"], tuple[DepthNet, torch.dtype | None]]:
@@ -75,14 +75,14 @@ class Inference:
         return Inference, (self._net, self._precision)
 
     def __call__(self, maps: NetworkInput) -> Tensor:
-        """Run, or play back."""
+        """Run the network, or play its recording back."""
         if not self._can_be_recorded(maps.depth):
             return self.run(maps)
         device = maps.depth.device
         stream = torch.cuda.current_stream(device).cuda_stream
         places = tuple(each.data_ptr() for each in self._net.parameters())  # others after it was moved
         A = None if maps.samples is None else maps.samples.A
-        key = Key(tuple(image.shape for image in maps.tensors()), stream, places, A)
+        key = RecordingKey(tuple(image.shape for image in maps.tensors()), stream, places, A)
         with self._lock, torch.cuda.device(device):
             if key not in self._seen:  # kernels are compiled and chosen now
                 self._remember(key)
@@ -96,14 +96,14 @@ class Inference:
         """Return the type of the convolutions for frames on the device."""
         return usual_dtype(self._net, device) if self._precision is None else self._precision
 
-    def _remember(self, key: Key) -> None:
+    def _remember(self, key: RecordingKey) -> None:
         """As the newest; the oldest are forgotten where they would take too much memory."""
         self._seen[key] = None
         while sum(each.pixels for each in self._seen) > max(KEPT, key.pixels):
             self._seen.popitem(last=False)
 
     def run(self, maps: NetworkInput) -> Tensor:
-        """Call by call."""
+        """Run the network without recording it."""
         device, dtype = maps.depth.device, self.dtype_on(maps.depth.device)
         with torch.no_grad(), torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
             found = self._net(*maps)

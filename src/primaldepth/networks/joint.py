@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from torch import Tensor, nn
 
 from primaldepth.core.errors import shortened
@@ -16,11 +16,17 @@ from primaldepth.networks.inputs import SensorSamples
 from primaldepth.networks.unet import FIRST, UNet
 from primaldepth.networks.unrolled import PrimalDualNet
 from primaldepth.operators.pairwise import half_window
-from primaldepth.operators.sampling import MixedResample, PointSamples, Resample, SampleTerm
-from primaldepth.variational.models import MODELS
+from primaldepth.operators.sampling import MixedResample, PointSamples, Resample
+from primaldepth.variational.models import MODELS, WindowSize
 
 MOST_ITERATIONS = 1000
 SIGMA_MAP, AFFINITY_MAP = 2, 3  # of the backbone's maps: residual, weight, uncertainty, affinities[, omega]
+
+
+def _is_known(model: str) -> str:
+    if model not in MODELS:
+        raise ValueError(f"model {shortened(model)} is not one of {', '.join(MODELS)}")
+    return model
 
 
 class NetworkSettings(Settings):
@@ -48,9 +54,9 @@ class NetworkSettings(Settings):
         (48, 96, 160, 224), max_length=8
     )
     blocks: tuple[Annotated[int, Field(ge=0, le=32)], ...] = Field((1, 2, 2, 2), max_length=8)
-    window: int = Field(7, ge=3, le=17)
+    window: WindowSize = 7
     iterations: int = Field(20, ge=0, le=MOST_ITERATIONS)
-    model: str = "nlh-l2"
+    model: Annotated[str, AfterValidator(_is_known)] = "nlh-l2"
     samples: bool = False
 
     @field_validator("samples")
@@ -59,19 +65,6 @@ class NetworkSettings(Settings):
         if samples and info.data.get("backbone") != "unet":
             raise ValueError("only the backbone 'unet' has a map of the trust in samples")
         return samples
-
-    @field_validator("window")
-    @classmethod
-    def _is_odd(cls, window: int) -> int:
-        half_window(window)
-        return window
-
-    @field_validator("model")
-    @classmethod
-    def _is_known(cls, model: str) -> str:
-        if model not in MODELS:
-            raise ValueError(f"model {shortened(model)} is not one of {', '.join(MODELS)}")
-        return model
 
     @property
     def parameters(self) -> int:
@@ -240,21 +233,36 @@ class DepthNet(nn.Module):
     ) -> Estimate:
         """Estimate the depth; see `NetworkInput` for the arguments."""
         features = self.features(depth, sigma, trust, guide, ratio)
-        if self.pdn is None:
-            return Estimate(features.first, features)
         kind = depth.device.type
         storage = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
-        weight = trust if features.weight is None else trust * features.weight
         with torch.autocast(kind, enabled=False):
-            measured = self._measured(features, samples)
-            result = self.pdn(features.first, features.affinities, weight, guide, storage, measured)
-        return Estimate(result, features)
+            return Estimate(self.solve(features, trust, guide, samples, storage), features)
 
-    def _measured(self, features: Features, samples: SensorSamples | None) -> SampleTerm | None:
-        """What the sample term reads; None where the network or the frame has none."""
-        if samples is None or not self.settings.samples:
-            return None
-        return samples.weighed(features.omega(samples.A))
+    def solve(
+        self,
+        features: Features,
+        trust: Tensor,
+        guide: Tensor,
+        samples: SensorSamples | None = None,
+        storage: torch.dtype | None = None,
+    ) -> Tensor:
+        """Return the depth that the primal-dual part makes of the features; without one the first estimate.
+
+        Args:
+            features: of the fully convolutional part.
+            trust: (B, 1, H, W) as in `NetworkInput`, like guide and samples.
+            guide: (B, 1 or 3, H, W).
+            samples: of the sample term, or None; ignored by a network without it.
+            storage: type in which Triton keeps p and w between iterations; None keeps float32.
+        """
+        if self.pdn is None:
+            return features.first
+        weight = trust if features.weight is None else trust * features.weight
+        measured = None
+        if samples is not None and self.settings.samples:
+            measured = samples.weighed(features.omega(samples.A))
+        depth: Tensor = self.pdn(features.first, features.affinities, weight, guide, storage, measured)
+        return depth
 
     def features(
         self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor, ratio: Tensor | None = None

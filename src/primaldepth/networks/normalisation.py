@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame
-from primaldepth.sensors.noise import estimate_sigma
+from primaldepth.measurement.noise_estimate import noise_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class Scaling:
         return cls(torch.stack(centres).view(-1, 1, 1, 1), torch.stack(spreads).view(-1, 1, 1, 1))
 
     def apply(self, depth: Tensor) -> Tensor:
-        """To the network's unit."""
+        """Convert depth to the network's unit."""
         return (depth - self.centre) / self.spread
 
     def restore(self, depth: Tensor) -> Tensor:
-        """Back to the frame's unit."""
+        """Convert depth back to the frame's unit."""
         return depth * self.spread + self.centre
 
 
 def relative_sigma(frame: Frame, scaling: Scaling) -> Tensor:
     """(B, 1, h, w) noise in the network's unit; estimated where the frame does not know it."""
-    sigma = frame.sigma if frame.sigma is not None else estimate_sigma(frame.depth, frame.valid)
+    sigma = noise_of(frame)
     return torch.where(frame.valid, sigma / scaling.spread, 0.0)

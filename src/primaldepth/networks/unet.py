@@ -13,7 +13,7 @@ from primaldepth.networks.fused import aligned_input, conv_relu
 FIRST = 2  # pixels per side that become channels before the first convolution
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """relu(x + conv(relu(conv(x)))); starts as the identity on what is not negative."""
 
     def __init__(self, maps: int) -> None:
@@ -99,7 +99,7 @@ class UNet(nn.Module):
 
 
 def _blocks(maps: int, count: int) -> nn.Sequential:
-    return nn.Sequential(*(Block(maps) for _ in range(count)))
+    return nn.Sequential(*(ResidualBlock(maps) for _ in range(count)))
 
 
 def _reach(blocks: Sequence[int]) -> int:

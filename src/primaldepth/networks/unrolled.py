@@ -1,6 +1,7 @@
 """The primal-dual network: n iterations of the primal-dual step with coefficients learned for each."""
 
 import math
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
@@ -11,22 +12,14 @@ from primaldepth.operators.sampling import SampleTerm
 from primaldepth.variational.affinities import edge_tensor, support_weights
 from primaldepth.variational.energies import Energy, OnDepth, Term
 from primaldepth.variational.huber_iterations import huber_from_affinities
-from primaldepth.variational.models import MODELS
-from primaldepth.variational.penalties import Absolute, Quadratic
+from primaldepth.variational.models import MODELS, PairOperators
+from primaldepth.variational.penalties import Absolute, Number, Quadratic
 from primaldepth.variational.primal_dual import State, primal_dual_step
 from primaldepth.variational.step_sizes import StepSizes
 
 # The iteration on depth of unit spread: the noise left in the first estimate is a few hundredths.
-LAMBDA, LAMBDA_L1, EPSILON, SIGMA_D, SIGMA_V, ALPHA_0, BETA, GAMMA = (
-    20.0,
-    1.0,
-    0.01,
-    2.0,
-    0.05,
-    2.0,
-    9.0,
-    0.85,
-)
+LAMBDA, LAMBDA_L1, EPSILON = 20.0, 1.0, 0.01
+SIGMA_D, SIGMA_V, ALPHA_0, BETA, GAMMA = 2.0, 0.05, 2.0, 9.0, 0.85
 DUAL_TO_PRIMAL = 400.0  # sigma / tau
 SHARE_OF_SAMPLES = 0.25  # of the largest sensible step, for a sample term added to a trained solver
 COEFFICIENTS = ("sigma", "tau", "eps", "lam", "theta", "rho")
@@ -60,7 +53,7 @@ class PrimalDualNet(nn.Module):
         super().__init__()
         if model not in MODELS:
             raise ValueError(f"model '{model}' is not one of {', '.join(MODELS)}")
-        self.model, self.name, self.offsets = MODELS[model], model, half_window(window)
+        self.model, self.name, self.window, self.offsets = MODELS[model], model, window, half_window(window)
         self.samples = samples
         self.radius = iterations * (window // 2 if not self.model.is_local else 1)
         start = torch.tensor(self._classical_steps()).log()
@@ -81,9 +74,9 @@ class PrimalDualNet(nn.Module):
         return iterations * own + 2 + samples
 
     def _classical_steps(self) -> tuple[float, ...]:
-        size = (64, 64)
-        shape = (1, 3, *size) if self.model.is_local else (1, len(self.offsets), *size)
-        terms = self.model.terms(torch.ones(shape), self.offsets, size, alpha_0=ALPHA_0, eps=EPSILON)
+        support = torch.ones(1, 3 if self.model.is_local else len(self.offsets), 64, 64)
+        pairs = PairOperators((64, 64), self.offsets)
+        terms = self.model.terms(support, pairs, alpha_0=ALPHA_0, eps=EPSILON)
         L = math.sqrt(sum(term.K.norm_bound**2 for term in terms))
         ratio = math.sqrt(DUAL_TO_PRIMAL)
         lam = LAMBDA if self.model.norm == "l2" else LAMBDA_L1
@@ -93,9 +86,8 @@ class PrimalDualNet(nn.Module):
         return ratio / L, 1.0 / (ratio * L), EPSILON, lam, 1.0, 0.5 * ratio * L
 
     def resampled(self, count: int) -> "PrimalDualNet":
-        """With `count` iterations: log coefficients linear between those of the learned ones."""
-        window = 2 * max(abs(dy) for dy, _ in self.offsets) + 1
-        other = PrimalDualNet(count, window, self.name, samples=self.samples).to(self.log_coefficients)
+        """Return the solver with `count` iterations, log coefficients interpolated between learned ones."""
+        other = PrimalDualNet(count, self.window, self.name, samples=self.samples).to(self.log_coefficients)
         state = {
             name: value if name in OF_ALL_ITERATIONS else _between(value, count)
             for name, value in self.state_dict().items()
@@ -111,8 +103,7 @@ class PrimalDualNet(nn.Module):
         """
         if self.samples:
             return self
-        window = 2 * max(abs(dy) for dy, _ in self.offsets) + 1
-        other = PrimalDualNet(len(self.log_coefficients), window, self.name, samples=True)
+        other = PrimalDualNet(len(self.log_coefficients), self.window, self.name, samples=True)
         _, tau, _, lam, _ = self.coefficients.detach().unbind(1)
         rho = SHARE_OF_SAMPLES * (1.0 / tau + lam)
         state = self.state_dict() | {"log_precision": torch.zeros(()).to(rho)}
@@ -155,19 +146,24 @@ class PrimalDualNet(nn.Module):
             storage: type in which Triton keeps p and w between iterations; None keeps float32.
             samples: of the sample term; None leaves it out. Ignored by a network without `samples`.
         """
-        samples = self._scaled(samples)
+        samples = self.scaled(samples)
         if self.is_fused:
             scales, rows = self.log_support.exp(), self._rows(samples)
             return huber_from_affinities(
-                f, affinities, trust, scales, rows, self.offsets, samples, storage=storage
+                f, affinities, trust, scales, rows, self.offsets, storage=storage, samples=samples
             )
-        return self._generic(f, self.support(affinities.to(f.dtype), guide), trust, samples)
+        support = self.support(affinities.to(f.dtype), guide)
+        return self.iterate(f, support, trust, samples, self.pairs(f), self.rows(samples), self.alphas)
 
-    def _scaled(self, samples: SampleTerm | None) -> SampleTerm | None:
+    def scaled(self, samples: SampleTerm | None) -> SampleTerm | None:
         """Return the samples with their precisions times g, or None for a network without the sample term."""
         if samples is None or not self.samples:
             return None
         return SampleTerm(samples.A, samples.d, self.log_precision.exp() * samples.lam)
+
+    def rows(self, samples: SampleTerm | None) -> Iterable[Iterable[Number]]:
+        """Return the coefficients that `iterate` reads, iteration by iteration."""
+        return self._rows(samples)
 
     def _rows(self, samples: SampleTerm | None) -> Tensor:
         """Return the coefficients for the iterations: eps is 0 where a model has none, rho becomes a step."""
@@ -178,29 +174,58 @@ class PrimalDualNet(nn.Module):
             return rows
         return torch.cat([rows, self.coefficients[:, 5:] * samples.A.norm_bound**-2], dim=1)
 
-    def _generic(self, f: Tensor, support: Tensor, trust: Tensor, samples: SampleTerm | None) -> Tensor:
-        """Any energy, through the one primal-dual step."""
-        size = (int(f.shape[2]), int(f.shape[3]))
-        u = torch.cat([f, f.new_zeros((f.shape[0], self.model.channels - 1, *size))], dim=1)
+    @property
+    def alphas(self) -> Tensor | list[float]:
+        """Return alpha_0 of each iteration; of no influence in models without a second order."""
+        return self.log_alpha_0.exp() if self.model.channels == 3 else [ALPHA_0] * len(self.log_coefficients)
+
+    def pairs(self, image: Tensor) -> PairOperators:
+        """Return the maker of pairwise operators for images of this size."""
+        return PairOperators((image.shape[2], image.shape[3]), self.offsets)
+
+    def iterate(
+        self,
+        f: Tensor,
+        support: Tensor,
+        trust: Tensor,
+        samples: SampleTerm | None,
+        pairs: PairOperators,
+        rows: Iterable[Iterable[Number]],
+        alphas: Iterable[Number],
+    ) -> Tensor:
+        """Minimise any of the energies through the one primal-dual step, with these operators and numbers.
+
+        Args:
+            f: (B, 1, H, W) first estimate.
+            support: as from the method of that name.
+            trust: (B, 1, H, W) weight of the data term.
+            samples: of the sample term, or None.
+            pairs: makes the operators of models that are not local.
+            rows: sigma, tau, eps, lam, theta and, with samples, the step of their dual variable.
+            alphas: alpha_0 of each iteration.
+
+        Returns:
+            (B, 1, H, W) result.
+        """
+        u = torch.cat([f, *[torch.zeros_like(f)] * (self.model.channels - 1)], dim=1)
         data = Quadratic if self.model.norm == "l2" else Absolute
         state: State | None = None
-        measured = self.sample_terms(samples, size)
-        for n, (sigma, tau, eps, lam, theta, *steps) in enumerate(self._rows(samples)):
-            alpha_0 = self.log_alpha_0[n].exp() if self.model.channels == 3 else ALPHA_0
-            terms = self.model.terms(support, self.offsets, size, alpha_0=alpha_0, eps=eps)
+        measured = self._sample_terms(samples, f)
+        for (sigma, tau, eps, lam, theta, *steps), alpha_0 in zip(rows, alphas, strict=True):
+            terms = self.model.terms(support, pairs, alpha_0=alpha_0, eps=eps)
             energy = Energy((*terms, *measured), OnDepth(data(f, lam * trust)))
             state = State.start(energy, u) if state is None else state
-            sigmas = (*(sigma,) * len(terms), *steps)
+            sigmas = (*(sigma,) * len(terms), *steps[: len(measured)])
             state = primal_dual_step(energy, state, StepSizes(tau, sigmas, theta))
         return u[:, :1] if state is None else state.u[:, :1]
 
-    def sample_terms(self, samples: SampleTerm | None, size: tuple[int, int]) -> tuple[Term, ...]:
+    def _sample_terms(self, samples: SampleTerm | None, f: Tensor) -> tuple[Term, ...]:
         """The sample term on the depth, the first channel; nothing without samples."""
         if samples is None:
             return ()
         A: LinearOperator = samples.A
         if self.model.channels > 1:
-            A = A @ SelectChannels((self.model.channels, *size), 0, 1)
+            A = A @ SelectChannels((self.model.channels, f.shape[2], f.shape[3]), 0, 1)
         return (Term(A, Quadratic(samples.d, samples.lam)),)
 
 

@@ -9,13 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from primaldepth.core.errors import (
-    FileFormatError,
-    InputError,
-    MissingFileError,
-    did_you_mean,
-    shortened,
-)
+from primaldepth.core.errors import FileFormatError, InputError, MissingFileError, shortened, unknown_name
 from primaldepth.io.atomic import write_bytes
 from primaldepth.io.files import open_file, reading
 from primaldepth.networks.card import ModelCard, read_card
@@ -53,7 +47,7 @@ class Shipped:
 
     @property
     def present(self) -> dict[int | None, Path]:
-        """Those there are."""
+        """Weight files of this network that ship with the package."""
         return {scale: path for scale, path in self.files.items() if path.is_file()}
 
 
@@ -96,10 +90,7 @@ def load(name: str, scale: int | None = None, device: torch.device | str = "cpu"
         (False, 20)
     """
     if name not in SHIPPED:
-        hint = did_you_mean(name, SHIPPED)
-        raise InputError(
-            "", f"unknown network '{name}'", "; ".join(filter(None, (hint, f"known: {', '.join(SHIPPED)}")))
-        )
+        raise unknown_name("network", name, SHIPPED)
     files = SHIPPED[name].files
     if len(files) == 1:
         path = next(iter(files.values()))
@@ -119,7 +110,7 @@ def load(name: str, scale: int | None = None, device: torch.device | str = "cpu"
 
 
 def weights_folder() -> Path:
-    """Where the shipped weights lie."""
+    """Return the folder of the weight files that ship with the package."""
     return Path(str(files("primaldepth") / "weights"))
 
 
@@ -174,11 +165,19 @@ def card_of(path: str | os.PathLike[str]) -> ModelCard:
 def save_model(
     path: str | os.PathLike[str], net: DepthNet, card: ModelCard, *, half: bool = False
 ) -> ModelCard:
-    """Write NAME.safetensors and NAME.json, each atomically; returns the card with its sha256.
+    """Write the weights NAME.safetensors and the card NAME.json, each atomically.
 
     Args:
-        path: with or without the suffix.
+        path: NAME, with or without the suffix.
+        net: whose weights are written.
+        card: what the weights are and how they were made.
         half: store convolution kernels as float16; everything else stays float32.
+
+    Returns:
+        The card with the sha256 of the weights.
+
+    Raises:
+        InputError: if a weight is not finite; nothing is written then.
     """
     from safetensors.torch import save
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 Shape = tuple[int, int, int]
+Parts = tuple[type["LinearOperator"], ...]
 
 
 class LinearOperator(ABC):
@@ -16,6 +17,7 @@ class LinearOperator(ABC):
 
     in_shape: Shape
     out_shape: Shape
+    is_selection = False  # whether every row has a single coefficient, 1
 
     @abstractmethod
     def forward(self, u: Tensor) -> Tensor:
@@ -33,6 +35,16 @@ class LinearOperator(ABC):
     @abstractmethod
     def magnitude(self) -> "LinearOperator":
         """The operator with every coefficient replaced by (a bound of) its absolute value."""
+
+    @property
+    def parts(self) -> Parts:
+        """The types of the operators it is composed of, the outermost first; kernels are listed by them."""
+        return (type(self),)
+
+    @property
+    def row_sums(self) -> tuple[float, ...] | None:
+        """(|K| 1)_k of the pairs k of a pairwise operator, inside the image; None for other operators."""
+        return None
 
     def __call__(self, u: Tensor) -> Tensor:
         """K u."""
@@ -69,6 +81,16 @@ class Composition(LinearOperator):
         return self.inner.adjoint(self.outer.adjoint(p))
 
     @property
+    def parts(self) -> Parts:
+        """The parts of both operators, the outermost first."""
+        return (*self.outer.parts, *self.inner.parts)
+
+    @property
+    def row_sums(self) -> tuple[float, ...] | None:
+        """The row sums of the outer operator, if the inner one only selects channels."""
+        return self.outer.row_sums if self.inner.is_selection else None
+
+    @property
     def norm_bound(self) -> float:
         """Product of the two bounds."""
         return self.outer.norm_bound * self.inner.norm_bound
@@ -79,9 +101,18 @@ class Composition(LinearOperator):
 
 
 def dot_test(K: LinearOperator, *, batch: int = 2, seed: int = 0, device: str = "cpu") -> float:
-    """|<Ku, p> - <u, K'p>| / (|Ku||p| + |u||K'p|) for random u, p in float64; below 1e-12 if exact.
+    """Return |<Ku, p> - <u, K'p>| / (|Ku||p| + |u||K'p|) for random u, p in float64; < 1e-12 if exact.
 
     Use it on operators of your own before handing them to the solver.
+
+    Args:
+        K: the operator to test.
+        batch: of the random tensors.
+        seed: of the random tensors.
+        device: to compute on.
+
+    Returns:
+        The relative error of the adjoint.
 
     Example:
         >>> from primaldepth.operators import ForwardDifference, dot_test

@@ -74,7 +74,7 @@ class BilateralGrid:
 
     @property
     def blur_diagonal(self) -> float:
-        """What B gives back of a value to its own vertex: 2 per axis."""
+        """Diagonal of B: the share of a value that stays at its own vertex, 2 per axis."""
         return float(len(self.neighbours))
 
     def bistochastic(self, mass: Tensor, iterations: int = 20) -> tuple[Tensor, Tensor]:

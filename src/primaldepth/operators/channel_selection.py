@@ -10,6 +10,7 @@ class SelectChannels(LinearOperator):
     """u -> u[first:last] along the channels; the adjoint writes zeros elsewhere."""
 
     norm_bound = 1.0
+    is_selection = True
 
     def __init__(self, in_shape: Shape, first: int, last: int) -> None:
         if not 0 <= first < last <= in_shape[0]:

@@ -39,7 +39,7 @@ class ForwardDifference(LinearOperator):
 
     def __init__(self, size: tuple[int, int], sign: float = -1.0) -> None:
         self.in_shape, self.out_shape = (1, *size), (2, *size)
-        self.sign = sign
+        self.sign, self.is_difference = sign, sign == -1.0
 
     def forward(self, u: Tensor) -> Tensor:
         """(d_y u, d_x u)."""
@@ -65,7 +65,7 @@ class SymmetrizedGradient(LinearOperator):
 
     def __init__(self, size: tuple[int, int], sign: float = -1.0) -> None:
         self.in_shape, self.out_shape = (2, *size), (3, *size)
-        self.sign = sign
+        self.sign, self.is_difference = sign, sign == -1.0
 
     def forward(self, u: Tensor) -> Tensor:
         """The three distinct entries of the symmetrised Jacobian."""
@@ -98,7 +98,7 @@ class GradientMinusField(LinearOperator):
     def __init__(self, size: tuple[int, int], signs: tuple[float, float] = (-1.0, -1.0)) -> None:
         self.in_shape, self.out_shape = (3, *size), (2, *size)
         self.gradient = ForwardDifference(size, signs[0])
-        self.field_sign = signs[1]
+        self.field_sign, self.is_difference = signs[1], signs == (-1.0, -1.0)
 
     def forward(self, u: Tensor) -> Tensor:
         """Grad u - v."""

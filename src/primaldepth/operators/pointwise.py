@@ -50,7 +50,7 @@ class EdgeTensor(LinearOperator):
         if tensor.ndim != 4 or tensor.shape[1] != 3:
             raise ValueError(f"tensor: shape {tuple(tensor.shape)}, expected (B, 3, H, W)")
         self.tensor = tensor
-        self.in_shape = self.out_shape = (2, int(tensor.shape[2]), int(tensor.shape[3]))
+        self.in_shape = self.out_shape = (2, tensor.shape[2], tensor.shape[3])
 
     def forward(self, u: Tensor) -> Tensor:
         """T z, pixel by pixel."""

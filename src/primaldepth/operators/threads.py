@@ -14,6 +14,13 @@ MAX_THREADS = numba.get_num_threads()  # starts numba's threads, which changes t
 torch.set_num_threads(_threads)
 
 
+@numba.njit(cache=True)
+def band_of(job: int, bands: int, height: int) -> tuple[int, int, int, int]:
+    """Return the image and the band of a job, and the band's first row and the one behind its last."""
+    band = job % bands
+    return job // bands, band, height * band // bands, height * (band + 1) // bands
+
+
 def array_of(t: Tensor) -> Array:
     """Return the tensor's numbers as an array in the order of its axes."""
     array: Array = t.detach().contiguous().numpy()

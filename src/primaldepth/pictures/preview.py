@@ -233,6 +233,9 @@ def overview(
         truth: (H, W) in the unit of `low`.
         truth_valid: (H, W); None where all of it is.
         reach: pixels of `low` by which its samples are drawn larger, where they stand alone.
+
+    Returns:
+        The picture, (h, w, 3).
     """
     height, width = depth.shape
     known = np.ones_like(valid) if truth_valid is None else truth_valid

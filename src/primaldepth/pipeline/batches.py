@@ -154,4 +154,5 @@ def open_ledger(folder: Path, request: Request, cameras: Cameras | Path | None, 
     settings = f"{request} {cameras} {matrix!r} {temporal} {identity}"
     if not temporal:
         return Ledger(folder, settings)
-    return SequenceLedger(folder, settings, partial(load, request=request), torch.device(request.device))
+    read = partial(load, request=request, compare_views=False)
+    return SequenceLedger(folder, settings, read, torch.device(request.device))

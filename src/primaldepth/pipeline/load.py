@@ -10,6 +10,8 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError, Worded
 from primaldepth.core.frame import Frame, Sampling, check_sizes
+from primaldepth.core.trust import trusted_samples
+from primaldepth.geometry.alignment import Alignment, alignment
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.geometry.guide_view import fitted, to_guide_view
@@ -44,6 +46,7 @@ class Inputs:
         noise_source: auto, a number or a sensor's name as asked for, or "map".
         number: numbers that a user gives with the depth, times this, are in the frame's unit.
         pose: where the guide's camera stood, or None if unknown.
+        alignment: how well the edges of depth and image fit; None where that was not looked at.
     """
 
     frame: Frame
@@ -56,6 +59,7 @@ class Inputs:
     noise_source: str = "auto"
     number: float = 1.0
     pose: Pose | None = None
+    alignment: Alignment | None = None
 
     @property
     def median_depth(self) -> float:
@@ -64,8 +68,13 @@ class Inputs:
         return float(samples.median()) if len(samples) else math.nan
 
 
-def load(item: Item, request: Request) -> Inputs:
+def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
     """Read and check everything that a method needs of one frame.
+
+    Args:
+        item: the inputs.
+        request: the options.
+        compare_views: whether to look if depth and image show the same view; for a camera once is enough.
 
     Raises:
         InputError: if an input cannot be used, or does not fit the others or the request.
@@ -94,6 +103,8 @@ def load(item: Item, request: Request) -> Inputs:
     frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), sampling, registered)
     spikes = int((given.valid & ~kept.valid).sum())
     source = str(request.noise) if item.noise is None else "map"
+    camera = None if cameras is None else cameras.guide
+    views = alignment(frame.depth, frame.valid, image, seen.kind, camera) if compare_views else None
     return Inputs(
         frame,
         given.unit,
@@ -105,6 +116,7 @@ def load(item: Item, request: Request) -> Inputs:
         source,
         given.number,
         item.pose,
+        views,
     )
 
 
@@ -125,7 +137,7 @@ def _projected(item: Item, request: Request, size: tuple[int, int]) -> tuple[Ite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Measurement:
+class _LoadedSamples:
     """What was measured, and what is known of it: maps of (B, 1, h, w).
 
     Args:
@@ -166,7 +178,7 @@ class _Measurement:
             return noise_map(self.noise, self.depth * self.metres, valid) / self.metres
         return noise_map(self.noise, self.depth, valid)
 
-    def nearer(self, most: float) -> "_Measurement":
+    def nearer(self, most: float) -> "_LoadedSamples":
         """Return the same with holes where samples are farther than `most` metres."""
         if self.kind == "disparity":
             raise InputError("max_depth", "the depth holds disparities, which are no metres", "leave it out")
@@ -175,14 +187,14 @@ class _Measurement:
             raise InputError("max_depth", f"no sample is nearer than {most:g} m", "is the unit right?")
         return replace(self, valid=near)
 
-    def without_spikes(self) -> "_Measurement":
+    def without_spikes(self) -> "_LoadedSamples":
         """Return the same with holes where a sample stands out from the trusted ones around it."""
-        trusted = self.valid if self.trust is None else self.valid & (self.trust > 0)
+        trusted = trusted_samples(self.valid, self.trust)
         return replace(self, valid=self.valid & ~find_spikes(self.depth, trusted, self.sigma))
 
     def in_guide_view(
         self, cameras: Cameras | None, size: tuple[int, int]
-    ) -> "tuple[_Measurement, str | None]":
+    ) -> "tuple[_LoadedSamples, str | None]":
         """Return the samples as z in the guide's view, and a note on how they were registered there."""
         if cameras is not None and cameras.depth is not None:
             maps = tuple(each for each in (self.trust, self.noise) if isinstance(each, Tensor))
@@ -200,7 +212,7 @@ class _Measurement:
         return self, None
 
 
-def _samples(item: Item, request: Request) -> _Measurement:
+def _samples(item: Item, request: Request) -> _LoadedSamples:
     """Read depth and confidence; numbers of noise that go with a file are in its unit, depth in metres."""
     unit, kind, length = request.unit or item.unit, request.kind, 1.0
     if isinstance(item.depth, File):
@@ -225,7 +237,7 @@ def _samples(item: Item, request: Request) -> _Measurement:
     noise = _noise(item, request, depth, length)
     known = None if unit is None else float(from_stored(np.ones(()), unit))
     known = 1.0 if isinstance(item.depth, File) else known
-    found = _Measurement(depth, valid, trust, noise, kind, unit, known, length)
+    found = _LoadedSamples(depth, valid, trust, noise, kind, unit, known, length)
     return found if request.max_depth is None else found.nearer(request.max_depth)
 
 
@@ -256,7 +268,7 @@ def _check_sensor(noise: str | float, kind: str) -> None:
         )
 
 
-def _check_metres(given: _Measurement, registered: bool) -> None:
+def _check_metres(given: _LoadedSamples, registered: bool) -> None:
     """Raise where numbers without a unit have to be metres, and are more than a depth camera sees."""
     noise = given.noise
     if isinstance(noise, str) and noise in METRIC_SENSORS and noise not in UNITLESS_SENSORS:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame
+from primaldepth.geometry.alignment import Alignment
 from primaldepth.io import Unit
 from primaldepth.io.units import per_metre
 from primaldepth.pipeline.load import LARGEST, Inputs
@@ -41,6 +42,8 @@ class Report:
         uncertain: estimates that are holes because of `Request.max_sigma`.
         largest_samples: samples that hold the largest number of a 16-bit file.
         info: what the method reports of its run.
+        residual_outliers: departure in standard deviations, of samples that stand out from all around them.
+        alignment: which view fits the image's edges best; None where nobody looked or edges are too few.
     """
 
     method: str
@@ -68,6 +71,8 @@ class Report:
     residual_rms: float | None
     residual_sigmas: float | None
     residual_median: float | None
+    residual_outliers: float | None
+    alignment: Alignment | None
     seconds: float
     warnings: tuple[DepthWarning, ...] = ()
 
@@ -76,6 +81,7 @@ class Report:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         values |= {"input_size": list(self.input_size), "output_size": list(self.output_size)}
         values["info"] = {key: _plain(value) for key, value in self.info.items()}
+        values["alignment"] = None if self.alignment is None else self.alignment.json()
         values["warnings"] = [str(each) for each in self.warnings]
         return {name: _plain(value) for name, value in values.items()}
 
@@ -160,6 +166,8 @@ def report_of(outcome: Outcome, advice: Advice, result: DepthResult | None = Non
         residual_rms=_metres(departure.rms, inputs),
         residual_sigmas=_plain(departure.sigmas),
         residual_median=_plain(departure.median),
+        residual_outliers=_plain(departure.outliers),
+        alignment=inputs.alignment,
         seconds=outcome.seconds,
     )
     return replace(report, warnings=warnings_of(report, outcome.request.meaning, advice))

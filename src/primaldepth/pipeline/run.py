@@ -11,6 +11,7 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError, PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
+from primaldepth.measurement.neighbours import standing_out
 from primaldepth.measurement.residual import sensor_errors
 from primaldepth.methods.kept_samples import overruled, samples_kept
 from primaldepth.pipeline.load import Inputs, load
@@ -28,11 +29,13 @@ class Departure:
         rms: in the unit of the depth.
         sigmas: the same in standard deviations of the noise; None where it is 0.
         median: of the absolute value, in standard deviations.
+        outliers: as `sigmas`, but only samples that stand out from all around them count as off.
     """
 
     rms: float | None = None
     sigmas: float | None = None
     median: float | None = None
+    outliers: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,12 +114,13 @@ def outcome_of(request: Request, inputs: Inputs, prediction: Prediction, seconds
 
 def departure_of(inputs: Inputs, prediction: Prediction) -> Departure:
     """Return how far a prediction departs from the samples that are trusted."""
-    frame = replace(inputs.frame, valid=inputs.frame.trusted)
+    frame = inputs.frame
     errors = sensor_errors(prediction.depth.to(frame.depth), frame)
-    sigma = None if frame.sigma is None else frame.sigma[frame.valid].double()
+    sigma = None if frame.sigma is None else frame.sigma[frame.trusted].double()
     if sigma is None or not bool((sigma > 0).all()):
         return Departure(_rms(errors), None, None)
-    return Departure(_rms(errors), _rms(errors / sigma), float((errors / sigma).abs().median()))
+    sigmas, out = errors / sigma, standing_out(frame.depth, frame.valid)[frame.valid]
+    return Departure(_rms(errors), _rms(sigmas), float(sigmas.abs().median()), _rms(sigmas * out))
 
 
 def _rms(values: Tensor) -> float:

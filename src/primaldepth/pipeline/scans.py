@@ -30,7 +30,7 @@ POSES = (
 )
 
 
-class Kind(NamedTuple):
+class ScanFile(NamedTuple):
     """A file that can be written of a fused scan: formats, writer, help for the command line."""
 
     suffixes: tuple[str, ...]
@@ -49,10 +49,10 @@ def _write_turntable(path: Path, mesh: Mesh) -> None:
     write_film(path, turntable(mesh.points.points, mesh.points.colors))
 
 
-FILES: dict[str, Kind] = {
-    "mesh": Kind((".glb", ".ply"), write_mesh, "Triangle mesh of the whole scan."),
-    "cloud": Kind((".ply", ".glb"), _write_cloud, "Point cloud of the whole scan."),
-    "turntable": Kind((".gif", ".webp"), _write_turntable, "Film of the cloud, turning once."),
+FILES: dict[str, ScanFile] = {
+    "mesh": ScanFile((".glb", ".ply"), write_mesh, "Triangle mesh of the whole scan."),
+    "cloud": ScanFile((".ply", ".glb"), _write_cloud, "Point cloud of the whole scan."),
+    "turntable": ScanFile((".gif", ".webp"), _write_turntable, "Film of the cloud, turning once."),
 }
 Folder = NerfstudioFolder | ColmapFolder
 FOLDERS: dict[str, type[Folder]] = {"nerfstudio": NerfstudioFolder, "colmap": ColmapFolder}

@@ -12,7 +12,7 @@ from primaldepth.geometry.meshing import depth_mesh
 from primaldepth.io import DepthMap
 from primaldepth.io.rrd import Recorded
 from primaldepth.io.units import per_metre
-from primaldepth.measurement.lone_samples import lone_samples
+from primaldepth.measurement.lone_samples import cells_of
 from primaldepth.pipeline.load import Inputs
 from primaldepth.pipeline.run import Outcome, first, first_mask
 
@@ -79,7 +79,7 @@ def recorded_of(outcome: Outcome) -> Recorded:
 
 def sample_reach(inputs: Inputs) -> int:
     """Return by how many pixels to draw samples larger: a quarter of the distance of lone ones, else 0."""
-    cells = lone_samples(inputs.frame.valid[:1])
+    cells = cells_of(inputs.frame)[0]
     return 0 if cells is None else max(1, round(cells.size[0] / cells.grid[0] / 4))
 
 

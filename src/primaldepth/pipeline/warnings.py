@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from primaldepth.pipeline.report import Report
 
 FAR_OFF = 3.0  # sigma, of half of the samples: some always lie off, at edges and in the sensor's errors
-OUTLIERS = 5.0  # sigma, of the RMS: real frames stay below 2, and a sample in a thousand can do this
+# Sigma, of the RMS that samples which stand out from all around them add: frames of real cameras stay below
+# 3, reduced by 8 too, and a false sample in a thousand can do this. All samples together would say nothing:
+# where each of them stands for the depth at its centre, those beside edges are off by 5 to 30 sigma.
+OUTLIERS = 5.0
 MANY = 0.01  # of the samples: so many false ones, or a fence, leaves, rain
 NEAR, FAR = 0.1, 100.0  # metres: what depth cameras see
 STRETCHED = 0.03  # of the ratio of the sizes: more is not the rounding of a size
@@ -65,6 +68,12 @@ class SampleWarning(DepthWarning):
     """Many samples may be false."""
 
 
+class NoDepthWarning(DepthWarning):
+    """Samples hold a number that some cameras write where they measured nothing."""
+
+    of_batch = True
+
+
 class RoundingWarning(DepthWarning):
     """Estimates became holes because the format would round them to 0."""
 
@@ -75,6 +84,12 @@ class RangeWarning(DepthWarning):
 
 class ShapeWarning(DepthWarning):
     """Depth and image have different shapes."""
+
+    of_batch = True
+
+
+class AlignmentWarning(DepthWarning):
+    """Depth and image show different views: one lies beside the other, or sees more."""
 
     of_batch = True
 
@@ -136,28 +151,20 @@ def warnings_of(report: "Report", meaning: str | None, advice: Advice) -> tuple[
 
 
 def _found(report: "Report", meaning: str | None, advice: Advice) -> Iterator[DepthWarning]:
-    if text := _unit(report, meaning, advice):
-        yield UnitWarning(text)
-    if text := _noise(report, advice):
-        yield NoiseWarning(text)
-    if text := _residual(report, advice):
-        yield ResidualWarning(text)
-    for text in _samples(report, advice):
-        yield SampleWarning(text)
-    if report.rounded_off:
-        yield RoundingWarning(
-            "estimates that would round to 0, which means no depth, are holes: "
-            f"{report.rounded_off} pixels; {advice.keep_small}"
-        )
-    if report.beyond:
-        yield RangeWarning(
-            f"estimates that are larger than the format can hold are holes: {report.beyond} pixels; "
-            f"{advice.keep_small}"
-        )
-    if text := _shape(report, advice):
-        yield ShapeWarning(text)
-    if text := _scale(report):
-        yield ScaleWarning(text)
+    shape = _shape(report, advice)
+    texts: tuple[tuple[type[DepthWarning], str], ...] = (
+        (UnitWarning, _unit(report, meaning, advice)),
+        (NoiseWarning, _noise(report, advice)),
+        (ResidualWarning, _residual(report, advice)),
+        (SampleWarning, _spikes(report, advice)),
+        (NoDepthWarning, _largest(report, advice)),
+        (RoundingWarning, _rounded(report, advice)),
+        (RangeWarning, _beyond(report, advice)),
+        (ShapeWarning, shape),
+        (AlignmentWarning, "" if shape else _alignment(report, advice)),
+        (ScaleWarning, _scale(report)),
+    )
+    return (kind(text) for kind, text in texts if text)
 
 
 def _unit(report: "Report", meaning: str | None, advice: Advice) -> str:
@@ -181,7 +188,7 @@ def _noise(report: "Report", advice: Advice) -> str:
 
 
 def _residual(report: "Report", advice: Advice) -> str:
-    median, rms = report.residual_median, report.residual_sigmas
+    median, rms = report.residual_median, report.residual_outliers
     if median is not None and median > FAR_OFF:
         return (
             f"the result does not follow the samples: half of them are off by more than {median:.3g} sigma; "
@@ -203,17 +210,40 @@ def _noise_advice(report: "Report", advice: Advice) -> str:
     return f"check that the noise is {report.length(report.noise_sigma)}"
 
 
-def _samples(report: "Report", advice: Advice) -> Iterator[str]:
-    if report.spikes > MANY * math.prod(report.input_size):
-        yield (
-            f"{report.spikes} samples are far off all around them and count as holes; if they are things, "
-            f"{advice.keep_spikes}"
-        )
-    if report.largest_samples:
-        yield (
-            f"samples that hold {LARGEST}, the largest number of a 16-bit file: {report.largest_samples}; "
-            f"if that means no depth, give {advice.invalid}"
-        )
+def _spikes(report: "Report", advice: Advice) -> str:
+    if report.spikes <= MANY * math.prod(report.input_size):
+        return ""
+    return (
+        f"{report.spikes} samples are far off all around them and count as holes; if they are things, "
+        f"{advice.keep_spikes}"
+    )
+
+
+def _largest(report: "Report", advice: Advice) -> str:
+    if not report.largest_samples:
+        return ""
+    return (
+        f"samples that hold {LARGEST}, the largest number of a 16-bit file: {report.largest_samples}; "
+        f"if that means no depth, give {advice.invalid}"
+    )
+
+
+def _rounded(report: "Report", advice: Advice) -> str:
+    if not report.rounded_off:
+        return ""
+    return (
+        "estimates that would round to 0, which means no depth, are holes: "
+        f"{report.rounded_off} pixels; {advice.keep_small}"
+    )
+
+
+def _beyond(report: "Report", advice: Advice) -> str:
+    if not report.beyond:
+        return ""
+    return (
+        f"estimates that are larger than the format can hold are holes: {report.beyond} pixels; "
+        f"{advice.keep_small}"
+    )
 
 
 def _shape(report: "Report", advice: Advice) -> str:
@@ -226,6 +256,20 @@ def _shape(report: "Report", advice: Advice) -> str:
         f"depth {low[0]}x{low[1]} and guide {high[0]}x{high[1]} have different shapes, one was stretched; "
         f"crop them to one view, or give {advice.cameras}"
     )
+
+
+def _alignment(report: "Report", advice: Advice) -> str:
+    """Edges of the depth lie on those of the image only if it is moved or enlarged."""
+    found = report.alignment
+    if found is None or not found.differs:
+        return ""
+    hint = f"register it, or give {advice.cameras} ('primaldepth align' makes such a file)"
+    if not found.zoomed:
+        right, down = (f"{-each:+.0f}" for each in found.view.offset)
+        return f"the depth seems to lie ({right}, {down}) px (right, down) off the image; {hint}"
+    wider, degrees = f"{found.view.zoom:.2f} times as wide as the image's", found.depth_degrees
+    seen = "" if degrees is None else f" ({degrees:.0f} against {found.degrees:.0f} degrees)"
+    return f"the view of the depth seems to be {wider}{seen}; {hint}"
 
 
 def _scale(report: "Report") -> str:

@@ -12,7 +12,7 @@ from primaldepth.methods.network import Network
 from primaldepth.networks.joint import DepthNet, NetworkSettings
 from primaldepth.networks.zoo import SHIPPED, load
 from primaldepth.variational import MODELS
-from primaldepth.variational.models import Window
+from primaldepth.variational.models import WindowSize
 
 NO_WEIGHTS = "no weights yet"
 _COMPARED = ("ferstl13", "nlh-l2", "pdn-any-small", "pdn-any")
@@ -41,7 +41,7 @@ class ReportSettings(Settings):
     methods: tuple[str, ...] | None = None
     study_scale: Count = 8
     shown_energy: str = "nlh-l2"
-    windows: tuple[Window, ...] = (3, 5, 7, 9, 11, 13, 15, 17)
+    windows: tuple[WindowSize, ...] = (3, 5, 7, 9, 11, 13, 15, 17)
     iterations: Count = 20
     tof_methods: tuple[str, ...] = ("nearest", "bilinear", "kopf07", "he10", "ferstl13", "nlh-l2", "pdn-any")
     noise_free_methods: tuple[str, ...] = ("bicubic", *_COMPARED)

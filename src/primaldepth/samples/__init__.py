@@ -33,7 +33,7 @@ class Example:
 
 
 def sample_files() -> SampleFiles:
-    """Paths of the shipped sample scene.
+    """Return the paths of the shipped sample scene.
 
     Example:
         >>> import primaldepth

@@ -5,11 +5,12 @@ camera looks along z of its own frame, x right and y down, as `geometry.cameras`
 """
 
 import json
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
+from typing_extensions import Self
 
 from primaldepth.core.documents import RECORDED, parse_json
 from primaldepth.core.errors import InputError

@@ -73,6 +73,9 @@ def render_job(
         verify: compare the shards that are there with their checksums first.
         scenes_per_shard: of a full shard.
         on_progress: called at the start and after every scene.
+
+    Returns:
+        Where the job stands at the end.
     """
     if count < 1 or workers < 1:
         raise InputError("render", f"count {count}, workers {workers}", "both must be at least 1")

@@ -12,7 +12,8 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Self
+
+from typing_extensions import Self
 
 from primaldepth.compute.children import safe_imports
 from primaldepth.core.errors import PrimalDepthError

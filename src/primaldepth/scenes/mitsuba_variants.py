@@ -8,10 +8,10 @@ import functools
 import os
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from primaldepth.compute.children import python_command
 from primaldepth.core.errors import InputError, MissingDependencyError
 
 VARIANTS = {"cuda": "cuda_ad_rgb", "llvm": "llvm_ad_rgb", "scalar": "scalar_rgb"}
@@ -55,6 +55,16 @@ def choose(wanted: str = "auto") -> str:
     """Choose the back end: the one asked for, or the first that works of cuda, llvm, scalar.
 
     One that is asked for by name and does not work is an error; "auto" goes on to the next.
+
+    Args:
+        wanted: "auto", "cuda", "llvm" or "scalar".
+
+    Returns:
+        The name of the back end.
+
+    Raises:
+        InputError: if there is no back end of that name.
+        MissingDependencyError: if the one asked for, or each of all, does not work here.
     """
     if wanted != "auto" and wanted not in VARIANTS:
         raise InputError(f"variant '{wanted}' is unknown; known: auto, {', '.join(VARIANTS)}")
@@ -73,7 +83,7 @@ def tried(variant: str) -> VariantTrial:
     known = os.environ.get(_KNOWN, "").split(",")
     if variant in known:
         return VariantTrial(variant, True)
-    trial = trial_of(variant, [sys.executable, "-P", "-c", _TEST.format(variant=variant)])
+    trial = trial_of(variant, python_command(_TEST.format(variant=variant)))
     if trial.works:
         os.environ[_KNOWN] = ",".join([*filter(None, known), variant])
     return trial

@@ -7,7 +7,9 @@ again by Ray; a scene counts as rendered once its part is on disk here.
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
+
+from typing_extensions import Self
 
 from primaldepth.compute.ray_cluster import RayCluster
 from primaldepth.data.single_scenes import write_part

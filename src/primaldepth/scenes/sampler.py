@@ -33,9 +33,12 @@ def sample(preset: str, seed: int, *, scans: bool = False) -> Scene:
     """Return the scene of a preset and a seed; the same arguments always give the same scene.
 
     Args:
-        preset: a name of `PRESETS`.
-        seed: of the scene.
+        preset: "paper", "rich" or "tof".
+        seed: 0 or larger.
         scans: whether objects from files stand for some of its shapes; all else stays as it is without.
+
+    Raises:
+        InputError: if there is no such preset, or the seed is negative.
 
     Example:
         >>> from primaldepth.scenes import Scene, sample

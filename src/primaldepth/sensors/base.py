@@ -1,18 +1,19 @@
 """What every sensor model shares: its samples, its random numbers, its parameters."""
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from typing_extensions import Self
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import Count, Settings
 from primaldepth.io import Kind
 from primaldepth.sensors.degradations import fill_occlusions, reduced_size
+from primaldepth.sensors.draws import Noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +52,6 @@ class Sensor(Settings):
 
     scale: Count = 1
 
-    @abstractmethod
     def __call__(
         self,
         depth: Tensor,
@@ -59,6 +59,7 @@ class Sensor(Settings):
         *,
         generator: torch.Generator,
         gain: Tensor | None = None,
+        **light: Tensor | None,
     ) -> Samples:
         """Return the samples that this sensor measures of a batch of true depth maps.
 
@@ -67,7 +68,22 @@ class Sensor(Settings):
             valid: (B, 1, H, W) where the truth is known; None: where it is finite and > 0.
             generator: decides all noise.
             gain: (B, 1, 1, 1) factor on the noise of each image, for training on many noise levels.
+            light: what else the sensor can read of the scene, by the names that its `measure` has.
+
+        Raises:
+            InputError: a map has another shape or type, or a size that is no multiple of `scale`.
         """
+        return self.measure(depth, known(depth, valid, self.scale), Noise(generator, gain), **light)
+
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
+        """Return the samples of a batch whose shapes and types were checked: what every model has.
+
+        Args:
+            depth: (B, 1, H, W) of the sensor's kind.
+            seen: (B, 1, H, W) where the truth may be read; elsewhere it can be anything.
+            noise: makes all random numbers.
+        """
+        raise NotImplementedError(f"sensor '{self.name}' has no method measure")
 
     @classmethod
     def draw(cls, generator: torch.Generator, **fixed: Any) -> Self:
@@ -107,9 +123,8 @@ def blocks(image: Tensor, scale: int) -> Tensor:
     return torch.nn.functional.pixel_unshuffle(image, scale)
 
 
-def filled_and_whole(depth: Tensor, valid: Tensor | None, scale: int) -> tuple[Tensor, Tensor]:
+def filled_and_whole(depth: Tensor, seen: Tensor, scale: int) -> tuple[Tensor, Tensor]:
     """Return disparities with holes filled from behind, and True for samples without a hole below them."""
-    seen = known(depth, valid, scale)
     filled = fill_occlusions(depth, seen)
     filled = torch.where(torch.isfinite(filled), filled, 0.0)  # an image without any known pixel
     return filled, blocks(seen.to(depth.dtype), scale).amin(dim=1, keepdim=True) > 0

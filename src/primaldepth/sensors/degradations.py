@@ -45,8 +45,14 @@ def middlebury_noisy_v1(
     the same samples on every device.
 
     Args:
+        disparity: (B, 1, H, W) without holes; H and W are multiples of `scale`.
+        scale: pixels per sample, per side.
+        generator: decides the noise.
         noise: standard deviation of the noise times d; the benchmark's is 651.
         gain: (B, 1, 1, 1) factor on the noise of each image.
+
+    Returns:
+        (B, 1, H / scale, W / scale) whole numbers in [0, 255].
     """
     low = reduced(disparity, scale)
     noisy = low + normal(low, generator, gain) * noise / low.clamp_min(1.0)
@@ -58,6 +64,13 @@ def fill_occlusions(disparity: Tensor, valid: Tensor) -> Tensor:
 
     What is unknown is mostly background hidden from the second camera. Rows without any known
     pixel repeat the row above (the first known row upwards for those at the top).
+
+    Args:
+        disparity: (B, 1, H, W).
+        valid: (B, 1, H, W).
+
+    Returns:
+        (B, 1, H, W) without holes.
     """
     left = _carry(disparity, valid)
     right = _carry(disparity.flip(-1), valid.flip(-1)).flip(-1)

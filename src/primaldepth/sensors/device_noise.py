@@ -14,7 +14,7 @@ from primaldepth.core.frame import Sampling
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class DeviceNoise:
     """Noise of one depth camera.
 
     Args:
@@ -66,42 +66,42 @@ def stereo(baseline: float, width: int, view_degrees: float) -> Callable[[Tensor
 
 
 _INTEL_STEREO = "Intel, guide to tuning D400 cameras: RMS error = z^2 subpixel / (f b), subpixel 0.08"
-DEVICES: dict[str, Device] = {
-    "kinect-v1": Device(
+DEVICES: dict[str, DeviceNoise] = {
+    "kinect-v1": DeviceNoise(
         kinect_v1,
         "1.2 mm + 1.9 mm (z - 0.4)^2",
         "Nguyen, Izadi, Lovell: Modeling Kinect sensor noise, 3DIMPVT 2012",
     ),
-    "kinect-v2": Device(
+    "kinect-v2": DeviceNoise(
         kinect_v2,
         "(1.5 - 0.5 z + 0.3 z^2) mm",
         "Fankhauser et al.: Kinect v2 for mobile robot navigation, ICAR 2015, surface facing the camera",
         approximate=True,
         sampling="average",
     ),
-    "azure-kinect": Device(
+    "azure-kinect": DeviceNoise(
         azure_kinect,
         "0.5 mm + 0.15 mm z^2",
         "below 2 mm within 3 m, after Tölgyessy et al., Sensors 21(2), 2021; Microsoft promises 17 mm",
         approximate=True,
         sampling="average",
     ),
-    "realsense-d415": Device(
+    "realsense-d415": DeviceNoise(
         stereo(0.055, 1280, 65.0), "1.4 mm z^2", f"{_INTEL_STEREO}; 55 mm, 65 degrees, 1280 px", True
     ),
-    "realsense-d435": Device(
+    "realsense-d435": DeviceNoise(
         stereo(0.050, 848, 87.0), "3.6 mm z^2", f"{_INTEL_STEREO}; 50 mm, 87 degrees, 848 px", True
     ),
-    "realsense-d455": Device(
+    "realsense-d455": DeviceNoise(
         stereo(0.095, 848, 87.0), "1.9 mm z^2", f"{_INTEL_STEREO}; 95 mm, 87 degrees, 848 px", True
     ),
-    "realsense-l515": Device(
+    "realsense-l515": DeviceNoise(
         realsense_l515, "0.9 mm + 1.6 mm z", "Intel, L515 data sheet: 2.5 mm in 1 m, 15.5 mm in 9 m", True
     ),
-    "ipad-lidar": Device(
+    "ipad-lidar": DeviceNoise(
         one_percent, "z / 100", "about 1 cm within a few metres; smoothed by the device", True
     ),
-    "pmd-pico": Device(
+    "pmd-pico": DeviceNoise(
         one_percent, "z / 100", "pmd, CamBoard pico flexx: 1 % of the distance at 5 Hz", True, "average"
     ),
 }

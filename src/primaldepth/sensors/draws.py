@@ -4,6 +4,8 @@ A CPU generator gives the same numbers on every device; one on the data's own de
 path of training, where nothing is copied and nothing waits.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
@@ -38,3 +40,28 @@ def smooth_field(like: Tensor, blob: int, generator: torch.Generator) -> Tensor:
     )
     smooth = interpolate(coarse.to(like.device), (height, width), mode="bilinear", align_corners=True)
     return smooth / smooth.amax((2, 3), keepdim=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The random numbers of one batch of samples.
+
+    Args:
+        generator: decides them all.
+        gain: (B, 1, 1, 1) factor on the noise of each image; None for 1.
+    """
+
+    generator: torch.Generator
+    gain: Tensor | None = None
+
+    def normal(self, like: Tensor) -> Tensor:
+        """Standard normal numbers of the shape of `like`, times the gain."""
+        return normal(like, self.generator, self.gain)
+
+    def uniform(self, like: Tensor) -> Tensor:
+        """Numbers in [0, 1) of the shape of `like`; the gain does not change them."""
+        return uniform(like, self.generator)
+
+    def scaled(self, sigma: Tensor) -> Tensor:
+        """The standard deviation `sigma` of noise without gain, times the gain."""
+        return sigma if self.gain is None else sigma * self.gain

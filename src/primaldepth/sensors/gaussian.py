@@ -9,9 +9,9 @@ from torch import Tensor
 from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import NotNegative
 from primaldepth.io import Kind
-from primaldepth.sensors.base import Samples, Sensor, filled_and_whole, known
+from primaldepth.sensors.base import Samples, Sensor, filled_and_whole
 from primaldepth.sensors.degradations import reduced
-from primaldepth.sensors.draws import normal
+from primaldepth.sensors.draws import Noise
 from primaldepth.sensors.shadow import shadow
 
 REACH = 256.0  # disparities beyond it cast no longer shadows
@@ -29,21 +29,14 @@ class Gaussian(Sensor):
 
     sigma: NotNegative = 5.0
 
-    def __call__(
-        self,
-        depth: Tensor,
-        valid: Tensor | None = None,
-        *,
-        generator: torch.Generator,
-        gain: Tensor | None = None,
-    ) -> Samples:
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
         """Samples of (B, 1, H, W) true values; holes are filled from their row before the reduction."""
-        filled, whole = filled_and_whole(depth, valid, self.scale)
+        filled, whole = filled_and_whole(depth, seen, self.scale)
         low = reduced(filled, self.scale)
-        samples = low + self.sigma * normal(low, generator, gain)
+        samples = low + self.sigma * noise.normal(low)
         measured = whole & (samples > 0)
-        sigma = torch.full_like(samples, self.sigma)
-        return Samples(torch.where(measured, samples, 0.0), measured, sigma if gain is None else sigma * gain)
+        sigma = noise.scaled(torch.full_like(samples, self.sigma))
+        return Samples(torch.where(measured, samples, 0.0), measured, sigma)
 
 
 class MetricGaussian(Gaussian):
@@ -74,23 +67,14 @@ class PointGaussian(Sensor):
     sigma: NotNegative = 1.0
     parallax: NotNegative = 0.0
 
-    def __call__(
-        self,
-        depth: Tensor,
-        valid: Tensor | None = None,
-        *,
-        generator: torch.Generator,
-        gain: Tensor | None = None,
-    ) -> Samples:
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
         """Samples of (B, 1, H, W) true values."""
-        seen = known(depth, valid, self.scale)
         truth = torch.where(seen, depth, 0.0)
         if self.parallax:
             seen = seen & ~shadow(self.parallax * truth, seen, reach=math.ceil(REACH * self.parallax))
-        low, seen = (
-            each[..., self.scale // 2 :: self.scale, self.scale // 2 :: self.scale] for each in (truth, seen)
-        )
-        samples = low + self.sigma * normal(low, generator, gain)
+        middle = slice(self.scale // 2, None, self.scale)
+        low, seen = truth[..., middle, middle], seen[..., middle, middle]
+        samples = low + self.sigma * noise.normal(low)
         measured = seen & (samples > 0)
-        sigma = torch.full_like(samples, self.sigma)
-        return Samples(torch.where(measured, samples, 0.0), measured, sigma if gain is None else sigma * gain)
+        sigma = noise.scaled(torch.full_like(samples, self.sigma))
+        return Samples(torch.where(measured, samples, 0.0), measured, sigma)

@@ -9,8 +9,8 @@ from torch.nn.functional import conv2d, pad
 from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import Count, NotNegative, Positive, Share
 from primaldepth.io import Kind
-from primaldepth.sensors.base import Samples, Sensor, known, reduce_surface
-from primaldepth.sensors.draws import normal, uniform
+from primaldepth.sensors.base import Samples, Sensor, reduce_surface
+from primaldepth.sensors.draws import Noise
 from primaldepth.sensors.noise import LIDAR_NOISE, local_mean
 
 
@@ -58,36 +58,26 @@ class Lidar(Sensor):
     medium: Share = 0.3
     high: Share = 0.7
 
-    def __call__(
-        self,
-        depth: Tensor,
-        valid: Tensor | None = None,
-        *,
-        generator: torch.Generator,
-        gain: Tensor | None = None,
-    ) -> Samples:
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
         """Samples of (B, 1, H, W) depth in metres."""
-        seen = known(depth, valid, self.scale)
         inverse, seen = reduce_surface(depth, seen, self.scale, gap=0.02)
-        sharp, support = self._spread(inverse, *self._points(inverse, seen, generator, gain))
+        sharp, support = self._spread(inverse, *self._points(inverse, seen, noise))
         hit = support > 0
         smooth = _blurred(sharp, hit & seen, self.blur)
         measured = seen & hit & (smooth > 1.0 / self.far)
         z = torch.where(measured, 1.0 / torch.where(measured, smooth, 1.0), 0.0)
         trust = support * self._alike(_log(smooth), _log(sharp))
         confidence = 0.5 * ((trust > self.medium).to(z.dtype) + (trust > self.high).to(z.dtype))
-        sigma = self.noise * local_mean(z, measured)
-        return Samples(z, measured, sigma if gain is None else sigma * gain, confidence * measured)
+        sigma = noise.scaled(self.noise * local_mean(z, measured))
+        return Samples(z, measured, sigma, confidence * measured)
 
-    def _points(
-        self, inverse: Tensor, seen: Tensor, generator: torch.Generator, gain: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _points(self, inverse: Tensor, seen: Tensor, noise: Noise) -> tuple[Tensor, Tensor, Tensor]:
         """Return log 1 / z_i, its error, and whether the point returned, at each `spacing`-th pixel."""
         first = [min(self.spacing // 2, side - 1) for side in inverse.shape[2:]]
         at = (..., slice(first[0], None, self.spacing), slice(first[1], None, self.spacing))
         true, hit = inverse[at], seen[at]
-        error = (1.0 + self.noise * normal(true, generator, gain)).clamp_min(0.1)
-        hit = hit & (uniform(true, generator) >= self.loss) & (true > 1.0 / self.far)
+        error = (1.0 + self.noise * noise.normal(true)).clamp_min(0.1)
+        hit = hit & (noise.uniform(true) >= self.loss) & (true > 1.0 / self.far)
         return _log(true) - error.log(), -error.log(), hit
 
     def _alike(self, log_a: Tensor, log_b: Tensor) -> Tensor:

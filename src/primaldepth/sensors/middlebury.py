@@ -9,6 +9,7 @@ from primaldepth.core.settings import NotNegative
 from primaldepth.io import Kind
 from primaldepth.sensors.base import Samples, Sensor, filled_and_whole
 from primaldepth.sensors.degradations import middlebury_noisy_v1
+from primaldepth.sensors.draws import Noise
 from primaldepth.sensors.noise import MIDDLEBURY_NOISE, local_mean
 
 
@@ -25,17 +26,10 @@ class MiddleburyNoisy(Sensor):
 
     noise: NotNegative = MIDDLEBURY_NOISE
 
-    def __call__(
-        self,
-        depth: Tensor,
-        valid: Tensor | None = None,
-        *,
-        generator: torch.Generator,
-        gain: Tensor | None = None,
-    ) -> Samples:
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
         """Samples of (B, 1, H, W) disparities; holes are filled from behind before the reduction."""
-        filled, whole = filled_and_whole(depth, valid, self.scale)
-        samples = middlebury_noisy_v1(filled, self.scale, generator, noise=self.noise, gain=gain)
+        filled, whole = filled_and_whole(depth, seen, self.scale)
+        samples = middlebury_noisy_v1(filled, self.scale, noise.generator, noise=self.noise, gain=noise.gain)
         measured = whole & (samples > 0)
         sigma = self.noise / local_mean(samples, measured).clamp_min(1.0)
-        return Samples(torch.where(measured, samples, 0.0), measured, sigma if gain is None else sigma * gain)
+        return Samples(torch.where(measured, samples, 0.0), measured, noise.scaled(sigma))

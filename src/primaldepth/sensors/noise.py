@@ -23,7 +23,12 @@ AUTO_FLOOR = 0.0005  # of the depth: no depth camera is better
 
 
 def middlebury_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """Return sigma = 651 / d with d the local mean: the noisy sample itself would bias its own weight."""
+    """Return sigma = 651 / d with d the local mean: the noisy sample itself would bias its own weight.
+
+    Args:
+        depth: (B, 1, h, w) disparities.
+        valid: (B, 1, h, w).
+    """
     return MIDDLEBURY_NOISE / local_mean(depth, valid).clamp_min(1.0)
 
 
@@ -34,19 +39,34 @@ def phasor_sigma(amplitude: Tensor, wave_number: float, read: float, shot: float
 
 
 def tof_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """Return `phasor_sigma` of a grey surface facing the camera: a = 1 / (2 r^2), r the local mean."""
+    """Return `phasor_sigma` of a grey surface facing the camera: a = 1 / (2 r^2), r the local mean.
+
+    Args:
+        depth: (B, 1, h, w) radial distances in metres.
+        valid: (B, 1, h, w).
+    """
     amplitude = 0.5 / local_mean(depth, valid).clamp_min(0.1).square()
     return phasor_sigma(amplitude, TOF_WAVE_NUMBER, TOF_READ, TOF_SHOT)
 
 
 def structured_light_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """Sigma_z = z^2 / (baseline focal) / 16 px, z the local mean in metres: 1.4 mm in 1 m, 36 mm in 5 m."""
+    """Return sigma_z = z^2 / (baseline focal) / 16 px, z the local mean: 1.4 mm in 1 m, 36 mm in 5 m.
+
+    Args:
+        depth: (B, 1, h, w) z in metres.
+        valid: (B, 1, h, w).
+    """
     z = local_mean(depth, valid).clamp_min(0.1)
     return z.square() * (STRUCTURED_LIGHT_NOISE / STRUCTURED_LIGHT_BASELINE_FOCAL)
 
 
 def lidar_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """Sigma_z = z / 100, z the local mean, in any unit."""
+    """Return sigma_z = z / 100, z the local mean, in any unit.
+
+    Args:
+        depth: (B, 1, h, w) z.
+        valid: (B, 1, h, w).
+    """
     return LIDAR_NOISE * local_mean(depth, valid).clamp_min(1e-6)
 
 
@@ -80,6 +100,14 @@ def least_sigma(depth: Tensor, valid: Tensor) -> Tensor:
 
 def noise_map(noise: str | float | Tensor, depth: Tensor, valid: Tensor) -> Tensor:
     """Return sigma of every sample, (B, 1, h, w), from "auto", a number, a map, or a sensor's name.
+
+    Args:
+        noise: "auto", a standard deviation, a map of them, or a sensor's name.
+        depth: (B, 1, h, w) samples; metres for the name of a metric sensor.
+        valid: (B, 1, h, w).
+
+    Raises:
+        InputError: if the name is unknown, a number is negative or not finite, or a map has another shape.
 
     Example:
         >>> import torch

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from primaldepth.core.errors import InputError, did_you_mean
+from primaldepth.core.errors import unknown_name
 from primaldepth.core.extensions import Extensions
 from primaldepth.sensors.base import Sensor
 from primaldepth.sensors.gaussian import Gaussian, MetricGaussian, PointGaussian
@@ -62,16 +62,15 @@ def sensor_names() -> tuple[str, ...]:
 def sensor_class(name: str) -> type[Sensor]:
     """Return the class of the sensor `name`, whose `draw` makes sensors with random parameters.
 
+    Args:
+        name: of `sensor_names`.
+
     Raises:
         InputError: the name is unknown, or its package cannot be loaded.
     """
     found = _EXTENSIONS.find(name, _SENSORS) or _SENSORS.get(name)
     if found is None:
-        names = sensor_names()
-        hint = did_you_mean(name, names)
-        raise InputError(
-            "", f"unknown sensor '{name}'", "; ".join(filter(None, (hint, f"known: {', '.join(names)}")))
-        )
+        raise unknown_name("sensor", name, sensor_names())
     return found
 
 
@@ -81,6 +80,9 @@ def sensor(name: str, **options: Any) -> Sensor:
     Args:
         name: of `sensor_names`.
         options: fields of its class, such as `scale`.
+
+    Returns:
+        A function from true depth to samples.
 
     Raises:
         InputError: the name or an option is unknown, or a value is wrong.

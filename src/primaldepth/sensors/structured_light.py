@@ -9,8 +9,8 @@ from torch.nn.functional import max_pool2d
 from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import NotNegative, Positive, Share
 from primaldepth.io import Kind
-from primaldepth.sensors.base import Samples, Sensor, known, reduce_surface
-from primaldepth.sensors.draws import normal, uniform
+from primaldepth.sensors.base import Samples, Sensor, reduce_surface
+from primaldepth.sensors.draws import Noise
 from primaldepth.sensors.noise import STRUCTURED_LIGHT_BASELINE_FOCAL, local_mean
 from primaldepth.sensors.shadow import shadow
 
@@ -55,25 +55,17 @@ class StructuredLight(Sensor):
     near: Positive = 0.4
     far: Positive = 8.0
 
-    def __call__(
-        self,
-        depth: Tensor,
-        valid: Tensor | None = None,
-        *,
-        generator: torch.Generator,
-        gain: Tensor | None = None,
-    ) -> Samples:
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
         """Samples of (B, 1, H, W) depth in metres."""
-        seen = known(depth, valid, self.scale)
         inverse, seen = reduce_surface(depth, seen, self.scale, gap=0.02)
         disparity = self.baseline_focal * inverse
-        noisy = disparity + self.noise * normal(disparity, generator, gain)
+        noisy = disparity + self.noise * noise.normal(disparity)
         stepped = (noisy / self.step).round() * self.step
         z = self.baseline_focal / stepped.clamp_min(self.step)
-        lost = uniform(disparity, generator) < self.loss + self.edge_loss * self._edges(disparity, seen)
+        lost = noise.uniform(disparity) < self.loss + self.edge_loss * self._edges(disparity, seen)
         hidden = shadow(disparity, seen, reach=int(self.baseline_focal / self.near) + 1)
         measured = seen & ~lost & ~hidden & (z >= self.near) & (z <= self.far)
-        return Samples(torch.where(measured, z, 0.0), measured, self._sigma(z, measured, gain))
+        return Samples(torch.where(measured, z, 0.0), measured, self._sigma(z, measured, noise.gain))
 
     def _sigma(self, z: Tensor, measured: Tensor, gain: Tensor | None) -> Tensor:
         """Sigma_z = z^2 / baseline_focal sqrt(noise^2 + step^2 / 12), z the local mean."""

@@ -11,8 +11,8 @@ from torch.nn.functional import avg_pool2d, pad
 from primaldepth.core.errors import InputError
 from primaldepth.core.settings import NotNegative, Positive
 from primaldepth.io import Kind
-from primaldepth.sensors.base import Samples, Sensor, known
-from primaldepth.sensors.draws import normal
+from primaldepth.sensors.base import Samples, Sensor
+from primaldepth.sensors.draws import Noise
 from primaldepth.sensors.noise import TOF_READ, TOF_SHOT, phasor_sigma
 
 SPEED_OF_LIGHT = 299_792_458.0
@@ -64,35 +64,26 @@ class TimeOfFlight(Sensor):
         """Distance at which the phase starts anew, c / (2 frequency), in metres."""
         return SPEED_OF_LIGHT / (2.0 * self.frequency)
 
-    def __call__(
-        self,
-        depth: Tensor,
-        valid: Tensor | None = None,
-        *,
-        generator: torch.Generator,
-        gain: Tensor | None = None,
-        amplitude: Tensor | None = None,
-    ) -> Samples:
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise, amplitude: Tensor | None = None) -> Samples:
         """Samples of radial distances in metres.
 
         Args:
             depth: (B, 1, scale h, scale w) radial distance.
+            seen: where it may be read.
+            noise: makes all random numbers.
             amplitude: of the returned light, same shape; None: a white surface facing the camera, 1 / r^2.
         """
-        seen = known(depth, valid, self.scale) & (depth < self.unambiguous_range)
+        seen = seen & (depth < self.unambiguous_range)
         phasor = self._phasor(torch.where(seen, depth, 1.0), seen, amplitude)
         strength = phasor.square().sum(1, keepdim=True).sqrt()
         deviation = torch.sqrt(self.read**2 + self.shot**2 * strength)
-        noisy = phasor + deviation * normal(phasor, generator, gain)
+        noisy = phasor + deviation * noise.normal(phasor)
         distance, measured_amplitude = self._distance(noisy)
         covered = avg_pool2d(seen.to(depth.dtype), self.scale) >= 0.5
         measured = covered & (measured_amplitude >= self.min_amplitude) & (distance > 0)
         sigma = phasor_sigma(measured_amplitude, self.wave_number, self.read, self.shot)
         return Samples(
-            torch.where(measured, distance, 0.0),
-            measured,
-            sigma if gain is None else sigma * gain,
-            amplitude=measured_amplitude,
+            torch.where(measured, distance, 0.0), measured, noise.scaled(sigma), amplitude=measured_amplitude
         )
 
     def _phasor(self, distance: Tensor, seen: Tensor, amplitude: Tensor | None) -> Tensor:

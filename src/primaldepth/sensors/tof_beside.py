@@ -8,9 +8,9 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from primaldepth.core.settings import NotNegative
-from primaldepth.sensors.base import Samples, known
+from primaldepth.sensors.base import Samples
 from primaldepth.sensors.degradations import fill_occlusions
-from primaldepth.sensors.draws import uniform
+from primaldepth.sensors.draws import Noise
 from primaldepth.sensors.tof import TimeOfFlight, check_amplitude
 
 NOTHING = 1e-4  # inverse depth of what is not known: it lies behind everything and is not measured
@@ -38,26 +38,21 @@ class TofBeside(TimeOfFlight):
     parallax: NotNegative = 80.0
     coarser: Annotated[float, Field(ge=0, lt=1)] = 0.15
 
-    def __call__(
-        self,
-        depth: Tensor,
-        valid: Tensor | None = None,
-        *,
-        generator: torch.Generator,
-        gain: Tensor | None = None,
-        amplitude: Tensor | None = None,
-    ) -> Samples:
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise, amplitude: Tensor | None = None) -> Samples:
         """Samples on cells of the guide's pixels.
 
         Args:
             depth: (B, 1, scale h, scale w) radial distance.
+            seen: where it may be read.
+            noise: makes all random numbers.
             amplitude: as a camera in the guide's place would see it, same shape; None: white surfaces.
         """
-        seen = known(depth, valid, self.scale)
-        u = uniform(depth.new_empty((4, depth.shape[0], 1, 1, 1)), generator)
+        u = noise.uniform(depth.new_empty((4, depth.shape[0], 1, 1, 1)))
         inverse = torch.where(seen, 1.0 / torch.where(seen, depth, 1.0), NOTHING)
         mean = (inverse * seen).sum((2, 3), keepdim=True) / seen.sum((2, 3), keepdim=True).clamp_min(1)
-        view = _View(self.parallax * (2.0 * u[0] - 1.0), mean, 1.0 - self.coarser * u[1], self.scale * u[2:])
+        view = _OtherCamera(
+            self.parallax * (2.0 * u[0] - 1.0), mean, 1.0 - self.coarser * u[1], self.scale * u[2:]
+        )
         points = view.there(inverse)
         drawn = _draw(inverse, *points, inverse > 0)
         other, inside = view.filled(drawn)
@@ -66,11 +61,11 @@ class TofBeside(TimeOfFlight):
             check_amplitude(amplitude, depth)
             albedo = torch.where(seen, amplitude * depth.square(), 0.0)
             light = _nearest(albedo, inverse, points, drawn) / torch.where(inside, other, 1.0).square()
-        samples = super().__call__(other, inside, generator=generator, gain=gain, amplitude=light)
+        samples = super().measure(other, inside, noise, amplitude=light)
         return view.drawn_here(samples, self.scale)
 
 
-class _View:
+class _OtherCamera:
     """The other camera's image, of the same size as the guide's."""
 
     def __init__(self, parallax: Tensor, mean: Tensor, zoom: Tensor, offset: Tensor) -> None:

@@ -9,8 +9,8 @@ from torch.nn.functional import avg_pool2d, max_pool2d
 from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import NotNegative, Positive, Share
 from primaldepth.io import Kind
-from primaldepth.sensors.base import Samples, Sensor, known
-from primaldepth.sensors.draws import normal, smooth_field, uniform
+from primaldepth.sensors.base import Samples, Sensor
+from primaldepth.sensors.draws import Noise, smooth_field
 from primaldepth.sensors.noise import local_mean
 from primaldepth.sensors.shadow import shadow
 from primaldepth.sensors.tof import check_amplitude
@@ -72,43 +72,35 @@ class Triangulation(Sensor):
     to_left: Share = 0.0
     at_border: Share = 0.0
 
-    def __call__(
-        self,
-        depth: Tensor,
-        valid: Tensor | None = None,
-        *,
-        generator: torch.Generator,
-        gain: Tensor | None = None,
-        amplitude: Tensor | None = None,
-    ) -> Samples:
-        """Return the samples of (B, 1, H, W) depth in metres.
+    def measure(self, depth: Tensor, seen: Tensor, noise: Noise, amplitude: Tensor | None = None) -> Samples:
+        """Samples of (B, 1, H, W) depth in metres.
 
         Args:
+            depth: z in metres.
+            seen: where it may be read.
+            noise: makes all random numbers.
             amplitude: (B, 1, H, W) returned light in any unit; None: no surface is dark or shiny.
         """
-        seen = known(depth, valid, self.scale)
         disparity = torch.where(seen, self.baseline_focal / torch.where(seen, depth, 1.0), 0.0)
-        side, border, up, right = uniform(disparity.new_empty((4, len(depth), 1, 1, 1)), generator)
+        side, border, up, right = noise.uniform(disparity.new_empty((4, len(depth), 1, 1, 1)))
         hidden = self._unseen_from_beside(disparity, seen, side < self.to_left, border < self.at_border)
         matched = seen & ~hidden & ~self._too_steep(disparity, seen)
         if amplitude is not None:
             check_amplitude(amplitude, depth)
             matched = matched & ~self._badly_lit(amplitude, torch.where(seen, depth, 0.0), seen)
-        found, matched = self._fattened(disparity, matched, generator)
+        found, matched = self._fattened(disparity, matched, noise)
         maps = (self._sampled(each, up, right) for each in (found, (matched & seen).to(found.dtype)))
-        return self._measured(*maps, generator, gain)
+        return self._measured(*maps, noise)
 
-    def _measured(
-        self, d: Tensor, matched: Tensor, generator: torch.Generator, gain: Tensor | None
-    ) -> Samples:
+    def _measured(self, d: Tensor, matched: Tensor, noise: Noise) -> Samples:
         """Return the samples of the disparities that were found."""
-        stepped = ((d + self.noise * normal(d, generator, gain)) / self.step).round() * self.step
+        stepped = ((d + self.noise * noise.normal(d)) / self.step).round() * self.step
         z = self.baseline_focal / stepped.clamp_min(self.step)
-        z = z * (1.0 + self.relative * normal(z, generator, gain)).clamp_min(0.1)
-        lost = uniform(z, generator) < self.loss
+        z = z * (1.0 + self.relative * noise.normal(z)).clamp_min(0.1)
+        lost = noise.uniform(z) < self.loss
         measured = (matched > 0) & ~lost & (z >= self.near) & (z <= self.far)
         z = torch.where(measured, z, 0.0)
-        return Samples(z, measured, self._sigma(local_mean(z, measured), gain))
+        return Samples(z, measured, self._sigma(local_mean(z, measured), noise.gain))
 
     def _sigma(self, z: Tensor, gain: Tensor | None) -> Tensor:
         """Return the standard deviation of the depth, from its local mean z.
@@ -139,18 +131,16 @@ class Triangulation(Sensor):
         little = _in_parts_of_median(light, seen) < self.dark
         return little | (_in_parts_of_median(light * depth.square(), seen) > self.shiny)
 
-    def _fattened(
-        self, disparity: Tensor, matched: Tensor, generator: torch.Generator
-    ) -> tuple[Tensor, Tensor]:
+    def _fattened(self, disparity: Tensor, matched: Tensor, noise: Noise) -> tuple[Tensor, Tensor]:
         """Return the disparities that matching finds, and where; nearer surfaces grow up to `fat` pixels."""
-        radius = (self.fat * smooth_field(disparity, RAGGED, generator)).round()
+        radius = (self.fat * smooth_field(disparity, RAGGED, noise.generator)).round()
         front = wide = torch.where(matched, disparity, 0.0)
         for r in range(1, round(self.fat) + 1):
             wide = max_pool2d(wide, 3, 1, 1)
             front = torch.where(radius >= r, wide, front)
         grown = front > disparity + JUMP + SLANT * radius
         beside = max_pool2d(grown.to(disparity.dtype), 3, 1, 1) > 0
-        ragged = beside & (smooth_field(disparity, RAGGED, generator) > 1.0 - self.edge_loss)
+        ragged = beside & (smooth_field(disparity, RAGGED, noise.generator) > 1.0 - self.edge_loss)
         return torch.where(grown, front, disparity), (matched | grown) & ~ragged
 
     def _sampled(self, image: Tensor, up: Tensor, right: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ TOGETHER = 4  # steps whose batches are drawn in one go
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingBatch:
-    """What a step needs, (B, 1, S, S) on the network's grid.
+    """Inputs and truth of one training step, (B, 1, S, S) on the network's grid.
 
     Args:
         maps: what the network reads.

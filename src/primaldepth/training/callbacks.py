@@ -17,7 +17,7 @@ from primaldepth.training.state import Position
 from primaldepth.training.validation import Validator, summary
 
 LOG_EVERY = 50  # steps
-Report = Callable[..., None]
+Reporter = Callable[..., None]
 
 
 def total_step(recipe: Recipe, position: Position) -> int:
@@ -25,7 +25,7 @@ def total_step(recipe: Recipe, position: Position) -> int:
     return sum(stage.steps for stage in recipe.stages[: position.stage]) + position.step
 
 
-def logging(log: RunLog | None, report: Report) -> Callback:
+def logging(log: RunLog | None, report: Reporter) -> Callback:
     """Return the callback that logs mean loss, rate and speed every `LOG_EVERY` steps."""
 
     def write(learner: Learner) -> bool:
@@ -39,7 +39,7 @@ def logging(log: RunLog | None, report: Report) -> Callback:
     return Callback(LOG_EVERY, write)
 
 
-def validation(recipe: Recipe, validator: Validator | None, log: RunLog | None, report: Report) -> Callback:
+def validation(recipe: Recipe, validator: Validator | None, log: RunLog | None, report: Reporter) -> Callback:
     """Return the callback that scores the candidate and ends a stage that no longer improves."""
     patience = recipe.validation.patience
 
@@ -54,7 +54,7 @@ def validation(recipe: Recipe, validator: Validator | None, log: RunLog | None, 
     return Callback(recipe.validation.every, validate)
 
 
-def _judge(learner: Learner, validator: Validator, log: RunLog, report: Report) -> None:
+def _judge(learner: Learner, validator: Validator, log: RunLog, report: Reporter) -> None:
     """Score the candidate, log the scores, and keep its weights if they are the best so far."""
     position, weights = learner.position, learner.candidate.state_dict()
     net = stage_network(learner.recipe.net, learner.stage, weights).to(learner.fabric.device)

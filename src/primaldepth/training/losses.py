@@ -28,7 +28,14 @@ LOSSES: dict[str, Loss] = {}
 
 
 def register_loss(name: str) -> Callable[[Loss], Loss]:
-    """Give a loss of one's own a name for recipes."""
+    """Register a loss of one's own under a name, by which recipes can ask for it.
+
+    Args:
+        name: that no other loss has.
+
+    Returns:
+        A decorator for a function of error, mask and truth.
+    """
 
     def add(loss: Loss) -> Loss:
         if name in LOSSES:
@@ -53,7 +60,14 @@ def image_means(values: Tensor, valid: Tensor) -> Tensor:
 
 
 def masked_mean(values: Tensor, valid: Tensor) -> Tensor:
-    """Mean over the images of each one's mean where it is valid.
+    """Return the mean over the images of the mean over the valid pixels of each.
+
+    Args:
+        values: (B, 1, H, W).
+        valid: (B, 1, H, W).
+
+    Returns:
+        One number.
 
     Example:
         >>> import torch

@@ -129,7 +129,7 @@ class DataRecipe(Settings):
 
     @property
     def variation(self) -> Variation:
-        """For `Scenes.draw`."""
+        """The part of the recipe that `Scenes.draw` reads."""
         return Variation(**{each.name: getattr(self, each.name) for each in fields(Variation)})
 
     @property
@@ -199,7 +199,7 @@ class SceneSet(RenderSettings):
 
 
 class ValidationRecipe(Settings):
-    """What is looked at while training.
+    """Frames that a network is scored on while it is trained.
 
     Args:
         every: steps; 0 validates only at the end of each stage.
@@ -303,12 +303,15 @@ class Recipe(Settings):
 
 
 def read_recipe(path: Path, changes: Sequence[str] = ()) -> Recipe:
-    """Read a recipe.
+    """Read a recipe from a TOML file.
 
     Args:
-        path: of a TOML file; what it `extends` lies below it. In `save_as`, `{name}` stands for the recipe's
-            name and `{input}` for `net.input`.
-        changes: `a.b=value`, above it.
+        path: of the file, which may extend others that lie beside or below it. In `save_as`, `{name}` stands
+            for the recipe's name and `{input}` for `net.input`.
+        changes: `a.b=value` each, which replace values of the file.
+
+    Returns:
+        The recipe, with every default filled in.
 
     Raises:
         InputError: a file cannot be read, or a key is unknown or wrong.

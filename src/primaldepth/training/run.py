@@ -37,7 +37,7 @@ class TrainingError(PrimalDepthError):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TrainingEvent:
     """Something to tell the user: `kind` is "step", "log", "validation", "saved", "skipped" or "note"."""
 
     kind: str
@@ -47,7 +47,7 @@ class Event:
     values: dict[str, Any]
 
 
-Observer = Callable[[Event], None]
+Observer = Callable[[TrainingEvent], None]
 
 
 def train(
@@ -220,7 +220,7 @@ class _Run:
         """Tell the observer, in the main process."""
         if self.main:
             steps = self.recipe.stages[min(position.stage, len(self.recipe.stages) - 1)].steps
-            self.observer(Event(kind, position.stage, position.step, steps, values))
+            self.observer(TrainingEvent(kind, position.stage, position.step, steps, values))
 
 
 def check_recipe(recipe: Recipe, processes: int) -> None:

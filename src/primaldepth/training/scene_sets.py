@@ -111,12 +111,12 @@ class SceneSets:
 
     @property
     def names(self) -> str:
-        """What fixes the scenes, in a line; the same on every machine."""
+        """One line that identifies the scenes; the same on every machine."""
         return "; ".join(dict.fromkeys(_described(shards) for shards in self._sets))
 
     @property
     def assets(self) -> tuple[Asset, ...]:
-        """What others made and the scenes show, with its licence."""
+        """Works of others that the scenes show, with their licences."""
         found: list[Asset] = []
         for index, shards in enumerate(self._sets):
             made = shards.manifest.made_with

@@ -13,7 +13,7 @@ from primaldepth.core.seeds import generator
 from primaldepth.data.patches import Scenes, Variation
 from primaldepth.evaluation.protocols import Case
 from primaldepth.evaluation.scoring import Scores
-from primaldepth.evaluation.weighted_score import Part, weighted_score
+from primaldepth.evaluation.weighted_score import ScorePart, weighted_score
 from primaldepth.methods.network import Network
 from primaldepth.networks import DepthNet
 from primaldepth.sensors import sensor
@@ -78,7 +78,7 @@ class Validator:
 
     @property
     def groups(self) -> list[str]:
-        """What scores are given for."""
+        """Names of the groups that get a score."""
         return sorted({name for look in self.looks for name in (look.group, *_more_names(look))})
 
     def see(self, net: DepthNet) -> Iterator[Seen]:
@@ -93,7 +93,7 @@ class Validator:
         net.train()
 
     def score(self, scores: Mapping[str, float]) -> float | None:
-        """What checkpoints are chosen by, see `selection_score`."""
+        """Return the score by which checkpoints are chosen, see `selection_score`."""
         return selection_score(scores, self.parts)
 
 
@@ -125,8 +125,10 @@ def deciding(groups: Iterable[str]) -> list[str]:
     return [group for group in every if not group.startswith(HELD_OUT)] or every
 
 
-def selection_score(scores: Mapping[str, float], parts: Mapping[str, Part] | None = None) -> float | None:
-    """What checkpoints are chosen by: the weighted score of the protocols.
+def selection_score(
+    scores: Mapping[str, float], parts: Mapping[str, ScorePart] | None = None
+) -> float | None:
+    """Return the score by which checkpoints are chosen: the weighted score of the protocols.
 
     Args:
         scores: what `summary` returns.
@@ -136,7 +138,7 @@ def selection_score(scores: Mapping[str, float], parts: Mapping[str, Part] | Non
     Returns:
         The score, or None where nothing was looked at.
     """
-    chosen = parts or {group: Part() for group in deciding(scores)}
+    chosen = parts or {group: ScorePart() for group in deciding(scores)}
     return weighted_score(scores, chosen) if chosen else None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.evaluation.protocol import chosen_scenes
 from primaldepth.evaluation.protocols import Protocol, get_protocol
-from primaldepth.evaluation.weighted_score import Criterion, Part
+from primaldepth.evaluation.weighted_score import Criterion, ScorePart
 from primaldepth.training.recipe import Recipe
 
 BENCHMARK = "noisy-middlebury"
@@ -33,7 +33,7 @@ class Group:
 
 @dataclass(slots=True)
 class Plan:
-    """What is validated on.
+    """Frames and protocols that a run is validated on.
 
     Args:
         groups: by name.
@@ -42,7 +42,7 @@ class Plan:
     """
 
     groups: dict[str, Group] = field(default_factory=dict)
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[str, ScorePart] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
 
     def add(self, criterion: Criterion, groups: dict[str, Group]) -> None:

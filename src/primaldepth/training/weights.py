@@ -96,7 +96,7 @@ def write_weights(
         name=str(stage.save_as),
         scale=recipe.scales[0] if len(recipe.scales) == 1 else None,
         settings=net.settings,
-        created=dt.datetime.now(dt.UTC).replace(microsecond=0),
+        created=dt.datetime.now(dt.timezone.utc).replace(microsecond=0),
         recipe=recipe.name,
         recipe_sha256=recipe.sha256,
         config=recipe.model_dump(mode="json"),

@@ -4,7 +4,7 @@ from primaldepth.variational.affinities import edge_tensor, guide_affinities, gu
 from primaldepth.variational.energies import Energy, OnDepth, Term, Unconstrained
 from primaldepth.variational.models import MODELS, DataTerm, ModelParameters, build_energy
 from primaldepth.variational.penalties import Absolute, GroupNorm, Huber, Penalty, Quadratic
-from primaldepth.variational.primal_dual import State, primal_dual_step
+from primaldepth.variational.primal_dual import SolverWorkspace, State, primal_dual_step
 from primaldepth.variational.solver import Solution, SolverProgress, solve
 from primaldepth.variational.step_sizes import StepSizes, check_step_sizes, preconditioned
 
@@ -21,6 +21,7 @@ __all__ = [
     "Quadratic",
     "Solution",
     "SolverProgress",
+    "SolverWorkspace",
     "State",
     "StepSizes",
     "Term",

@@ -12,13 +12,29 @@ from primaldepth.operators.pairwise.reference import ends
 
 
 def proximity(offsets: Sequence[Offset], like: Tensor) -> Tensor:
-    """Delta_d = |x - y|_2 of each offset: (1, N, 1, 1)."""
+    """Return Delta_d = |x - y|_2 of each offset.
+
+    Args:
+        offsets: N pairs (dy, dx).
+        like: a tensor of the wanted type and device.
+
+    Returns:
+        (1, N, 1, 1).
+    """
     lengths = [float(dy * dy + dx * dx) ** 0.5 for dy, dx in offsets]
     return like.new_tensor(lengths).view(1, -1, 1, 1)
 
 
 def guide_distance(guide: Tensor, offsets: Sequence[Offset]) -> Tensor:
-    """Delta_a(x, k) = |g(x) - g(x + d_k)|_2 over the channels: (B, C, H, W) -> (B, N, H, W); 0 outside."""
+    """Return Delta_a(x, k) = |g(x) - g(x + d_k)|_2 over the channels; 0 for pairs that leave the image.
+
+    Args:
+        guide: (B, C, H, W).
+        offsets: N pairs (dy, dx).
+
+    Returns:
+        (B, N, H, W).
+    """
     size = (int(guide.shape[2]), int(guide.shape[3]))
     out, tiny = guide.new_zeros((guide.shape[0], len(offsets), *size)), torch.finfo(guide.dtype).tiny
     for k, offset in enumerate(offsets):
@@ -29,10 +45,19 @@ def guide_distance(guide: Tensor, offsets: Sequence[Offset]) -> Tensor:
 
 
 def guide_affinities(guide: Tensor, offsets: Sequence[Offset], sigma_d: float, sigma_v: float) -> Tensor:
-    """w(x, y) = exp(-Delta_d / sigma_d - Delta_a / sigma_v): (B, N, H, W) in (0, 1].
+    """Return w(x, y) = exp(-Delta_d / sigma_d - Delta_a / sigma_v) of each pair.
 
     The paper's support weight with the affinity of a guide image. Pairs that leave the image
     carry a weight too, but their difference is 0 by definition of the pairwise operator.
+
+    Args:
+        guide: (B, C, H, W) in [0, 1].
+        offsets: N pairs (dy, dx).
+        sigma_d: reach in pixels.
+        sigma_v: reach in values of the guide.
+
+    Returns:
+        (B, N, H, W) in (0, 1].
 
     Example:
         >>> import torch
@@ -60,10 +85,19 @@ def smooth(image: Tensor, passes: int) -> Tensor:
 
 
 def edge_tensor(guide: Tensor, beta: float | Tensor, gamma: float | Tensor, passes: int = 2) -> Tensor:
-    """T = exp(-beta |grad g|^gamma) n n' + n_perp n_perp', n = grad g / |grad g|: (B, 3, H, W).
+    """Return T = exp(-beta |grad g|^gamma) n n' + n_perp n_perp', n = grad g / |grad g|.
 
     Penalises little across guide edges and fully along them (Ferstl et al. 2013). With a
     colour guide the gradient is that of the channel that changes most at the pixel.
+
+    Args:
+        guide: (B, C, H, W) in [0, 1].
+        beta: strength of guide edges.
+        gamma: exponent of the guide's gradient.
+        passes: of smoothing before the gradient is taken.
+
+    Returns:
+        (B, 3, H, W): the entries T_yy, T_yx and T_xx.
     """
     image = smooth(guide, passes)
     d_y, d_x = difference(image, -2), difference(image, -1)

@@ -1,14 +1,13 @@
 """An energy is a sum of penalties of linear operators plus a simple term."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from primaldepth.operators.base import LinearOperator
-from primaldepth.variational.fused import WeightedStep, fused_dual_step, fused_value
-from primaldepth.variational.penalties import Number, Penalty, Quadratic
+from primaldepth.variational.kernels import DualUpdate, WeightedStep, step_kernel, value_kernel
+from primaldepth.variational.penalties import Number, Penalty
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,66 +19,49 @@ class Term:
 
     def value(self, u: Tensor) -> Tensor:
         """F(K u), shape (B,)."""
-        fused = fused_value(self.K, self.F, u)
-        return fused if fused is not None else self.F.value(self.K(u))
+        return value_kernel(self.K, self.F, u).value(self.K, self.F, u)
 
     def dual_step(
-        self, p: Tensor, u_bar: Tensor, sigma: Number | WeightedStep, reuse: Tensor | None = None
+        self, p: Tensor, u_bar: Tensor, sigma: Number | WeightedStep, out: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """p+ = prox_{sigma F*}(p + sigma K u_bar), and K' p+.
 
         Args:
-            reuse: memory of the shape of p that a fused backend may write p+ to; may be p itself.
+            p: (B, *K.out_shape) dual variable; not modified unless it is `out`.
+            u_bar: (B, *K.in_shape).
+            sigma: a number, a tensor that varies from pixel to pixel, or a step by the penalty's weights.
+            out: memory of the shape of p that a kernel may write p+ to; may be p itself.
         """
-        fused = fused_dual_step(self.K, self.F, p, u_bar, sigma, reuse)
-        if fused is not None:
-            return fused
-        step = sigma.tensor if isinstance(sigma, WeightedStep) else sigma
-        p = self.F.prox_conjugate(p + step * self.K(u_bar), step)
-        return p, self.K.adjoint(p)
+        update = DualUpdate(self.K, self.F, p, u_bar, sigma)
+        return step_kernel(update).step(update, out)
 
 
-class SimpleTerm(Protocol):
-    """G(u): its proximal map is cheap, so it needs no dual variable."""
+class SimpleTerm:
+    """G(u) whose proximal map is cheap, so that it needs no dual variable; this one is G = 0."""
 
     def value(self, u: Tensor) -> Tensor:
         """G(u), shape (B,)."""
-        ...
-
-    def prox(self, u: Tensor, tau: Number) -> Tensor:
-        """prox_{tau G}(u)."""
-        ...
-
-    def conjugate(self, z: Tensor) -> Tensor | None:
-        """G*(z), or None where it is infinite almost everywhere."""
-        ...
-
-    @property
-    def dual_scale(self) -> Number:
-        """Typical size of its gradient."""
-        ...
-
-
-class Unconstrained:
-    """G = 0: every term of the energy has a dual variable."""
-
-    dual_scale: Number = 0.0
-
-    def value(self, u: Tensor) -> Tensor:
-        """0."""
         return u.new_zeros(u.shape[0])
 
     def prox(self, u: Tensor, tau: Number) -> Tensor:
-        """Itself."""
+        """prox_{tau G}(u)."""
         return u
 
-    def conjugate(self, z: Tensor) -> Tensor | None:
-        """Infinite unless z = 0."""
-        return None
+    def has_conjugate(self, channels: int) -> bool:
+        """Whether G* is finite everywhere, for a u of so many channels."""
+        return False
+
+    def conjugate(self, z: Tensor) -> Tensor:
+        """G*(z), shape (B,)."""
+        raise ValueError("the conjugate is not finite")
+
+
+class Unconstrained(SimpleTerm):
+    """G = 0: every term of the energy has a dual variable."""
 
 
 @dataclass(frozen=True, slots=True)
-class OnDepth:
+class OnDepth(SimpleTerm):
     """G(u) = D(u_0): a data term on the first channel, the depth; other channels are free."""
 
     D: Penalty
@@ -94,18 +76,13 @@ class OnDepth:
         depth = self.D.prox(u[:, :1], tau_0)
         return depth if u.shape[1] == 1 else torch.cat([depth, u[:, 1:]], dim=1)
 
-    def conjugate(self, z: Tensor) -> Tensor | None:
-        """D*(z_0) if the depth is the only channel and D* is finite everywhere."""
-        if z.shape[1] != 1 or not isinstance(self.D, Quadratic):
-            return None
-        if not bool((torch.as_tensor(self.D.lam) > 0).all()):
-            return None
-        return self.D.conjugate(z)
+    def has_conjugate(self, channels: int) -> bool:
+        """If the depth is the only channel and D* is finite everywhere."""
+        return channels == 1 and self.D.has_conjugate
 
-    @property
-    def dual_scale(self) -> Number:
-        """That of D."""
-        return self.D.dual_scale
+    def conjugate(self, z: Tensor) -> Tensor:
+        """D*(z_0)."""
+        return self.D.conjugate(z[:, :1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +101,9 @@ class Energy:
 
     def dual_value(self, p: tuple[Tensor, ...]) -> Tensor | None:
         """- sum_i F_i*(p_i) - G*(-sum_i K_i' p_i), shape (B,), or None where G* is not finite."""
-        if isinstance(self.G, Unconstrained):  # its conjugate is not finite at any K' p of interest
+        if not self.G.has_conjugate(self.terms[0].K.in_shape[0]):
             return None
-        conjugate = self.G.conjugate(-self.adjoint(p))
-        if conjugate is None:
-            return None
-        total = conjugate
+        total = self.G.conjugate(-self.adjoint(p))
         for term, p_i in zip(self.terms, p, strict=True):
             total = total + term.F.conjugate(p_i)
         return -total

@@ -1,20 +1,34 @@
 """n primal-dual iterations of the non-local Huber model with coefficients of their own, on any backend."""
 
 from collections.abc import Sequence
-from typing import Any
+from importlib import import_module
+from types import ModuleType
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from primaldepth.operators.base import LinearOperator
-from primaldepth.operators.pairwise import Offset, PairwiseDifference, half_window, not_possible, pick_backend
+from primaldepth.operators.pairwise import (
+    Offset,
+    PairwiseDifference,
+    half_window,
+    pick_backend,
+    refuse_forced_backend,
+)
 from primaldepth.operators.sampling import SampleTerm
 from primaldepth.variational.affinities import support_weights
 from primaldepth.variational.energies import Energy, OnDepth, Term
 from primaldepth.variational.penalties import Huber, Quadratic
 from primaldepth.variational.primal_dual import State, primal_dual_step
 from primaldepth.variational.step_sizes import StepSizes
+
+KERNELS = {
+    "numba": "primaldepth.operators.pairwise.cpu_iterations",
+    "triton": "primaldepth.operators.pairwise.triton",
+}
+"""Module with the iterations of each backend, imported on first use.
+
+It has `DTYPES` that it takes, and `run` and `run_from_affinities`: the functions below on tensors alone.
+"""
 
 
 def huber_iterations(
@@ -50,19 +64,12 @@ def huber_iterations(
     """
     measured = () if samples is None else (state.p[1], samples.d, samples.lam)
     tensors = (state.u, state.u_bar, state.p[0], w, f, c, coefficients, *measured)
+    kernel = _kernel(f, offsets)
+    if kernel is None or any(t.dtype not in kernel.DTYPES for t in tensors):
+        refuse_forced_backend("it takes a half window of pairs, Triton only float32")
+        return _definition(state, w, (f, c), coefficients, offsets, samples)
     A = None if samples is None else samples.A
-    backend = pick_backend(state.u)
-    plain = all(t.dtype == torch.float32 for t in tensors) and _is_half_window(offsets)
-    if backend == "triton" and plain:
-        from primaldepth.operators.pairwise.triton import run
-
-        u, u_bar, *p = run(*(t.contiguous() for t in tensors), A=A, storage=storage)
-    elif backend == "numba" and _is_half_window(offsets):
-        u, u_bar, *p = _CpuIterations.apply(*tensors, tuple(offsets), A)  # type: ignore[no-untyped-call]
-    else:
-        if backend != "torch":
-            not_possible(backend, "it takes a half window of pairs, Triton only float32")
-        return reference_iterations(state, w, f, c, coefficients, offsets, samples)
+    u, u_bar, *p = kernel.run(*tensors, offsets=tuple(offsets), A=A, storage=storage)
     return State(u, u_bar, tuple(p))
 
 
@@ -73,90 +80,55 @@ def huber_from_affinities(
     scales: Tensor,
     coefficients: Tensor,
     offsets: Sequence[Offset],
-    samples: SampleTerm | None = None,
     *,
     storage: torch.dtype | None = None,
+    samples: SampleTerm | None = None,
 ) -> Tensor:
-    """Iterate from u = f, p = q = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1]); returns u.
+    """Iterate from u = f, p = q = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1]); return u.
 
     Differentiable; without a gradient the kernels make the weights in one pass, Triton in the type it
     keeps them.
+
+    Args:
+        affinities: (B, N, H, W); their sign has no influence.
+        scales: (2,) of the distance of two pixels and of their affinity.
     """
     tensors = (f, affinities, c, scales, coefficients)
     measured = () if samples is None else (samples.d, samples.lam)
     learns = torch.is_grad_enabled() and any(t.requires_grad for t in (*tensors, *measured))
-    backend = pick_backend(f)
-    if backend == "triton" and not learns and _is_half_window(offsets):
-        from primaldepth.operators.pairwise.triton import run_from_affinities
-
-        return run_from_affinities(*tensors, samples=samples, storage=storage)
-    if backend == "numba" and not learns and _is_half_window(offsets):
-        from primaldepth.operators.pairwise import cpu
-
-        f, affinities, c, scales, coefficients = (t.detach().to(f.dtype) for t in tensors)
-        return cpu.run_from_affinities(f, affinities, c, scales, coefficients, tuple(offsets), samples)
+    kernel = None if learns else _kernel(f, offsets)
+    if kernel is not None:
+        u: Tensor = kernel.run_from_affinities(
+            *tensors, offsets=tuple(offsets), samples=samples, storage=storage
+        )
+        return u
     w = support_weights(affinities.to(f.dtype).abs(), offsets, scales[0], scales[1])
     duals = (torch.zeros_like(w),) if samples is None else (torch.zeros_like(w), torch.zeros_like(samples.d))
     return huber_iterations(State(f, f, duals), w, f, c, coefficients, offsets, samples, storage=storage).u
 
 
-def reference_iterations(
+def _definition(
     state: State,
     w: Tensor,
-    f: Tensor,
-    c: Tensor,
+    data: tuple[Tensor, Tensor],
     coefficients: Tensor,
     offsets: Sequence[Offset],
-    samples: SampleTerm | None = None,
+    samples: SampleTerm | None,
 ) -> State:
-    """The definition: one `primal_dual_step` per row of coefficients."""
-    K = PairwiseDifference((int(w.shape[2]), int(w.shape[3])), offsets)
+    """One `primal_dual_step` per row of coefficients; data: f and c."""
+    K = PairwiseDifference((w.shape[2], w.shape[3]), offsets)
     measured = () if samples is None else (Term(samples.A, Quadratic(samples.d, samples.lam)),)
     for sigma, tau, eps, lam, theta, *steps in coefficients:
-        energy = Energy((Term(K, Huber(w, eps)), *measured), OnDepth(Quadratic(f, lam * c)))
+        G = OnDepth(Quadratic(data[0], lam * data[1]))
+        energy = Energy((Term(K, Huber(w, eps)), *measured), G)
         state = primal_dual_step(energy, state, StepSizes(tau, (sigma, *steps), theta))
     return state
 
 
-def _is_half_window(offsets: Sequence[Offset]) -> bool:
+def _kernel(like: Tensor, offsets: Sequence[Offset]) -> ModuleType | None:
+    """Return the module of the backend in force, or None if it is torch or the pairs are no half window."""
     size = 1 + 2 * max(-dy for dy, _ in offsets)
-    return size >= 3 and tuple(offsets) == half_window(size)
-
-
-class _CpuIterations(torch.autograd.Function):
-    """Fused iterations on the CPU; with a gradient, what each iteration leaves for it is kept."""
-
-    @staticmethod
-    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, ...]:
-        """N fused iterations."""
-        from primaldepth.operators.pairwise import cpu, cpu_backward
-
-        *tensors, ctx.offsets, ctx.A = arguments
-        u, u_bar, p, w, f, c, rows, *measured = (t.detach() for t in tensors)
-        q, samples = _measured(ctx.A, measured)
-        if not any(ctx.needs_input_grad):
-            return cpu.iterations(u, u_bar, p, w, (f, c), rows, ctx.offsets, samples, q)
-        state = (u, u_bar, p) if q is None else (u, u_bar, p, q)
-        ctx.fixed = (w.contiguous(), (f, c), rows, ctx.offsets, samples)
-        last, ctx.kept = cpu_backward.iterations_kept(state, *ctx.fixed)
-        return tuple(t.clone() for t in last)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """Undo the iterations."""
-        from primaldepth.operators.pairwise.cpu_backward import iterations_backward
-
-        found = iterations_backward(grads, ctx.kept, *ctx.fixed)
-        ctx.kept = ctx.fixed = None
-        measured = () if ctx.A is None else (found.q, found.d, found.lam)
-        images = (found.u, found.u_bar, found.p, found.w, found.f, found.c, found.coefficients)
-        return (*images, *measured, None, None)
-
-
-def _measured(A: LinearOperator | None, tensors: Sequence[Tensor]) -> tuple[Tensor | None, SampleTerm | None]:
-    """The dual variable of the sample term and its samples, from the tensors behind the others."""
-    if A is None:
-        return None, None
-    q, d, lam = tensors
-    return q, SampleTerm(A, d, lam)
+    name = KERNELS.get(pick_backend(like))
+    if name is None or size < 3 or tuple(offsets) != half_window(size):
+        return None
+    return import_module(name)

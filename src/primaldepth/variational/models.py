@@ -26,13 +26,12 @@ from primaldepth.variational.energies import Energy, OnDepth, SimpleTerm, Term, 
 from primaldepth.variational.penalties import Absolute, GroupNorm, Huber, Number, Penalty, Quadratic
 
 
-def _odd(value: int) -> int:
-    if value % 2 == 0:
-        raise ValueError("a window has an odd number of pixels on each side")
-    return value
+def _odd(size: int) -> int:
+    half_window(size)
+    return size
 
 
-Window = Annotated[int, Field(ge=3, le=17), AfterValidator(_odd)]
+WindowSize = Annotated[int, Field(ge=3, le=17), AfterValidator(_odd)]
 Size = tuple[int, int]
 Offsets = Sequence[Offset]
 
@@ -46,7 +45,7 @@ class ModelParameters(Settings):
     beta: NotNegative = 9.0
     gamma: NotNegative = 0.85
     alpha_0: Positive = 2.0
-    window: Window = 7
+    window: WindowSize = 7
     sigma_d: Positive = 3.0
     sigma_v: Positive = 0.1
     eps: NotNegative = 0.0
@@ -82,30 +81,27 @@ class DataTerm:
         return (Term(K, self.penalty),), Unconstrained()
 
 
-def atv_terms(T: Tensor, size: Size) -> tuple[Term, ...]:
-    """|T grad u|."""
-    return (Term(EdgeTensor(T) @ ForwardDifference(size), GroupNorm(1.0)),)
+class PairOperators:
+    """Makes the operators over the pairs of a window, for images of one size; here by their definition."""
+
+    def __init__(self, size: Size, offsets: Offsets) -> None:
+        self.size, self.offsets = size, offsets
+
+    def difference(self, channels: int = 1) -> LinearOperator:
+        """u(x) - u(y) of every pair and channel: (channels, H, W) -> (channels * N, H, W)."""
+        return PairwiseDifference(self.size, self.offsets, channels)
+
+    def slope(self) -> LinearOperator:
+        """Departure of every pair from the plane through its slopes: (3, H, W) -> (N, H, W)."""
+        return PairwiseSlope(self.size, self.offsets)
 
 
-def atgv_terms(T: Tensor, size: Size, alpha_0: Number) -> tuple[Term, ...]:
-    """|T (grad u - v)| + alpha_0 |E v|."""
-    slopes = SymmetrizedGradient(size) @ SelectChannels((3, *size), 1, 3)
-    return Term(EdgeTensor(T) @ GradientMinusField(size), GroupNorm(1.0)), Term(slopes, GroupNorm(alpha_0))
-
-
-def nlh_terms(w: Tensor, offsets: Offsets, size: Size, eps: Number) -> tuple[Term, ...]:
-    """Sum w |u(x) - u(y)|_eps; eps = 0 is non-local TV."""
-    return (Term(PairwiseDifference(size, offsets), Huber(w, eps)),)
-
-
-def nltgv_terms(w: Tensor, offsets: Offsets, size: Size, alpha_0: Number) -> tuple[Term, ...]:
-    """Sum w |u(x) - u(y) - <v, x - y>| + alpha_0 sum w |v(x) - v(y)|."""
-    slopes = PairwiseDifference(size, offsets, channels=2) @ SelectChannels((3, *size), 1, 3)
-    return Term(PairwiseSlope(size, offsets), Huber(w)), Term(slopes, Huber(alpha_0 * w.repeat(1, 2, 1, 1)))
+def _size(image: Tensor) -> Size:
+    return image.shape[2], image.shape[3]
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class EnergyModel:
     """A family of regularisers, the data norm that goes with it, and how many primal channels it needs."""
 
     family: Literal["atv", "atgv", "nltv", "nlh", "nltgv"]
@@ -118,39 +114,52 @@ class Model:
         return self.family in ("atv", "atgv")
 
     def terms(
-        self, support: Tensor, offsets: Offsets, size: Size, *, alpha_0: Number, eps: Number
+        self, support: Tensor, pairs: PairOperators, *, alpha_0: Number, eps: Number
     ) -> tuple[Term, ...]:
         """The regulariser.
 
         Args:
             support: (B, 3, H, W) edge tensor of a local model, else (B, N, H, W) weights of the pairs.
+            pairs: makes the operators of a model that is not local.
+            alpha_0: weight of the second order, where the model has one.
+            eps: width of Huber's quadratic part, where the model has one.
         """
-        if self.family == "atv":
-            return atv_terms(support, size)
-        if self.family == "atgv":
-            return atgv_terms(support, size, alpha_0)
-        if self.family == "nltgv":
-            return nltgv_terms(support, offsets, size, alpha_0)
-        return nlh_terms(support, offsets, size, eps if self.family == "nlh" else 0.0)
+        size = _size(support)
+        slopes = SelectChannels((3, *size), 1, 3)
+        if self.family == "atv":  # |T grad u|
+            return (Term(EdgeTensor(support) @ ForwardDifference(size), GroupNorm(1.0)),)
+        if self.family == "atgv":  # |T (grad u - v)| + alpha_0 |E v|
+            first = Term(EdgeTensor(support) @ GradientMinusField(size), GroupNorm(1.0))
+            return first, Term(SymmetrizedGradient(size) @ slopes, GroupNorm(alpha_0))
+        if self.family == "nltgv":  # sum w |u(x) - u(y) - <v, x - y>| + alpha_0 sum w |v(x) - v(y)|
+            second = Huber(alpha_0 * support.repeat(1, 2, 1, 1))
+            return Term(pairs.slope(), Huber(support)), Term(pairs.difference(channels=2) @ slopes, second)
+        eps = eps if self.family == "nlh" else 0.0  # sum w |u(x) - u(y)|_eps; eps = 0 is non-local TV
+        return (Term(pairs.difference(), Huber(support, eps)),)
 
 
-MODELS: dict[str, Model] = {
-    "atv-l2": Model("atv", "l2", 1),
-    "atgv-l2": Model("atgv", "l2", 3),
-    "nltv-l2": Model("nltv", "l2", 1),
-    "nlh-l2": Model("nlh", "l2", 1),
-    "nlh-l1": Model("nlh", "l1", 1),
-    "nltgv-l2": Model("nltgv", "l2", 3),
-    "nltgv-l1": Model("nltgv", "l1", 3),
+MODELS: dict[str, EnergyModel] = {
+    "atv-l2": EnergyModel("atv", "l2", 1),
+    "atgv-l2": EnergyModel("atgv", "l2", 3),
+    "nltv-l2": EnergyModel("nltv", "l2", 1),
+    "nlh-l2": EnergyModel("nlh", "l2", 1),
+    "nlh-l1": EnergyModel("nlh", "l1", 1),
+    "nltgv-l2": EnergyModel("nltgv", "l2", 3),
+    "nltgv-l1": EnergyModel("nltgv", "l1", 3),
 }
 
 
 def build_energy(name: str, guide: Tensor, data: DataTerm, parameters: ModelParameters) -> Energy:
-    """The energy `name` on the guide's grid.
+    """Build the energy of a model on the guide's grid.
 
     Args:
+        name: of `MODELS`, such as "nlh-l2".
         guide: (B, C, H, W) in [0, 1].
         data: its norm should be that of the model.
+        parameters: of the regulariser; each model reads its own.
+
+    Returns:
+        The energy, ready for `solve`.
 
     Example:
         >>> import torch
@@ -161,11 +170,11 @@ def build_energy(name: str, guide: Tensor, data: DataTerm, parameters: ModelPara
         (1, (24, 8, 8))
     """
     model, q = MODELS[name], parameters
-    size = (int(guide.shape[2]), int(guide.shape[3]))
-    offsets = half_window(q.window)
+    size, offsets = _size(guide), half_window(q.window)
     if model.is_local:
         support = edge_tensor(guide, q.beta, q.gamma)
     else:
         support = guide_affinities(guide, offsets, q.sigma_d, q.sigma_v)
     data_terms, G = data.split(model.channels, size)
-    return Energy(model.terms(support, offsets, size, alpha_0=q.alpha_0, eps=q.eps) + data_terms, G)
+    terms = model.terms(support, PairOperators(size, offsets), alpha_0=q.alpha_0, eps=q.eps)
+    return Energy(terms + data_terms, G)

@@ -8,6 +8,7 @@ or tensors, weights may vary from pixel to pixel, and a weight of 0 switches a p
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -28,7 +29,13 @@ def _length(z: Tensor) -> Tensor:
 
 
 class Penalty(ABC):
-    """F(z) = sum_x f_x(z(x)), convex."""
+    """F(z) = sum_x f_x(z(x)), convex.
+
+    Attributes:
+        couples_channels: whether f_x reads all channels of a pixel together: steps must not vary over them.
+    """
+
+    couples_channels: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, z: Tensor) -> Tensor:
@@ -50,6 +57,11 @@ class Penalty(ABC):
     @abstractmethod
     def dual_scale(self) -> Number:
         """Typical size of the dual variable, which balances the step sizes."""
+
+    @property
+    def has_conjugate(self) -> bool:
+        """Whether F* is finite everywhere."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +126,7 @@ class GroupNorm(Penalty):
     """
 
     w: Number
+    couples_channels = True
 
     def value(self, z: Tensor) -> Tensor:
         """Sum of the weighted norms."""
@@ -140,11 +153,26 @@ class GroupNorm(Penalty):
 
 
 @dataclass(frozen=True, slots=True)
-class Quadratic(Penalty):
-    """F(z) = sum lam / 2 (z - f)^2,  F*(p) = sum p^2 / (2 lam) + p f; lam = 0 switches a sample off."""
+class Distance(Penalty):
+    """A penalty of the distance from data f, weighted by lam >= 0; lam = 0 switches a sample off."""
 
     f: Tensor
     lam: Number
+
+    @property
+    def dual_scale(self) -> Number:
+        """|p| is lam |z - f| at the optimum of the square, and at most lam for the absolute value."""
+        return self.lam
+
+
+@dataclass(frozen=True, slots=True)
+class Quadratic(Distance):
+    """F(z) = sum lam / 2 (z - f)^2,  F*(p) = sum p^2 / (2 lam) + p f."""
+
+    @property
+    def has_conjugate(self) -> bool:
+        """F* is finite everywhere if lam > 0 everywhere: where lam is 0, it is infinite but at 0."""
+        return bool((torch.as_tensor(self.lam) > 0).all())
 
     def value(self, z: Tensor) -> Tensor:
         """Weighted squared distance to f."""
@@ -164,18 +192,10 @@ class Quadratic(Penalty):
         """Lam (p - sigma f) / (lam + sigma)."""
         return self.lam * (p - sigma * self.f) / (self.lam + sigma)
 
-    @property
-    def dual_scale(self) -> Number:
-        """P = lam (z - f) at the optimum."""
-        return self.lam
-
 
 @dataclass(frozen=True, slots=True)
-class Absolute(Penalty):
-    """F(z) = sum lam |z - f|,  F*(p) = p f for |p| <= lam; lam = 0 switches a sample off."""
-
-    f: Tensor
-    lam: Number
+class Absolute(Distance):
+    """F(z) = sum lam |z - f|,  F*(p) = p f for |p| <= lam."""
 
     def value(self, z: Tensor) -> Tensor:
         """Weighted absolute distance to f."""
@@ -194,8 +214,3 @@ class Absolute(Penalty):
         """Clamp p - sigma f to [-lam, lam]."""
         lam = torch.as_tensor(self.lam, dtype=p.dtype, device=p.device)
         return torch.clamp(p - sigma * self.f, -lam, lam)
-
-    @property
-    def dual_scale(self) -> Number:
-        """|p| <= lam."""
-        return self.lam

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from primaldepth.variational.energies import Energy, SimpleTerm, Unconstrained
-from primaldepth.variational.fused import fused_descent
+from primaldepth.variational.energies import Energy, SimpleTerm
+from primaldepth.variational.kernels import table
 from primaldepth.variational.step_sizes import StepSizes
 
 
@@ -20,20 +20,39 @@ class State:
 
     @classmethod
     def start(cls, energy: Energy, u: Tensor) -> "State":
-        """From a first estimate u: (B, C, H, W), with p = 0."""
+        """Start from a first estimate u: (B, C, H, W), with p = 0."""
         p = tuple(u.new_zeros((u.shape[0], *term.K.out_shape)) for term in energy.terms)
         return cls(u, u, p)
 
 
-def primal_dual_step(energy: Energy, state: State, steps: StepSizes, *, reuse: State | None = None) -> State:
-    """One iteration; pure, differentiable in everything.
+class SolverWorkspace:
+    """Memory that the steps of one run share: the dual variables of the last step, for the next to write to.
+
+    So a state that a step made with a workspace is overwritten by the next step with it. Memory that did not
+    come from such a step is never written to.
+    """
+
+    def __init__(self) -> None:
+        self.p: tuple[Tensor, ...] = ()
+
+
+def primal_dual_step(
+    energy: Energy, state: State, steps: StepSizes, workspace: SolverWorkspace | None = None
+) -> State:
+    """Return the state after one iteration; pure, and differentiable in everything.
 
     p_i+  = prox_{sigma_i F_i*}(p_i + sigma_i K_i u_bar)
     u+    = prox_{tau G}(u - tau sum_i K_i' p_i+)
     u_bar = u+ + theta (u+ - u)
 
     Args:
-        reuse: a state that nobody needs any more; its dual variables may be overwritten; may be `state`.
+        energy: E(u) = sum_i F_i(K_i u) + G(u).
+        state: not modified, unless its dual variables are those that the workspace holds.
+        steps: tau, sigma_i and theta.
+        workspace: of a run that needs none of its earlier states; None for fresh memory.
+
+    Returns:
+        The next state.
 
     Example:
         >>> import torch
@@ -50,20 +69,22 @@ def primal_dual_step(energy: Energy, state: State, steps: StepSizes, *, reuse: S
         >>> state.u.flatten()  # a strong penalty of differences leaves the mean
         tensor([0.5000, 0.5000])
     """
-    spare = reuse.p if reuse is not None else (None,) * len(energy.terms)
+    workspace = SolverWorkspace() if workspace is None else workspace
+    memory = workspace.p or (None,) * len(energy.terms)
     duals, pulls = [], []
-    for term, p, sigma, memory in zip(energy.terms, state.p, steps.sigma, spare, strict=True):
-        p_next, divergence = term.dual_step(p, state.u_bar, sigma, memory)
+    for term, p, sigma, out in zip(energy.terms, state.p, steps.sigma, memory, strict=True):
+        p_next, divergence = term.dual_step(p, state.u_bar, sigma, out)
         duals.append(p_next)
         pulls.append(divergence)
-    u_next, u_bar = _descend(energy.G, state.u, pulls, steps)
-    return State(u_next, u_bar, tuple(duals))
+    workspace.p = tuple(duals)
+    return State(*_descend(energy.G, state.u, pulls, steps), workspace.p)
 
 
 def _descend(G: SimpleTerm, u: Tensor, pulls: list[Tensor], steps: StepSizes) -> tuple[Tensor, Tensor]:
     """u+ and u_bar."""
-    fused = fused_descent(u, pulls, steps.tau, steps.theta) if isinstance(G, Unconstrained) else None
-    if fused is not None:
+    kernel = table("DESCENTS", u).get(type(G))
+    if kernel is not None and kernel.fits(u, pulls, steps.tau, steps.theta):
+        fused: tuple[Tensor, Tensor] = kernel.run(u, pulls, steps.tau, steps.theta)
         return fused
     pull = sum(pulls, torch.zeros((), dtype=u.dtype, device=u.device))
     u_next = G.prox(u - steps.tau * pull, steps.tau)

@@ -64,7 +64,7 @@ class PairedQuadratic:
         return rows.mT @ (self.lam @ columns) + self._held
 
     def minimise(self, start: Tensor, *, iterations: int, tolerance: float) -> LinearSolution:
-        """By conjugate gradients from `start`: (B, 1, H, W)."""
+        """Minimise by conjugate gradients from `start`: (B, 1, H, W)."""
         # a pixel without samples and pairs (an image of one pixel in a hole) keeps its start
         diagonal = self.diagonal()
         diagonal = torch.where(diagonal > 0, diagonal, 1.0)

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from primaldepth.variational.energies import Energy
-from primaldepth.variational.primal_dual import State, primal_dual_step
+from primaldepth.variational.primal_dual import SolverWorkspace, State, primal_dual_step
 from primaldepth.variational.step_sizes import StepSizes, check_step_sizes
 
 
 @dataclass(frozen=True, slots=True)
 class SolverProgress:
-    """What is known after `iteration` steps; worst image of the batch."""
+    """Progress of the solver after `iteration` steps; of the worst image of the batch."""
 
     iteration: int
     energy: float
@@ -77,8 +77,20 @@ def solve(
     Handing the returned state back as `start` goes on exactly where it ended (warm start).
 
     Args:
+        energy: to be minimised.
         start: (B, C, H, W) first estimate, or the state of an earlier call.
         steps: checked for convergence; uniform steps when None.
+        iterations: at most so many steps.
+        gap_tolerance: stop when the duality gap is this part of the energy; 0: never.
+        change_tolerance: stop when a step changes the depth by less than this part of its spread; 0: never.
+        check_every: steps between two checks, and between two calls of `callback`.
+        callback: called with the progress.
+
+    Returns:
+        The last state, and how far it got.
+
+    Raises:
+        StepSizeError: if convergence is not guaranteed for `steps`.
 
     Example:
         >>> import torch
@@ -95,9 +107,9 @@ def solve(
     steps = steps if steps is not None else StepSizes.uniform(energy)
     check_step_sizes(energy, steps, state.u)
     history: list[SolverProgress] = []
+    workspace = SolverWorkspace()
     for iteration in range(1, iterations + 1):
-        spare = state if iteration > 1 else None  # never the caller's, only a state made here
-        before, state = state.u, primal_dual_step(energy, state, steps, reuse=spare)
+        before, state = state.u, primal_dual_step(energy, state, steps, workspace)
         if iteration % check_every and iteration < iterations:
             continue
         with torch.no_grad():

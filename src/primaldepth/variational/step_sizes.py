@@ -7,16 +7,10 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.errors import StepSizeError
-from primaldepth.operators import (
-    Composition,
-    LinearOperator,
-    PairwiseDifference,
-    PairwiseSlope,
-    SelectChannels,
-)
+from primaldepth.operators import LinearOperator
 from primaldepth.variational.energies import Energy, Term
-from primaldepth.variational.fused import WeightedStep
-from primaldepth.variational.penalties import GroupNorm, Number
+from primaldepth.variational.kernels import WeightedStep, as_number
+from primaldepth.variational.penalties import Number
 
 TOLERANCE = 1e-5
 PAIR_FLOOR = 1e-3  # added to the weights of pairs, which lie in [0, 1], so that no step is 0
@@ -46,20 +40,18 @@ def _ones(term: Term, like: Tensor) -> Tensor:
 
 def _pair_step(K: LinearOperator, weight: Tensor, ratio: float) -> WeightedStep | None:
     """Ratio (w + floor) / |K| 1 for pairs: the row sum is 2 for differences, 2 + |dy| + |dx| with slopes."""
-    if isinstance(K, Composition) and isinstance(K.inner, SelectChannels):
-        K = K.outer
-    if isinstance(K, PairwiseSlope):
-        rows = tuple(2.0 + abs(dy) + abs(dx) for dy, dx in K.offsets)
-        return WeightedStep(ratio * PAIR_FLOOR, ratio, weight, rows)
-    if isinstance(K, PairwiseDifference):
-        return WeightedStep(ratio * PAIR_FLOOR / 2, ratio / 2, weight)
-    return None
+    rows = K.row_sums
+    if rows is None:
+        return None
+    if len(set(rows)) == 1:
+        return WeightedStep(ratio * PAIR_FLOOR / rows[0], ratio / rows[0], weight)
+    return WeightedStep(ratio * PAIR_FLOOR, ratio, weight, rows)
 
 
 def _row_sums(term: Term, like: Tensor) -> Tensor:
     """|K| 1: (1, *out_shape), or its largest channel where the penalty couples them: (1, 1, H, W)."""
     rows = term.K.magnitude()(_ones(term, like))
-    if isinstance(term.F, GroupNorm):
+    if term.F.couples_channels:
         rows = rows.amax(dim=1, keepdim=True)
     return rows.clamp_min(1e-6)
 
@@ -71,11 +63,19 @@ def _floor(weight: Tensor) -> Tensor:
 
 
 def preconditioned(energy: Energy, like: Tensor, ratio: float = 1.0) -> StepSizes:
-    """Diagonal steps: sigma_i = ratio s_i / |K_i| 1,  tau = 1 / (ratio sum_i |K_i|' s_i).
+    """Return diagonal steps: sigma_i = ratio s_i / |K_i| 1,  tau = 1 / (ratio sum_i |K_i|' s_i).
 
     s_i is the size of the dual variable of term i (its weights), so pixels whose pairs are
     weak take long steps. ||Sigma^1/2 K T^1/2|| <= 1 holds for any s_i > 0, which
     generalises Pock and Chambolle (2011).
+
+    Args:
+        energy: its terms K_i with their weights.
+        like: (B, C, H, W) a tensor of the size, type and device of u.
+        ratio: factor of the dual steps and divisor of the primal ones.
+
+    Returns:
+        Steps that `check_step_sizes` accepts.
     """
     sigma: list[Number | WeightedStep] = []
     columns = torch.zeros((), dtype=like.dtype, device=like.device)
@@ -94,14 +94,22 @@ def preconditioned(energy: Energy, like: Tensor, ratio: float = 1.0) -> StepSize
 
 
 def check_step_sizes(energy: Energy, steps: StepSizes, like: Tensor) -> None:
-    """Refuse steps for which convergence is not guaranteed.
+    """Raise an error for steps for which convergence is not guaranteed.
 
     Numbers: tau sum_i sigma_i L_i^2 <= 1. Tensors: tau(x) sum_i (|K_i|' (sigma_i |K_i| 1))(x) <= 1
     at every x, which bounds the norm of the preconditioned operator (Schur's test).
+
+    Args:
+        energy: its operators K_i with norm bounds L_i.
+        steps: numbers, or tensors of one step for each element.
+        like: (B, C, H, W) a tensor of the size, type and device of u.
+
+    Raises:
+        StepSizeError: if the condition does not hold.
     """
     if len(steps.sigma) != len(energy.terms):
         raise StepSizeError(f"{len(steps.sigma)} dual steps for {len(energy.terms)} terms")
-    duals = [step.tensor if isinstance(step, WeightedStep) else step for step in steps.sigma]
+    duals = [as_number(step) for step in steps.sigma]
     positive = [torch.as_tensor(step) for step in (steps.tau, *duals)]
     ranges = [torch.aminmax(step) for step in positive]
     if not all(bool((low > 0) & (high < math.inf)) for low, high in ranges):

@@ -46,6 +46,12 @@ def read_azure_kinect(
         path: JSON with CalibrationInformation.
         depth_size: (width, height) of the depth images; names the mode, such as 640x576 for NFOV unbinned.
         guide_size: (width, height) of the colour images.
+
+    Returns:
+        The cameras, and the motion between them.
+
+    Raises:
+        FileFormatError: if the file is no such calibration, or a size is of no mode.
     """
     information = part(read_object(path), ("CalibrationInformation",), str(path))
     where = f"{path}: CalibrationInformation"

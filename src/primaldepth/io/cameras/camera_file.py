@@ -76,8 +76,15 @@ def read_cameras(
     device's calibration (Azure Kinect); the sizes choose among the modes of the camera that they list.
 
     Args:
+        path: of the camera file.
         guide_size: (width, height); then the file may also hold just the 3x3 matrix of a guide of that size.
         depth_size: (width, height) of the depth map.
+
+    Returns:
+        The cameras of guide and, if the file has one, of the depth.
+
+    Raises:
+        InputError: if the file is missing, damaged, or does not describe such cameras.
 
     Example:
         >>> from primaldepth.geometry.cameras import Cameras, Intrinsics
@@ -189,7 +196,12 @@ def _lens(values: dict[str, Any]) -> Distortion | None:
 
 
 def write_cameras(path: str | Path, cameras: Cameras | Intrinsics) -> None:
-    """Write what `read_cameras` reads; one camera is the guide's."""
+    """Write cameras as a JSON file that `read_cameras` reads.
+
+    Args:
+        path: of the file.
+        cameras: both cameras, or the guide's alone.
+    """
     cameras = Cameras(cameras) if isinstance(cameras, Intrinsics) else cameras
     values: dict[str, Any] = {"guide": _plain(cameras.guide)}
     if cameras.depth is not None:
@@ -223,6 +235,12 @@ def read_matrix(
         width: columns of the image the matrix was calibrated on.
         height: rows of that image.
         pixel_centres: the file's convention; such files come from OpenCV-like tools, hence "integer".
+
+    Returns:
+        The camera, without distortion.
+
+    Raises:
+        FileFormatError: if the file does not hold such a matrix.
 
     Example:
         >>> from pathlib import Path

@@ -47,6 +47,12 @@ def read_realsense(
         path: text of `rs-enumerate-devices -c`, or JSON (see the top of this module).
         depth_size: (width, height) of the depth stream; needed where a text lists several.
         guide_size: (width, height) of the colour stream; likewise.
+
+    Returns:
+        The cameras, and the motion between them.
+
+    Raises:
+        FileFormatError: if the file is no such calibration, or has no such stream.
     """
     text = read_text(path)
     if "Intrinsic of" in text:

@@ -21,13 +21,19 @@ from primaldepth.io.sequences.base import Content
 
 
 def read_ros(guide: PathLike, depth: PathLike | None = None, transform: PathLike | None = None) -> Cameras:
-    """The guide's camera, and with `depth` and `transform` the depth camera beside it.
+    """Read the guide's camera, and with `depth` and `transform` the depth camera beside it.
 
     Args:
         guide: camera_info of the image.
         depth: camera_info of the depth map.
         transform: translation (x, y, z in metres) and rotation (quaternion x, y, z, w), as a Transform or
             TransformStamped message.
+
+    Returns:
+        The cameras, and the motion between them.
+
+    Raises:
+        FileFormatError: if a file is damaged or no such message.
     """
     if (depth is None) != (transform is None):
         raise InputError("ros", "a depth camera needs its transform to the guide's, and the other way round")
@@ -47,9 +53,18 @@ def read_ros(guide: PathLike, depth: PathLike | None = None, transform: PathLike
 
 
 def read_camera_info(path: PathLike) -> Intrinsics:
-    """One camera, of the image if that is a region of the sensor or binned.
+    """Read one camera from a ROS camera_info; region of interest and binning are applied.
 
     P and R, which describe the rectified image, are not used.
+
+    Args:
+        path: YAML or JSON.
+
+    Returns:
+        The camera of the image.
+
+    Raises:
+        FileFormatError: if the file is damaged or no camera_info.
     """
     values, where = read_object(path), str(path)
     width = count(values, ("width", "image_width"), where)

@@ -9,19 +9,19 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from primaldepth.compute.children import python_command
 from primaldepth.core.errors import MissingDependencyError
 from primaldepth.io.formats.base import Pixels, Source, current_budget
 
 _SECONDS = 120  # on the clock, should the limits of the process itself not end it
 _PROGRAM = Path(__file__).with_name("isolated_program.py")
 _MISSING = 3  # exit code: the package is not installed
-_PACKAGES = {"exr": "OpenEXR", "hdf5": "h5py", "tiff": "pillow"}
+_PACKAGES = {"exr": "OpenEXR", "hdf5": "h5py", "lzfse": "lzfse", "tiff": "pillow"}
 _REAL_TYPE = re.compile(r"[<>|][iuf][1248]")
 _SETTINGS = {
     "OMP_NUM_THREADS": "1",
@@ -36,7 +36,7 @@ def read_array(source: Source, decoder: str, decoded: int, *names: str) -> Pixel
 
     Args:
         source: the file.
-        decoder: one of "exr", "hdf5" and "tiff".
+        decoder: one of "exr", "hdf5", "lzfse" (bytes, whatever they mean) and "tiff".
         decoded: bytes that the image takes once it is decoded, as checked by the caller.
         names: of the channels or variables.
     """
@@ -64,7 +64,8 @@ def _run(source: Source, decoder: str, decoded: int, *arguments: str) -> bytes:
         "members": budget.members,
         "parts": budget.parts,
     }
-    command = [sys.executable, "-P", str(_PROGRAM), str(os.getpid()), json.dumps(limits), decoder, *arguments]
+    code = f"exec(compile(open({str(_PROGRAM)!r}, 'rb').read(), {str(_PROGRAM)!r}, 'exec'))"
+    command = python_command(code, str(os.getpid()), json.dumps(limits), decoder, *arguments)
     try:
         done = subprocess.run(  # noqa: S603 - our own program, arguments as a list
             command, input=source.data, capture_output=True, timeout=_SECONDS, env=_environment(), check=False

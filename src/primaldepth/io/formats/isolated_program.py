@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 _MISSING = 3
 _PR_SET_PDEATHSIG = 1  # of Linux' prctl
-_PACKAGES = {"exr": "OpenEXR", "hdf5": "h5py", "tiff": "PIL.TiffImagePlugin"}
+_PACKAGES = {"exr": "OpenEXR", "hdf5": "h5py", "lzfse": "lzfse", "tiff": "PIL.TiffImagePlugin"}
 _EXR_TYPES = {0: "u4", 1: "f2", 2: "f4"}
 _TIFF_MODES = {"L": "L", "LA": "L", "RGB": "RGB", "RGBA": "RGB", "P": "RGB", "CMYK": "RGB", "YCbCr": "RGB"}
 _TIFF_WIDE = ("I;16", "I;16B", "F")
@@ -159,6 +159,8 @@ def _decode(
         return _exr(package, data, names)
     if decoder == "tiff":
         return _tiff(package, data)
+    if decoder == "lzfse":
+        return np.frombuffer(package.decompress(data), np.uint8)[np.newaxis]
     return _hdf5(package, data, limits, action, names)
 
 

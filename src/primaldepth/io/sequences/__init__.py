@@ -6,17 +6,18 @@ from functools import partial
 from pathlib import Path
 
 from primaldepth.core.errors import FileFormatError
-from primaldepth.io.sequences import one_folder, phone_scans, record3d, rosbag, stray_scanner, tum
+from primaldepth.io.sequences import one_folder, phone_scans, r3d, record3d, rosbag, stray_scanner, tum
 from primaldepth.io.sequences.base import Content, Recording, Shot, check_inside
 
 __all__ = ["Content", "Recording", "Shot", "is_recording", "not_a_recording", "read_recording"]
 
 _LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path, float | None], Recording]], ...] = tuple(
-    (each.recognise, each.read) for each in (tum, stray_scanner, record3d, phone_scans, rosbag, one_folder)
+    (each.recognise, each.read)
+    for each in (tum, stray_scanner, record3d, r3d, phone_scans, rosbag, one_folder)
 )
 _EXPECTED = (
     "depth.txt and rgb.txt (TUM RGB-D); depth/ and camera_matrix.csv (StrayScanner); "
-    "depth/*.exr, rgb/ and metadata.json (Record3D); keyframes/ (Polycam); depth_00000.png and "
+    "depth/*.exr, rgb/ and metadata.json, or .r3d (Record3D); keyframes/ (Polycam); depth_00000.png and "
     "frame_00000.json (3D Scanner App); .bag, .db3 or .mcap (ROS, RealSense); "
     "pairs such as a.depth.png and a.color.png in one folder"
 )
@@ -28,12 +29,18 @@ def is_recording(path: Path) -> bool:
 
 
 def read_recording(path: Path, time_apart: float | None = None) -> Recording:
-    """Read the list of shots of a recording; nothing but lists and headers is read yet.
+    """Read the list of shots of a recording; their depth and images are read when they are asked for.
 
     Args:
         path: of a folder or file.
         time_apart: seconds that a depth map and its image may be apart, where they are paired by time; None
             for what is usual in such recordings.
+
+    Returns:
+        The recording: its layout, unit, notes, and shots in order.
+
+    Raises:
+        FileFormatError: if it is no recording that is known, or is damaged.
     """
     for recognise, read in _LAYOUTS:
         if recognise(path):

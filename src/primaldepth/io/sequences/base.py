@@ -36,7 +36,7 @@ class Content:
     Args:
         depth: file in the recording's unit, or (h, w) metres.
         guide: file, or (H, W, 3) or (H, W).
-        confidence: file of the depth's size, or None.
+        confidence: file or array in [0, 1], of the depth's size, or None.
         camera: of the guide, or None if the recording does not say.
         beside: the depth map's own camera, or None if it shares the guide's.
         pose: where the guide's camera stood, or None if the recording does not say.
@@ -44,7 +44,7 @@ class Content:
 
     depth: Map
     guide: Picture
-    confidence: Path | None = None
+    confidence: Map | None = None
     camera: Pinhole | None = None
     beside: Beside | None = None
     pose: Pose | None = None

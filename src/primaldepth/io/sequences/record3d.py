@@ -6,6 +6,7 @@ from typing import Any
 from primaldepth.core.documents import RECORDED
 from primaldepth.core.errors import FileFormatError, shortened
 from primaldepth.geometry.pinhole import Pinhole
+from primaldepth.geometry.poses import Pose
 from primaldepth.io.files import read_json
 from primaldepth.io.sequences.base import (
     Content,
@@ -64,14 +65,19 @@ def _metadata(home: Path) -> tuple[Path, dict[str, Any]]:
 
 def _shot(depth: Path, image: Path, path: Path, values: dict[str, Any]) -> Shot:
     def content() -> Content:
-        camera = _camera(path, values, depth.stem, image_size(image))
-        pose = _own(_rows(path, values, "poses"), depth.stem)
-        return Content(depth, image, None, camera, pose=arkit_quaternion(pose[0], path) if pose else None)
+        camera = camera_of(path, values, depth.stem, image_size(image))
+        return Content(depth, image, None, camera, pose=pose_of(path, values, depth.stem))
 
     return Shot(depth.stem, content, (depth, image))
 
 
-def _camera(path: Path, values: dict[str, Any], number: str, size: tuple[int, int]) -> Pinhole | None:
+def pose_of(path: Path, values: dict[str, Any], number: str) -> Pose | None:
+    """Return where the camera stood for the image of that number; None if the metadata do not say."""
+    found = _own(_rows(path, values, "poses"), number)
+    return arkit_quaternion(found[0], path) if found else None
+
+
+def camera_of(path: Path, values: dict[str, Any], number: str, size: tuple[int, int]) -> Pinhole | None:
     """The frame's own numbers, else K (column by column), scaled to the image; None if there is neither."""
     found = _own(_rows(path, values, "perFrameIntrinsicCoeffs"), number)
     K = _rows(path, values, "K")

@@ -1,24 +1,18 @@
 """ROS 1 and 2 bags: depth and colour topics, paired by time; needs the extra `bags`."""
 
 from pathlib import Path
-from typing import Any
 
-from primaldepth.core.errors import SHOWN, FileFormatError, shortened
-from primaldepth.geometry.pinhole import Pinhole, Region
+from primaldepth.core.errors import SHOWN, FileFormatError
+from primaldepth.geometry.pinhole import Pinhole
 from primaldepth.io.files import open_file
 from primaldepth.io.sequences import realsense_sdk
 from primaldepth.io.sequences.bags import FILES, METADATA, Bag, open_bag
 from primaldepth.io.sequences.base import MOST_SHOTS, Content, Recording, Shot, nearest_in_time
+from primaldepth.io.sequences.camera_info import camera_for, cameras_of
 from primaldepth.io.sequences.ros_images import color_pixels, depth_metres, is_depth, is_grey
 
 _IMAGE_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 _INFO_TYPE = "sensor_msgs/msg/CameraInfo"
-_LENSES = {  # how many coefficients each may have
-    "plumb_bob": (4, 5),
-    "rational_polynomial": (5, 8, 12, 14),
-    "equidistant": (4,),
-    "fisheye": (4,),
-}
 _HEAD = 2**16  # bytes of the metadata in which its name stands
 _MOST_IMAGES = 64  # topics of them
 MAX_DIFFERENCE = 0.05  # seconds between depth and image: drivers stamp them up to a frame apart
@@ -93,53 +87,20 @@ def _says_depth(topic: str) -> bool:
 
 
 def _cameras(bag: Bag, topics: dict[str, str], color: str) -> tuple[list[Pinhole], list[str]]:
-    """CameraInfo beside the colour topic, and what of it is left out.
-
-    It describes the sensor, of which the image may be a part. Some drivers describe the image itself: its
-    size tells which is meant.
-    """
+    """CameraInfo beside the colour topic, and what of it is left out."""
     home, _, name = color.removesuffix("/compressed").rpartition("/")
     if topics.get(f"{home}/camera_info") != _INFO_TYPE:
         return [], []
-    info = bag.first(f"{home}/camera_info")
     rectified = any(word.startswith("rect") for word in name.split("_"))
-    sensor, doubts = _sensor(info, rectified), []
-    if sensor.lens is not None and len(sensor.lens[1]) not in _LENSES.get(sensor.lens[0], ()):
-        model, coefficients = sensor.lens
-        doubts.append(
-            f"camera from {home}/camera_info, but its lens "
-            f"({shortened(model)} with {len(coefficients)} coefficients) is not known and left out; "
-            "--cameras takes another"
-        )
-        sensor = sensor._replace(lens=None)
-    return [_region(info).image_of(sensor), sensor], doubts
-
-
-def _sensor(info: Any, rectified: bool) -> Pinhole:
-    """The camera of a CameraInfo: of P if the image is rectified, else of K with its lens."""
-    K, D, P = (_numbers(info, letter) for letter in "KDP")
-    fx, fy, cx, cy = (P[0], P[5], P[2], P[6]) if rectified and P[0] > 0 else (K[0], K[4], K[2], K[5])
-    lens = (str(info.distortion_model), tuple(D)) if any(D) and not rectified else None
-    return Pinhole(fx, fy, cx + 0.5, cy + 0.5, int(info.width), int(info.height), lens)
-
-
-def _region(info: Any) -> Region:
-    roi = info.roi
-    numbers = (roi.x_offset, roi.y_offset, roi.width, roi.height, info.binning_x, info.binning_y)
-    return Region(*map(int, numbers))
-
-
-def _numbers(info: Any, letter: str) -> list[float]:
-    """A matrix of a CameraInfo: K in ROS 1, k in ROS 2."""
-    values = getattr(info, letter) if hasattr(info, letter) else getattr(info, letter.lower())
-    return [float(value) for value in values]
+    cameras, unknown = cameras_of(bag.first(f"{home}/camera_info"), rectified=rectified)
+    doubt = f"camera from {home}/camera_info, but its lens ({unknown}) is not known and left out; "
+    return cameras, [f"{doubt}--cameras takes another"] if unknown else []
 
 
 def _shot(bag: Bag, depth: str, color: str, times: tuple[int, int], cameras: list[Pinhole]) -> Shot:
     def content() -> Content:
         metres = depth_metres(bag.first(depth, times[0]), bag.root)
         image = color_pixels(bag.first(color, times[1]), bag.root)
-        fits = (camera for camera in cameras if image.shape[:2] == (camera.height, camera.width))
-        return Content(metres, image, None, next(fits, None))
+        return Content(metres, image, None, camera_for(cameras, image.shape[:2]))
 
     return Shot(str(times[0]), content, (bag.root,))

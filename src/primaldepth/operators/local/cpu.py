@@ -15,7 +15,7 @@ from torch import Tensor
 
 from primaldepth.operators.local.descent import number
 from primaldepth.operators.local.rows import down, from_above, from_left, mix, project, right
-from primaldepth.operators.threads import Array, array_of, thread_count
+from primaldepth.operators.threads import Array, array_of, band_of, thread_count
 
 
 @numba.njit(error_model="numpy", cache=True)
@@ -94,8 +94,7 @@ def _edge_bands(
     """As `_edge_band` with the images in front, and the bands in carry: (B, bands, 1, W)."""
     images, bands, height = len(p), carry.shape[1], p.shape[2]
     for job in numba.prange(images * bands):
-        b, band = job // bands, job % bands
-        top, bottom = height * band // bands, height * (band + 1) // bands
+        b, band, top, bottom = band_of(job, bands, height)
         _edge_band(
             u[b], p[b], T[b % len(T)], sigma[b % len(sigma)], w[b % len(w)], out[b], div[b], carry[b, band],
             top, bottom,
@@ -109,8 +108,7 @@ def _bend_bands(
     """As `_bend_band` with the images in front, and the bands in carry: (B, bands, 2, W)."""
     images, bands, height = len(p), carry.shape[1], p.shape[2]
     for job in numba.prange(images * bands):
-        b, band = job // bands, job % bands
-        top, bottom = height * band // bands, height * (band + 1) // bands
+        b, band, top, bottom = band_of(job, bands, height)
         _bend_band(
             u[b], p[b], sigma[b % len(sigma)], w[b % len(w)], first, out[b], div[b], carry[b, band],
             top, bottom,

@@ -2,8 +2,8 @@
 
 from primaldepth.operators.pairwise.backends import (
     available_backends,
-    not_possible,
     pick_backend,
+    refuse_forced_backend,
     use_backend,
 )
 from primaldepth.operators.pairwise.reference import Offset, PairwiseDifference, PairwiseSlope, half_window
@@ -14,7 +14,7 @@ __all__ = [
     "PairwiseSlope",
     "available_backends",
     "half_window",
-    "not_possible",
     "pick_backend",
+    "refuse_forced_backend",
     "use_backend",
 ]

@@ -25,7 +25,7 @@ _forced: ContextVar[Backend] = ContextVar("pairwise_backend", default="auto")
 
 @cache
 def available_backends() -> tuple[str, ...]:
-    """Backends that can run here; Triton also on the CPU if its interpreter is switched on."""
+    """Return the backends that can run here; Triton also on the CPU if its interpreter is switched on."""
     found = ["torch"]
     if find_spec("numba"):
         found.append("numba")
@@ -38,7 +38,7 @@ def available_backends() -> tuple[str, ...]:
 
 
 def missing_for_triton() -> str:
-    """What Triton compiles the start of its kernels with, if it is not here; else nothing."""
+    """Name the tool that Triton needs to compile and that is not installed; empty if all are."""
     if interpreted():
         return ""
     if not (os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")):
@@ -56,7 +56,11 @@ def interpreted() -> bool:
 
 @contextmanager
 def use_backend(name: Backend) -> Iterator[None]:
-    """Force a backend inside the block; asking for one that is missing is an error."""
+    """Force a backend inside the block; asking for one that is missing is an error.
+
+    Args:
+        name: "auto", "torch", "numba" or "triton".
+    """
     if name not in get_args(Backend):
         raise InputError(f"pairwise backend '{name}' is not one of {', '.join(get_args(Backend))}")
     if name not in ("auto", *available_backends()):
@@ -85,7 +89,12 @@ def pick_backend(like: Tensor) -> str:
     return native if native in available_backends() else "torch"
 
 
-def not_possible(backend: str, why: str) -> None:
-    """Raise if `backend` was asked for by name; chosen by device, it may give way to the definition."""
-    if _forced.get() == backend:
-        raise InputError(f"pairwise backend '{backend}' cannot do this", f"{why}", "use auto or torch")
+def refuse_forced_backend(why: str) -> None:
+    """Raise if a faster backend was asked for by name; chosen by device, it may give way to the definition.
+
+    Raises:
+        InputError: `use_backend` is in force with a backend other than auto and torch.
+    """
+    forced = _forced.get()
+    if forced not in ("auto", "torch"):
+        raise InputError(f"pairwise backend '{forced}' cannot do this", why, "use auto or torch")

@@ -12,9 +12,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.pairwise.reference import Offset
-from primaldepth.operators.sampling.cpu import sample_step
-from primaldepth.operators.sampling.samples import SampleTerm
-from primaldepth.operators.threads import MAX_THREADS, Array, thread_count
+from primaldepth.operators.threads import Array, band_of, thread_count
 
 BLOCK_ROWS = 16  # of one pair at a time: a stretch of memory long enough to be fetched ahead
 Offsets = tuple[Offset, ...]
@@ -44,7 +42,7 @@ def _dual_row(p: Array, w: Array, z: Array, z_there: Array, step: Array, out: Ar
 
 @numba.njit(fastmath=True, cache=True)
 def add_flow(flow: Array, here: Array, there: Array) -> None:
-    """What flows from x to y leaves x and enters y."""
+    """Add the flow from x to y: it leaves x and enters y."""
     for x in range(flow.size):
         here[x] += flow[x]
     for x in range(flow.size):
@@ -59,8 +57,7 @@ def _dual_bands(
     images, pairs, height, width = p.shape
     bands, reach = halo.shape[1], halo.shape[2]
     for job in numba.prange(images * bands):
-        b, band = job // bands, job % bands
-        top, bottom = height * band // bands, height * (band + 1) // bands
+        b, band, top, bottom = band_of(job, bands, height)
         div[b, top:bottom] = 0
         halo[b, band] = 0
         new = np.empty_like(z[b, 0])  # a row apart from p, which may be `out`: only so is it vectorised
@@ -83,117 +80,13 @@ def _dual_bands(
                     out[b, k, y] = new
 
 
-@numba.njit(cache=True)
 def add_halo(div: Array, halo: Array) -> None:
-    """Add to each row what the band below owes to it."""
-    images, height, _ = div.shape
-    bands, reach = halo.shape[1], halo.shape[2]
-    for b in range(images):
-        for band in range(1, bands):
-            top = height * band // bands
-            for row in range(max(0, reach - top), reach):
-                div[b, top - reach + row] += halo[b, band, row]
-
-
-@numba.njit(parallel=True, fastmath=True, error_model="numpy", cache=True)
-def _primal_rows(
-    u: Array, div: Array, f: Array, c: Array, step: Array, u_out: Array, u_bar_out: Array
-) -> None:
-    """u+ = (u - tau div + tau lam c f) / (1 + tau lam c), u_bar+ = u+ + theta (u+ - u); all (rows, W)."""
-    tau, lam, theta = step[0], step[1], step[2]
-    one = step.dtype.type(1)
-    for y in numba.prange(u.shape[0]):
-        for x in range(u.shape[1]):
-            pull = tau * lam * c[y, x]
-            value = (u[y, x] - tau * div[y, x] + pull * f[y, x]) / (one + pull)
-            u_out[y, x] = value
-            u_bar_out[y, x] = value + theta * (value - u[y, x])
-
-
-@numba.njit(parallel=True, fastmath=True, cache=True)
-def _exponents(affinities: Array, near: Array, rate: Array, out: Array) -> None:
-    """-near[k] - rate[0] |a|, map by map; `affinities` may lie in memory in any order."""
-    images, pairs, height, width = out.shape
-    slope = rate[0]
-    for job in numba.prange(images * height):
-        b, y = job // height, job % height
-        for k in range(pairs):
-            base = near[k]
-            for x in range(width):
-                out[b, k, y, x] = -base - slope * abs(affinities[b, k, y, x])
-
-
-def weights_of(affinities: Tensor, near: Tensor, rate: Tensor) -> Tensor:
-    """exp(-near_k - rate |a|) as (B, N, H, W), contiguous; `near` has N numbers."""
-    out = torch.empty(affinities.shape, dtype=affinities.dtype)
-    numba.set_num_threads(min(torch.get_num_threads(), MAX_THREADS))
-    _exponents(affinities.numpy(), near.numpy(), rate.view(1).numpy(), out.numpy())
-    for image in out:
-        for one in image:  # while it is in the cache
-            one.exp_()
-    return out
-
-
-def run_from_affinities(
-    f: Tensor,
-    affinities: Tensor,
-    c: Tensor,
-    scales: Tensor,
-    coefficients: Tensor,
-    offsets: Offsets,
-    samples: SampleTerm | None = None,
-) -> Tensor:
-    """Result of the iterations from u = f, p = q = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1])."""
-    near = torch.tensor([(dy * dy + dx * dx) ** 0.5 for dy, dx in offsets], dtype=f.dtype) / scales[0]
-    w = weights_of(affinities, near, 1.0 / scales[1])
-    p = torch.zeros(w.shape, dtype=w.dtype)
-    q = None if samples is None else torch.zeros_like(samples.d)
-    return iterations(f, f, p, w, (f, c), coefficients, offsets, samples, q, out=p)[0]
-
-
-def iterations(
-    u: Tensor,
-    u_bar: Tensor,
-    p: Tensor,
-    w: Tensor,
-    data: tuple[Tensor, Tensor],
-    coefficients: Tensor,
-    offsets: Offsets,
-    samples: SampleTerm | None = None,
-    q: Tensor | None = None,
-    out: Tensor | None = None,
-) -> tuple[Tensor, ...]:
-    """N iterations of non-local Huber with quadratic data terms; no argument but `out` is modified.
-
-    Args:
-        u: (B, 1, H, W), like u_bar.
-        p: (B, N, H, W), like w.
-        data: f and c, (B, 1, H, W).
-        coefficients: (n, 5) of sigma, tau, eps, lam, theta; with samples (n, 6), the step of q behind them.
-        offsets: of a half window.
-        samples: of the sample term, or None for none.
-        q: (B, 1, h, w) dual variable of the sample term.
-        out: memory for the new p, which may be p itself, or None for fresh memory.
-
-    Returns:
-        The new u, u_bar, p and, with samples, q.
-    """
-    width = u.shape[-1]
-    f, c = (t.contiguous().view(-1, width).numpy() for t in data)
-    p, w = p.contiguous(), w.contiguous()
-    u, u_bar = (t.clone(memory_format=torch.contiguous_format) for t in (u, u_bar))
-    out, div = torch.empty_like(p) if out is None else out, torch.empty_like(u)
-    spare = (torch.empty_like(u), torch.empty_like(u_bar))
-    for sigma, tau, eps, lam, theta, *steps in coefficients.tolist():
-        p, _ = dual_step(u_bar, p, w, offsets, (sigma, 0.0, eps), out=out, div=div)
-        if samples is not None and q is not None:
-            q, pull = sample_step(samples, u_bar, q, steps[0])
-            div += pull
-        step = np.array((tau, lam, theta), dtype=f.dtype)
-        rows = [t.view(-1, width).numpy() for t in (u, div, *spare)]
-        _primal_rows(rows[0], rows[1], f, c, step, rows[2], rows[3])
-        (u, u_bar), spare = spare, (u, u_bar)
-    return (u, u_bar, p) if q is None else (u, u_bar, p, q)
+    """Hand what bands owe to rows above them to those rows; (B, ..., H, W) and (B, bands, ..., reach, W)."""
+    height, bands, reach = div.shape[-2], halo.shape[1], halo.shape[-2]
+    for band in range(1, bands):
+        top = height * band // bands
+        skip = max(0, reach - top)
+        div[..., top - reach + skip : top, :] += halo[:, band, ..., skip:, :]
 
 
 def dual_step(

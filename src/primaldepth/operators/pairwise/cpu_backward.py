@@ -14,27 +14,26 @@ from torch import Tensor
 
 from primaldepth.operators.pairwise.cpu import BLOCK_ROWS, Offsets, add_flow, add_halo, dual_step
 from primaldepth.operators.sampling.samples import SampleTerm
-from primaldepth.operators.threads import Array, thread_count
+from primaldepth.operators.threads import Array, band_of, thread_count
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptIteration:
     """What backward reads of one iteration.
 
     Args:
         u: (B, 1, H, W) before it, like u_bar.
         u_next: (B, 1, H, W) after it.
         p_next: (B, N, H, W) after it.
-        q: (B, 1, h, w) dual variable of the sample term before it; None without samples.
-        arrived: (B, 1, h, w) q + step (A u_bar - d); None without samples.
+        sampled: (B, 1, h, w) each: q of the sample term before it, and what arrived there,
+            q + step (A u_bar - d); nothing without samples.
     """
 
     u: Tensor
     u_bar: Tensor
     u_next: Tensor
     p_next: Tensor
-    q: Tensor | None = None
-    arrived: Tensor | None = None
+    sampled: tuple[Tensor, ...]
 
 
 def iterations_kept(
@@ -44,20 +43,21 @@ def iterations_kept(
     coefficients: Tensor,
     offsets: Offsets,
     samples: SampleTerm | None,
-) -> tuple[tuple[Tensor, ...], list[Kept]]:
+) -> tuple[tuple[Tensor, ...], list[KeptIteration]]:
     """Run the iterations from (u, u_bar, p[, q]); return the last state and what backward needs of each."""
     u, u_bar, p, *rest = (t.contiguous() for t in state)
     q = rest[0] if rest else None
+    sampled: tuple[Tensor, ...]
     (f, c), kept = data, []
     for sigma, tau, eps, lam, theta, *steps in coefficients.tolist():
         p_next, div = dual_step(u_bar, p, w, offsets, (sigma, 0.0, eps))
-        arrived, q_next = None, None
+        sampled, q_next = (), None
         if samples is not None and q is not None:
             arrived = q + steps[0] * (samples.A(u_bar) - samples.d)
             q_next = samples.lam * arrived / (samples.lam + steps[0])
-            div = div + samples.A.adjoint(q_next)
+            div, sampled = div + samples.A.adjoint(q_next), (q, arrived)
         u_next = (u - tau * div + tau * lam * c * f) / (1.0 + tau * lam * c)
-        kept.append(Kept(u, u_bar, u_next, p_next, q, arrived))
+        kept.append(KeptIteration(u, u_bar, u_next, p_next, sampled))
         u, u_bar, p, q = u_next, u_next + theta * (u_next - u), p_next, q_next
     return (u, u_bar, p) if q is None else (u, u_bar, p, q), kept
 
@@ -115,8 +115,7 @@ def _back_bands(
     images, pairs, height, width = p.shape
     bands, reach = halo.shape[1], halo.shape[2]
     for job in numba.prange(images * bands):
-        b, band = job // bands, job % bands
-        top, bottom = height * band // bands, height * (band + 1) // bands
+        b, band, top, bottom = band_of(job, bands, height)
         flow[b, top:bottom] = 0
         halo[b, band] = 0
         sums[b, band] = 0
@@ -153,7 +152,7 @@ def _back_bands(
 def dual_backward(
     grad_p: Tensor,
     grad_div: Tensor,
-    kept: Kept,
+    kept: KeptIteration,
     w: Tensor,
     offsets: Offsets,
     row: list[float],
@@ -190,79 +189,72 @@ def dual_backward(
     return sigma * flow, float(moved - eps * shrunk), float(-sigma * shrunk)
 
 
-@dataclass(slots=True)
-class Gradients:
-    """Gradients that add up while iterations are undone; those of the state belong to the one undone last."""
-
-    u: Tensor
-    u_bar: Tensor
-    p: Tensor
-    w: Tensor
-    f: Tensor
-    c: Tensor
-    coefficients: Tensor
-    q: Tensor | None = None
-    d: Tensor | None = None
-    lam: Tensor | None = None
-
-
 def iterations_backward(
     grads: tuple[Tensor, ...],
-    kept: list[Kept],
+    kept: list[KeptIteration],
     w: Tensor,
     data: tuple[Tensor, Tensor],
     coefficients: Tensor,
     offsets: Offsets,
     samples: SampleTerm | None,
-) -> Gradients:
-    """Undo all iterations, given the gradients of the last u, u_bar, p and, with samples, q."""
+) -> dict[str, Tensor]:
+    """Undo all iterations, given the gradients of the last u, u_bar, p and, with samples, q.
+
+    Returns:
+        The gradients of u, u_bar, p, w, f, c, coefficients and, with samples, q, d and lam, in this order.
+    """
     u, u_bar, p, *rest = (t.clone(memory_format=torch.contiguous_format) for t in grads)
-    f, c = data
-    zero = torch.zeros_like
-    found = Gradients(u, u_bar, p, zero(w), zero(f), zero(c), zero(coefficients))
+    found = {"u": u, "u_bar": u_bar, "p": p}
+    fixed = {"w": w, "f": data[0], "c": data[1], "coefficients": coefficients}
+    found |= {name: torch.zeros_like(tensor) for name, tensor in fixed.items()}
     if samples is not None:
-        found.q, found.d, found.lam = rest[0], zero(samples.d), zero(samples.lam)
+        found |= {"q": rest[0], "d": torch.zeros_like(samples.d), "lam": torch.zeros_like(samples.lam)}
     for n in range(len(kept) - 1, -1, -1):
-        _undo(found, n, kept[n], w, data, coefficients[n].tolist(), offsets, samples)
+        row = coefficients[n].tolist()
+        numbers, grad_div = _undo(found, kept[n], w, data, row, offsets)
+        if samples is not None:
+            numbers.append(_undo_samples(found, kept[n], samples, grad_div, row[5]))
+        found["coefficients"][n] = torch.tensor(numbers).to(coefficients)
     return found
 
 
 def _undo(
-    found: Gradients,
-    n: int,
-    kept: Kept,
+    found: dict[str, Tensor],
+    kept: KeptIteration,
     w: Tensor,
     data: tuple[Tensor, Tensor],
     row: list[float],
     offsets: Offsets,
-    samples: SampleTerm | None,
-) -> None:
-    """Undo iteration n: the primal step, then both dual steps."""
-    (f, c), (_, tau, _, lam, theta, *steps) = data, row
-    bar, move, departure = found.u_bar, kept.u_next - kept.u, f - kept.u_next
-    h = (found.u + (1.0 + theta) * bar) / (1.0 + tau * lam * c)
+) -> tuple[list[float], Tensor]:
+    """Undo the primal step of an iteration and the dual step of its pairs.
+
+    Gradients of the state are replaced by those before the iteration, the others added to.
+
+    Returns:
+        The gradients of sigma, tau, eps, lam and theta, and that of the divergence.
+    """
+    (f, c), (_, tau, _, lam, theta) = data, row[:5]
+    bar, move, departure = found["u_bar"], kept.u_next - kept.u, f - kept.u_next
+    h = (found["u"] + (1.0 + theta) * bar) / (1.0 + tau * lam * c)
     grad_div = -tau * h
-    found.u = h - theta * bar
-    found.f += tau * lam * c * h
-    found.c += tau * lam * h * departure
+    found["u"] = h - theta * bar
+    found["f"] += tau * lam * c * h
+    found["c"] += tau * lam * h * departure
     by_tau, by_lam, by_theta = (h * move).sum() / tau, (tau * c * h * departure).sum(), (bar * move).sum()
-    found.u_bar, by_sigma, by_eps = dual_backward(found.p, grad_div, kept, w, offsets, row, found.w)
-    numbers = [by_sigma, float(by_tau), by_eps, float(by_lam), float(by_theta)]
-    if samples is not None:
-        numbers.append(_undo_samples(found, kept, samples, grad_div, steps[0]))
-    found.coefficients[n] = torch.tensor(numbers).to(found.coefficients)
+    found["u_bar"], by_sigma, by_eps = dual_backward(found["p"], grad_div, kept, w, offsets, row, found["w"])
+    return [by_sigma, float(by_tau), by_eps, float(by_lam), float(by_theta)], grad_div
 
 
-def _undo_samples(found: Gradients, kept: Kept, samples: SampleTerm, grad_div: Tensor, step: float) -> float:
+def _undo_samples(
+    found: dict[str, Tensor], kept: KeptIteration, samples: SampleTerm, grad_div: Tensor, step: float
+) -> float:
     """Undo q+ = lam a / (lam + step), a = q + step (A u_bar - d); return the gradient of the step."""
-    if found.q is None or found.d is None or found.lam is None or kept.q is None or kept.arrived is None:
-        raise ValueError("the iterations were run without samples")
-    A, lam = samples.A, samples.lam
-    g = found.q + A(grad_div)
+    (q, arrived), A, lam = kept.sampled, samples.A, samples.lam
+    g = found["q"] + A(grad_div)
     t = lam * g / (lam + step)
-    found.q = t
-    found.u_bar = found.u_bar + A.adjoint(step * t)
-    found.d -= step * t
-    found.lam += g * kept.arrived * step / (lam + step).square()
-    departure = (kept.arrived - kept.q) / step
-    return float((t * (departure - kept.arrived / (lam + step))).sum())
+    found["q"] = t
+    found["u_bar"] = found["u_bar"] + A.adjoint(step * t)
+    found["d"] -= step * t
+    found["lam"] += g * arrived * step / (lam + step).square()
+    departure = (arrived - q) / step
+    return float((t * (departure - arrived / (lam + step))).sum())

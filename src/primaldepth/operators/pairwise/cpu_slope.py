@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primaldepth.operators.threads import Array, thread_count
+from primaldepth.operators.pairwise.cpu import add_halo
+from primaldepth.operators.threads import Array, band_of, thread_count
 
 BLOCK_ROWS = 8  # of one pair at a time; with three channels half as many as in cpu.py stay in the cache
 
@@ -91,18 +92,8 @@ def _slope_bands(
     """As `_slope_band` with the images in front, and the bands in halo: (B, bands, 3, reach, W)."""
     images, bands, height = len(p), halo.shape[1], p.shape[2]
     for job in numba.prange(images * bands):
-        b, band = job // bands, job % bands
-        top, bottom = height * band // bands, height * (band + 1) // bands
+        b, band, top, bottom = band_of(job, bands, height)
         _slope_band(z[b], p[b], w[b], offsets, halves, steps, div[b], halo[b, band], top, bottom)
-
-
-def _add_halo(div: Array, halo: Array) -> None:
-    """Hand what bands owe to rows above them to those rows."""
-    height, bands, reach = div.shape[2], halo.shape[1], halo.shape[3]
-    for band in range(1, bands):
-        top = height * band // bands
-        skip = max(0, reach - top)
-        div[:, :, top - reach + skip : top] += halo[:, band, :, skip:]
 
 
 def slope_step(
@@ -136,5 +127,5 @@ def slope_step(
     steps = np.array([(base / row, slope / row, eps) for row in rows or (1.0,) * pairs], dtype=z.dtype)
     halves = (np.array(offsets) / 2).astype(z.dtype)
     _slope_bands(z, out.numpy(), bounds, np.array(offsets), halves, steps, total, halo)
-    _add_halo(total, halo)
+    add_halo(total, halo)
     return out, div

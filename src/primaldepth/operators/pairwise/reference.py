@@ -12,7 +12,10 @@ Offset = tuple[int, int]
 
 
 def half_window(size: int) -> tuple[Offset, ...]:
-    """Offsets (dy, dx) of a size x size window, each unordered pair once: 24 for a 7x7 window.
+    """Return the offsets (dy, dx) of a size x size window, each unordered pair once: 24 for a 7x7 window.
+
+    Args:
+        size: side of the window, odd.
 
     Example:
         >>> from primaldepth.operators import half_window
@@ -86,6 +89,11 @@ class PairwiseDifference(LinearOperator):
         """sqrt(4 N)."""
         return 2.0 * math.sqrt(len(self.offsets))
 
+    @property
+    def row_sums(self) -> tuple[float, ...]:
+        """1 + 1 for every pair."""
+        return (2.0,) * len(self.offsets)
+
     def magnitude(self) -> LinearOperator:
         """Sums instead of differences."""
         return PairwiseDifference(self.size, self.offsets, self.in_shape[0], 1.0)
@@ -131,6 +139,11 @@ class PairwiseSlope(LinearOperator):
     def norm_bound(self) -> float:
         """sqrt(sum_k 4 + |d_k|^2)."""
         return math.sqrt(sum(4.0 + dy * dy + dx * dx for dy, dx in self.offsets))
+
+    @property
+    def row_sums(self) -> tuple[float, ...]:
+        """1 + 1 for u, and |d_k| / 2 at both ends for each of the two slopes."""
+        return tuple(2.0 + abs(dy) + abs(dx) for dy, dx in self.offsets)
 
     def magnitude(self) -> LinearOperator:
         """Sums instead of differences, absolute slopes."""

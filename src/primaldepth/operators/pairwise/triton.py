@@ -6,6 +6,7 @@ cache still holds. So an iteration needs no exchange between programs and moves 
 written) and w once through memory. README.md beside this file has the derivation and the bytes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from torch.autograd.function import once_differentiable
 
 from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.pairwise import triton_kernels as kernels
+from primaldepth.operators.pairwise.reference import Offset
 from primaldepth.operators.sampling import SampleTerm
 from primaldepth.operators.sampling.triton_term import SampleDual, SampleGradients
 
@@ -23,6 +25,7 @@ TILE_Y, TILE_X, WARPS = 1, 128, 1
 BACK_Y, BACK_X, BACK_WARPS = 4, 64, 4
 ENTER_Y, ENTER_X = 4, 256
 BLOCK = 1024
+DTYPES = (torch.float32,)
 
 
 def _up(value: int, step: int) -> int:
@@ -47,13 +50,13 @@ class PaddedLayout:
 
     @classmethod
     def of(cls, pairwise: Tensor) -> "PaddedLayout":
-        """For maps (B, N, H, W)."""
+        """Return the layout for maps (B, N, H, W)."""
         images, pairs, height, width = pairwise.shape
         return cls(images, pairs, height, width)
 
     @property
     def radius(self) -> int:
-        """Of the half window with that many pairs: 2 r (r + 1) = pairs."""
+        """Radius r of the half window with that many pairs: 2 r (r + 1) = pairs."""
         radius = round((1 + 2 * self.pairs) ** 0.5 - 1) // 2 or 1
         if 2 * radius * (radius + 1) != self.pairs:
             raise ValueError(f"{self.pairs} pairs are not a half window")
@@ -65,7 +68,7 @@ class PaddedLayout:
 
     @property
     def rows(self) -> int:
-        """Of a padded plane: whole tiles of either kernel, and the margin."""
+        """Rows of a padded plane: whole tiles of either kernel, and the margin."""
         return _up(self.height, max(TILE_Y, BACK_Y)) + 2 * self.radius + 1
 
     @property
@@ -132,26 +135,16 @@ def forward(
     )  # fmt: skip
 
 
-class Iterations(torch.autograd.Function):
+class TritonIterations(torch.autograd.Function):
     """n iterations with gradients for the state, w, f, c, every coefficient and, with samples, d and lam.
 
     Keeps u, u_bar and p of each iteration, with samples also q, and recomputes everything else.
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        A: LinearOperator | None,
-        u: Tensor,
-        u_bar: Tensor,
-        p: Tensor,
-        w: Tensor,
-        f: Tensor,
-        c: Tensor,
-        coefficients: Tensor,
-        *measured: Tensor,
-    ) -> tuple[Tensor, ...]:
-        """Run and keep the states."""
+    def forward(ctx: Any, A: LinearOperator | None, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """Run and keep the states; tensors as of `run`."""
+        u, u_bar, p, w, f, c, coefficients, *measured = tensors
         ctx.A, ctx.layout = A, PaddedLayout.of(p)
         layout = ctx.layout
         state = (layout.enter(u), layout.enter(u_bar), layout.enter(p))
@@ -241,31 +234,22 @@ def _dual_backward(
 
 
 def run(
-    u: Tensor,
-    u_bar: Tensor,
-    p: Tensor,
-    w: Tensor,
-    f: Tensor,
-    c: Tensor,
-    coefficients: Tensor,
-    *measured: Tensor,
+    *tensors: Tensor,
+    offsets: Sequence[Offset] = (),
     A: LinearOperator | None = None,
     storage: torch.dtype | None = None,
 ) -> tuple[Tensor, ...]:
-    """N iterations; keeps the states only if a gradient will be asked for.
+    """N iterations as of `cpu_iterations.run`; keeps the states only if a gradient will be asked for.
 
     Args:
-        measured: q, d and lam of the sample term, or nothing.
-        A: operator of the sample term, or None.
+        offsets: those of the half window with as many pairs as p has maps; not read.
         storage: type in which p and w are kept.
-
-    Returns:
-        u, u_bar, p and, with samples, q.
     """
-    tensors = (u, u_bar, p, w, f, c, coefficients, *measured)
+    tensors = tuple(t.contiguous() for t in tensors)
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-        result: tuple[Tensor, ...] = Iterations.apply(A, *tensors)  # type: ignore[no-untyped-call]
+        result: tuple[Tensor, ...] = TritonIterations.apply(A, *tensors)  # type: ignore[no-untyped-call]
         return result
+    u, u_bar, p, w, f, c, coefficients, *measured = tensors
     layout = PaddedLayout.of(p)
     state = (layout.enter(u), layout.enter(u_bar), layout.enter(p, storage))
     fixed = (layout.enter(w, storage), layout.enter(f), layout.enter(c))
@@ -275,16 +259,17 @@ def run(
 
 
 def run_from_affinities(
-    f: Tensor,
-    affinities: Tensor,
-    c: Tensor,
-    scales: Tensor,
-    coefficients: Tensor,
-    *,
+    *tensors: Tensor,
+    offsets: Sequence[Offset] = (),
     samples: SampleTerm | None = None,
     storage: torch.dtype | None = None,
 ) -> Tensor:
-    """N iterations from u = f, p = q = 0 with the support weights of `affinities`, without gradient: u."""
+    """N iterations as of `cpu_iterations.run_from_affinities`; offsets are not read.
+
+    Args:
+        storage: type in which p and w are kept.
+    """
+    f, affinities, c, scales, coefficients = tensors
     layout = PaddedLayout.of(affinities)
     w = layout.support(affinities, scales, storage)
     start = layout.enter(f)
@@ -303,7 +288,7 @@ def iterate(
     coefficients: Tensor,
     sensor: SampleDual | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Back and forth between two sets of buffers; the arguments, except `sensor`, are not modified."""
+    """Run the iterations between two sets of buffers; no argument but `sensor` is modified."""
     buffers = []
     for _ in range(min(2, len(coefficients))):
         images = layout.zeros(state[0]), layout.zeros(state[0])

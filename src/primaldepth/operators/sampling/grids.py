@@ -92,7 +92,7 @@ def _matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
 
 
 def stretches(matrix: Array) -> Stretches:
-    """Where the weights of each row of (m, n) start, (m,), and the weights from there on, (m, taps).
+    """Return the first column with a weight in each row of (m, n), and the weights from it on, (m, taps).
 
     Everything beyond is 0: an output pixel reads a few neighbouring input pixels.
     """
@@ -247,10 +247,18 @@ def _inside(matrix: Tensor, window: slice) -> slice:
 
 
 def resample(u: Tensor, size: tuple[int, int], kernel: Kernel = "bicubic") -> Tensor:
-    """`Resample` as a function: (B, C, h, w) -> (B, C, *size).
+    """Resample an image to another size, as the operator `Resample` does: (B, C, h, w) -> (B, C, *size).
 
     Means over whole blocks, bilinear enlargement and reduction by "point" are torch's own, which do not
     multiply by the zeros of the matrices, nor keep these; values differ by rounding alone.
+
+    Args:
+        u: (B, C, h, w).
+        size: (H, W) of the result.
+        kernel: "nearest", "bilinear", "bicubic", "area" or "point".
+
+    Returns:
+        (B, C, H, W).
     """
     low = int(u.shape[2]), int(u.shape[3])
     if kernel == "area" and all(n % m == 0 for n, m in zip(low, size, strict=True)):

@@ -33,7 +33,7 @@ MOST_FILES = 2**12  # of a bag: each stays open or takes memory
 LONGEST_NAME = 255  # of a topic; ROS has none that is longer
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Bag:
     """The files of a bag.
 

@@ -5,6 +5,7 @@ are read, nothing in the schema is trusted, and a query may take so many steps a
 """
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,9 +50,12 @@ class SqliteFile:
 
     def message(self, connection: int, first: int, second: int) -> bytes:
         """Return the bytes of the message in a row."""
-        query = "SELECT data FROM messages WHERE rowid = ? AND topic_id = ? AND typeof(data) = 'blob'"
+        query = (
+            "SELECT data FROM messages "
+            "WHERE rowid = ? AND topic_id = ? AND typeof(data) = 'blob' AND length(data) <= ?"
+        )
         with self._opened() as database:
-            found = database.execute(query, (second, connection)).fetchone()
+            found = database.execute(query, (second, connection, MAX_UNPACKED)).fetchone()
         if found is None:
             raise ValueError("a message has no bytes")
         return bytes(found[0])
@@ -72,7 +76,8 @@ class SqliteFile:
         open_file(self.path).close()
         database = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         try:
-            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_UNPACKED)
+            if sys.version_info >= (3, 11):
+                database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_UNPACKED)
             database.execute("PRAGMA trusted_schema = OFF")
             database.execute("PRAGMA cell_size_check = ON")
             budget = [_BUDGET + _PER_BYTE * self.path.stat().st_size]

@@ -1,20 +1,12 @@
-"""How much each sample counts, and what is known between the samples."""
+"""Depth and noise between the samples of a frame."""
 
 import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame
+from primaldepth.measurement.noise_estimate import noise_of
 from primaldepth.methods.holes import fill_holes
 from primaldepth.operators.sampling import resample
-from primaldepth.sensors.noise import estimate_sigma
-
-
-def trust(frame: Frame) -> Tensor:
-    """(B, 1, h, w): confidence of valid samples, 0 for holes; equal trust in a frame without confidence."""
-    if frame.confidence is None:
-        return frame.valid.to(frame.depth.dtype)
-    equal = torch.where(frame.confidence > 0, frame.confidence, 1.0)  # of a map that trusts nothing
-    return torch.where(frame.trusted, equal, 0.0)
 
 
 def interpolate(frame: Frame) -> tuple[Tensor, Tensor]:
@@ -22,7 +14,7 @@ def interpolate(frame: Frame) -> tuple[Tensor, Tensor]:
 
     Where no trusted sample is next to the pixel its trust is 0 and the depth a smooth fill.
     """
-    t = trust(frame)
+    t = frame.trust
     weight = resample(t, frame.high_size, "bilinear")
     total = resample(t * frame.clean_depth(), frame.high_size, "bilinear")
     filled = resample(fill_holes(frame.clean_depth(), t > 0), frame.high_size, "bilinear")
@@ -32,5 +24,4 @@ def interpolate(frame: Frame) -> tuple[Tensor, Tensor]:
 
 def noise_level(frame: Frame) -> Tensor:
     """(B, 1, h, w): standard deviation of every sample, estimated from the frame if unknown, holes filled."""
-    sigma = frame.sigma if frame.sigma is not None else estimate_sigma(frame.depth, frame.valid)
-    return fill_holes(torch.where(frame.valid, sigma, 0.0), frame.valid)
+    return fill_holes(torch.where(frame.valid, noise_of(frame), 0.0), frame.valid)

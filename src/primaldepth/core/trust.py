@@ -1,0 +1,31 @@
+"""How much each sample counts: the one rule that confidence follows."""
+
+import torch
+from torch import Tensor
+
+
+def trusted_samples(valid: Tensor, confidence: Tensor | None) -> Tensor:
+    """Return the mask of valid samples but those of confidence 0; all valid ones of a map that has no others.
+
+    Args:
+        valid: (B, 1, h, w) True where the sensor measured.
+        confidence: (B, 1, h, w) in [0, 1], or None for equal trust.
+    """
+    if confidence is None:
+        return valid
+    found = valid & (confidence > 0)
+    return torch.where(found.flatten(1).any(dim=1).view(-1, 1, 1, 1), found, valid)
+
+
+def sample_trust(valid: Tensor, confidence: Tensor | None, like: Tensor) -> Tensor:
+    """Return the weight of each sample: its confidence, 0 for holes; 1 where nothing tells samples apart.
+
+    Args:
+        valid: (B, 1, h, w) True where the sensor measured.
+        confidence: (B, 1, h, w) in [0, 1], or None for equal trust.
+        like: tensor whose type the weights have.
+    """
+    if confidence is None:
+        return valid.to(like.dtype)
+    equal = torch.where(confidence > 0, confidence, 1.0)  # of a map that trusts nothing
+    return torch.where(trusted_samples(valid, confidence), equal, 0.0)

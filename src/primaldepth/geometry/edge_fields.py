@@ -1,0 +1,117 @@
+"""Edges of depth maps and of images as fields that can be compared.
+
+An edge is a complex number m exp(2i a): m in [0, 1] is how clear it is, a the angle of its normal. With the
+angle doubled both sides of an edge are the same, whether bright or dark, near or far, and edges across each
+other cancel: Re(conj(d) i) = m_d m_i cos(2 (a_d - a_i)). A sum of these over a frame is large where the edges
+of depth and image lie on each other, and about 0 where they meet by chance.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import avg_pool2d, conv2d, grid_sample, max_pool2d, pad
+
+STEP, CLEAR = (
+    0.03,
+    0.10,
+)  # of the nearer depth: steps below the first are no edges, from the second on clear ones
+PLANE = 9  # samples a side, over which the slope of a surface is taken to be constant
+SURROUND = 15  # pixels a side, whose contrast an edge of the image is compared with
+FAINT = 0.01  # contrast from pixel to pixel that is not worth looking at
+FILLED = 4  # samples from its rim up to which a hole is taken for background
+PEAK = 0.7  # of the strongest edge beside it: weaker ones are its slope
+
+
+def depth_edges(depth: Tensor, valid: Tensor, kind: str) -> Tensor:
+    """Return the steps of a depth map as a field, (h, w).
+
+    Inverse depth is linear on planes, so that slopes can be told from steps. Holes are filled from the
+    farther side: beside an edge they are background that a camera beside the light or the lens does not see.
+
+    Args:
+        depth: (1, 1, h, w).
+        valid: (1, 1, h, w) where it is measured.
+        kind: "disparity" if it is inverse already.
+    """
+    inverse = depth if kind == "disparity" else 1.0 / torch.where(valid, depth, 1.0)
+    inverse, known = _filled(torch.where(valid, inverse, 0.0), valid)
+    whole = -max_pool2d(-known.float(), 3, 1, 1)
+    slopes = torch.cat(_slopes(inverse), dim=1) * whole
+    slopes = slopes - local_mean(slopes, PLANE) / local_mean(whole, PLANE).clamp_min(1e-3)
+    nearest = max_pool2d(inverse, 3, 1, 1).clamp_min(1e-12)
+    step = 2.0 * slopes.norm(dim=1, keepdim=True) / nearest
+    clear = whole * ((step - STEP) / (CLEAR - STEP)).clamp(0.0, 1.0)
+    return _field(slopes, clear * (clear >= PEAK * max_pool2d(clear, 3, 1, 1)))
+
+
+def image_edges(image: Tensor) -> Tensor:
+    """Return the edges of an image, (1, C, H, W) in [0, 1], as a field, (H, W).
+
+    An edge counts by its contrast against that around it; of the colours the one with the most contrast.
+    """
+    across, down = _slopes(image)
+    strongest = (across.square() + down.square()).argmax(dim=1, keepdim=True)
+    slopes = torch.cat([across.gather(1, strongest), down.gather(1, strongest)], dim=1)
+    power = slopes.square().sum(dim=1, keepdim=True)
+    around = local_mean(power, SURROUND).sqrt()
+    return _field(slopes, (power.sqrt() / (2.0 * (around + FAINT))).clamp(0.0, 1.0))
+
+
+def detail(field: Tensor, fine: float, coarse: int) -> Tensor:
+    """Return the field blurred by `fine` pixels, less its mean over `coarse` pixels.
+
+    Without the mean, a region of edges in one direction does not match every other such region.
+    """
+    reach = round(3.0 * fine)
+    taps = torch.exp(-0.5 * (torch.arange(-reach, reach + 1, dtype=torch.float32) / fine).square())
+    taps = taps / taps.sum()
+    parts = _parts(field).transpose(0, 1)
+    parts = conv2d(parts, taps.view(1, 1, 1, -1), padding=(0, reach))
+    parts = conv2d(parts, taps.view(1, 1, -1, 1), padding=(reach, 0)).transpose(0, 1)
+    return _whole(parts - local_mean(parts, coarse))[0]
+
+
+def sampled(field: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Return the values of a field at places, each (..., n) in its pixels; 0 outside of it."""
+    height, width = field.shape
+    places = torch.stack([2.0 * x / width - 1.0, 2.0 * y / height - 1.0], dim=-1)
+    flat = places.reshape(1, 1, -1, 2)
+    return _whole(grid_sample(_parts(field), flat, align_corners=False))[0, 0].view(x.shape)
+
+
+def _filled(inverse: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+    for _ in range(FILLED):
+        farthest = -max_pool2d(-torch.where(valid, inverse, torch.inf), 3, 1, 1)
+        found = torch.isfinite(farthest)
+        inverse = torch.where(valid, inverse, torch.where(found, farthest, 0.0))
+        valid = valid | found
+    return inverse, valid
+
+
+def _slopes(image: Tensor) -> tuple[Tensor, Tensor]:
+    """Central differences to the right and down."""
+    around = pad(image, (1, 1, 1, 1), mode="replicate")
+    across = around[..., 1:-1, 2:] - around[..., 1:-1, :-2]
+    down = around[..., 2:, 1:-1] - around[..., :-2, 1:-1]
+    return 0.5 * across, 0.5 * down
+
+
+def _field(slopes: Tensor, clear: Tensor) -> Tensor:
+    """(H, W) of slopes (1, 2, H, W): the angle is doubled by squaring x + iy."""
+    normal = torch.complex(slopes[0, 0], slopes[0, 1])
+    return clear[0, 0] * normal.square() / normal.abs().square().clamp_min(1e-20)
+
+
+def local_mean(image: Tensor, side: int) -> Tensor:
+    """Return the mean over `side` x `side` pixels around each, inside of the image; rows, then columns."""
+    rows = avg_pool2d(image, (1, side), 1, (0, side // 2), count_include_pad=False)
+    return avg_pool2d(rows, (side, 1), 1, (side // 2, 0), count_include_pad=False)
+
+
+def _parts(field: Tensor) -> Tensor:
+    """(1, 2, H, W): real and imaginary part."""
+    return torch.view_as_real(field).permute(2, 0, 1)[None]
+
+
+def _whole(parts: Tensor) -> Tensor:
+    """(1, H, W) of (1, 2, H, W)."""
+    return torch.complex(parts[:, 0].contiguous(), parts[:, 1].contiguous())
