@@ -67,7 +67,7 @@ import torch
 import primaldepth
 from primaldepth.sensors import sensor
 truth = torch.full((1, 1, 16, 16), 2.0)
-samples = sensor("stereo-v1", scale=4, noise=0.0)(truth, generator=torch.Generator())
+samples = sensor("my-stereo-v1", scale=4, noise=0.0)(truth, generator=torch.Generator())
 found = primaldepth.upsample(samples.depth, torch.rand(1, 1, 16, 16), method="averaged", noise=0.01)
 assert torch.allclose(found.depth, truth)
 """
@@ -112,8 +112,8 @@ def test_kept_results_of_the_printed_method_depend_on_its_source(site):
 
 def test_the_printed_sensor_is_known_by_name(site):
     install_printed(site, "sensor.md", "stereo", "class Stereo(Sensor)")
-    assert sensor_names()[-1] == "stereo-v1"
-    camera = sensor("stereo-v1", scale=2, noise=0.0)
+    assert sensor_names()[-1] == "my-stereo-v1"
+    camera = sensor("my-stereo-v1", scale=2, noise=0.0)
     samples = camera(torch.full((1, 1, 8, 8), 2.0), generator=torch.Generator().manual_seed(0))
     assert torch.allclose(samples.depth, torch.tensor(2.0))
     assert samples.depth.shape == (1, 1, 4, 4)

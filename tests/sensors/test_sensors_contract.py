@@ -18,8 +18,14 @@ NAMES = (
     "tof-beside-v1",
     "structured-light-v1",
     "lidar-v1",
+    "point-gaussian-v1",
+    "structured-light-v2",
+    "stereo-v1",
+    "lidar-v2",
 )
-METRIC = NAMES[2:]
+METRIC = tuple(
+    name for name in NAMES if name not in ("middlebury-noisy-v1", "gaussian-v1", "point-gaussian-v1")
+)
 IN_PLACE = tuple(name for name in NAMES if name != "tof-beside-v1")  # samples lie where the truth is read
 LOSSLESS = {
     "middlebury-noisy-v1": {"noise": 0.0},
@@ -29,6 +35,10 @@ LOSSLESS = {
     "tof-beside-v1": {"read": 0.0, "shot": 0.0, "parallax": 0.0, "coarser": 0.0},
     "structured-light-v1": {"noise": 0.0, "step": 1e-3, "loss": 0.0, "edge_loss": 0.0},
     "lidar-v1": {"noise": 0.0, "loss": 0.0, "spacing": 2},
+    "point-gaussian-v1": {"sigma": 0.0},
+    "structured-light-v2": {"noise": 0.0, "relative": 0.0, "step": 1e-3, "loss": 0.0},
+    "stereo-v1": {"noise": 0.0, "relative": 0.0, "step": 1e-3, "loss": 0.0},
+    "lidar-v2": {"noise": 0.0, "loss": 0.0, "spacing": 2},
 }
 
 
@@ -120,12 +130,16 @@ def test_a_plane_without_noise_comes_out_as_it_is(name):
     truth = plane(name)
     samples = sensor(name, scale=4, **LOSSLESS[name])(truth, generator=seeded())
     low = torch.nn.functional.avg_pool2d(truth, 4)
-    # Rounding; blur at the border.
+    # Rounding; blur at the border; half a pixel between the middle pixel of a block and its centre.
     tolerance = {
         "middlebury-noisy-v1": 0.6,
         "gaussian-v1": 0.1,
         "metric-gaussian-v1": 0.1,
         "lidar-v1": 0.05,
+        "point-gaussian-v1": 0.5,
+        "structured-light-v2": 5e-3,
+        "stereo-v1": 5e-3,
+        "lidar-v2": 0.1,
     }.get(name, 2e-3)
     assert samples.valid.all()
     assert (samples.depth - low).abs().max() < tolerance
@@ -134,7 +148,14 @@ def test_a_plane_without_noise_comes_out_as_it_is(name):
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_gain_scales_the_noise_of_each_image(name):
     truth = plane(name, (128, 128)).repeat(3, 1, 1, 1)
-    options = {"structured-light-v1": {"step": 1e-4, "loss": 0.0}, "lidar-v1": {"loss": 0.0}}.get(name, {})
+    without_steps = {"step": 1e-4, "loss": 0.0}
+    options = {
+        "structured-light-v1": without_steps,
+        "structured-light-v2": without_steps,
+        "stereo-v1": without_steps,
+        "lidar-v1": {"loss": 0.0},
+        "lidar-v2": {"loss": 0.0},
+    }.get(name, {})
     camera = sensor(name, **options)
     gain = torch.tensor([0.0, 1.0, 3.0]).view(3, 1, 1, 1)
     centre = camera(truth, generator=seeded(), gain=0 * gain).depth[0]

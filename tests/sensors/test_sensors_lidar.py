@@ -90,3 +90,17 @@ def test_every_size_has_a_point():
     for size in [(1, 1), (3, 17), (5, 2)]:
         samples = sensor("lidar-v1", **QUIET)(wall(1.5, size), generator=seeded())
         assert samples.depth.flatten().tolist() == pytest.approx([1.5] * samples.depth.numel(), rel=1e-5)
+
+
+def test_the_second_version_smooths_more_and_draws_its_confidence():
+    edges = []
+    for name in ("lidar-v1", "lidar-v2"):
+        row = sensor(name, **{k: v for k, v in QUIET.items() if k != "blur"})(two_walls(), generator=seeded())
+        steps = row.depth[0, 0, 100].diff().abs()
+        edges.append(int((steps > 0.02 * steps.sum()).sum()))
+    assert edges[1] > edges[0]
+    strict, mild = (
+        sensor("lidar-v2", medium=low, high=high)(two_walls(), generator=seeded()).confidence
+        for low, high in ((0.5, 0.95), (0.1, 0.5))
+    )
+    assert float(strict.mean()) < float(mild.mean())

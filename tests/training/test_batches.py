@@ -200,6 +200,57 @@ class TestTimeOfFlight:
         assert torch.allclose(told[plain].mean((1, 2)), varied[plain].square().mean((1, 2)).sqrt(), rtol=1e-3)
 
 
+STEREO = {"sensor": "stereo-v1", "noise": (0.01, 0.01)}
+
+
+class TestDrawnSensors:
+    def batch(self, step, **changes):
+        mix = [{**STEREO, **changes}]
+        return draw_batch(flat(), recipe(data={**NO_JITTER, "mix": mix}), 2, 32, (0, step, 0))
+
+    def test_parameters_are_drawn_for_every_batch(self):
+        noise = [
+            {
+                float((batch.maps[1] * batch.unit).amax())
+                for batch in (self.batch(step, drawn=drawn) for step in range(4))
+            }
+            for drawn in (False, True)
+        ]
+        spread = [max(each) / min(each) for each in noise]
+        assert spread[1] > 2 * spread[0]
+
+    def test_the_same_place_draws_the_same_parameters(self):
+        assert same(*(self.batch(3, drawn=True) for _ in range(2)))
+        assert not same(*(self.batch(3, drawn=drawn) for drawn in (False, True)))
+
+    def test_dark_surfaces_are_holes_if_these_are_wanted(self):
+        wall = flat(1.0)
+        wall.image[:, :, :24], wall.image[:, :, 24:] = 1, 200
+        data = {**NO_JITTER, "gamma": 0.0, "contrast": 0.0, "grain": 0.0, "turn": False}
+        white, lit = (
+            draw_batch(
+                wall, recipe(data={**data, "mix": [{**STEREO, "albedo": albedo}]}), 4, 64, (0, 0, 0)
+            ).maps[2]
+            for albedo in (False, True)
+        )
+        assert float(white[..., :16].mean()) > 0.95
+        assert float(lit[..., :16].mean()) < 0.3
+        assert float(lit[..., 36:].mean()) > 0.95
+
+    def test_confidence_is_not_told_in_a_share_of_the_patches(self, scenes):
+        trust = [
+            draw_batch(
+                scenes, recipe(data={"mix": [{"sensor": "lidar-v2", "silent": share}]}), 40, 32, (0, 0, 0)
+            ).maps[2]
+            for share in (0.0, 0.5, 1.0)
+        ]
+        silent = (trust[1] == trust[2]).flatten(1).all(1)
+        told = (trust[1] == trust[0]).flatten(1).all(1)
+        assert (silent | told).all()
+        assert 0.2 < float(silent.float().mean()) < 0.8
+        assert float(trust[2].mean()) > float(trust[0].mean()) + 0.02
+
+
 class TestBlend:
     MIX = ({"sensor": "middlebury-noisy-v1"}, {"sensor": "tof-v1", "weight": 0.25})
 

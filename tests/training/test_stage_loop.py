@@ -9,11 +9,11 @@ from toy_runs import FCN, JOINT, recipe
 
 from primaldepth.data.patches import Scenes
 from primaldepth.data.shards import Shards
-from primaldepth.networks import DepthNet
+from primaldepth.networks import DepthNet, precision
 from primaldepth.training.batches import StageBatches
 from primaldepth.training.run import _fabric
 from primaldepth.training.stage import StageLoss
-from primaldepth.training.stage_loop import Callback, train_stage
+from primaldepth.training.stage_loop import Callback, Learner, train_stage
 from primaldepth.training.state import Position, TrainState
 from primaldepth.training.weights import start_network
 
@@ -172,3 +172,26 @@ def test_processes_share_every_batch(scenes):
         assert len(batch.truth) == 4
         both = torch.cat([share[part].truth for share in shares])
         assert torch.equal(both, batch.truth)
+
+
+@pytest.mark.parametrize("backbone", ["fcn", "unet"])
+@pytest.mark.parametrize("instructions", [(), ("avx512_bf16",)], ids=["without", "with"])
+def test_a_cpu_with_the_instructions_trains_a_unet_in_bfloat16(monkeypatch, backbone, instructions):
+    monkeypatch.setattr(precision, "bfloat16_instructions", lambda: instructions)
+    unet = {"backbone": "unet", "widths": (8, 8), "blocks": (1, 1), "window": 3, "iterations": 1}
+    changes = {"net": unet} if backbone == "unet" else {}
+    for asked in ("fp32", "bf16"):
+        wanted = recipe(JOINT, precision=asked, **changes)
+        learner = Learner(begun(wanted), wanted.stages[0], wanted, _fabric("cpu"))
+        fast = asked == "bf16" and backbone == "unet" and bool(instructions)
+        assert learner._module.module.bf16 == fast
+
+
+def test_training_in_bfloat16_stays_close_to_float32(scenes, monkeypatch):
+    monkeypatch.setattr(precision, "bfloat16_instructions", lambda: ("avx512_bf16",))
+    net = {"backbone": "unet", "widths": (8, 8), "blocks": (1, 1), "window": 3, "iterations": 2}
+    last = [trained(recipe(ADAMW, precision=asked, net=net), scenes)["last"] for asked in ("fp32", "bf16")]
+    start = begun(recipe(ADAMW, net=net)).weights
+    moved = sum(float((last[0][name] - start[name]).square().sum()) for name in start)
+    apart = sum(float((last[0][name] - last[1][name]).square().sum()) for name in start)
+    assert 0 < apart < 0.1 * moved

@@ -29,6 +29,9 @@ def render(
     textures: Path | None = typer.Option(
         None, "--textures", metavar="DIR", help="Folder of images; built-in patterns without."
     ),
+    meshes: Path | None = typer.Option(
+        None, "--meshes", metavar="DIR", help="Folder of OBJ files, placed among the generated shapes."
+    ),
     variant: str = typer.Option("auto", "--variant", metavar="NAME", help="auto, cuda, llvm or scalar."),
     workers: int = typer.Option(1, "--workers", metavar="N", help="Scenes rendered at the same time."),
     engine: str = typer.Option("local", "--engine", metavar="NAME", help="local, or ray for a cluster."),
@@ -50,7 +53,8 @@ def render(
         check_extension("--preview", preview, (".png",))
         check_place("--preview", preview)
     asked = {"preset": preset, "size": size, "samples": samples, "seed": seed}
-    settings = RenderSettings.parse({**asked, "variant": variant, "textures": textures}, "render").resolved()
+    folders = {"textures": textures, "meshes": meshes}
+    settings = RenderSettings.parse({**asked, "variant": variant, **folders}, "render").resolved()
     progress = render_scenes(out, settings, count, workers, kind, verify=verify)
     if preview is not None:
         _write_preview(preview, out)

@@ -20,6 +20,7 @@ from primaldepth.scenes.description import Scene
 from primaldepth.scenes.image_formation import develop, linear_table
 from primaldepth.scenes.rays import Arrays, Matrix, maps, pixel_rays
 from primaldepth.scenes.scalar_renderer import ScalarStage
+from primaldepth.scenes.scanned_objects import ScannedObjects
 from primaldepth.scenes.scene_arrays import FACES, PARKED, VERTICES, SceneArrays, pack
 from primaldepth.scenes.textures import TextureSource
 
@@ -35,6 +36,7 @@ class Renderer:
         samples: rays per pixel for the image; depth always takes one, through the pixel's centre.
         variant: "cuda", "llvm", "scalar", or "auto" for the first of them that works.
         textures: a source, a folder of images, or None for the built-in patterns.
+        scans: objects from files, for scenes that were sampled with some.
     """
 
     def __init__(
@@ -45,12 +47,14 @@ class Renderer:
         samples: int = 32,
         variant: str = "auto",
         textures: TextureSource | Path | None = None,
+        scans: ScannedObjects | None = None,
     ) -> None:
         if size < 1 or samples < 1:
             raise InputError("renderer", f"size {size} and samples {samples} must be at least 1")
         self.preset, self.size, self.samples = preset, size, samples
         self.variant = mitsuba_variants.choose(variant)
         self.source = textures if isinstance(textures, TextureSource) else TextureSource(textures)
+        self.scans = scans
         self.compiles = 0
         self._stage = stage(self.variant)
         self._compiled = False
@@ -71,7 +75,7 @@ class Renderer:
             return self._render(scene)
 
     def _render(self, scene: Scene) -> Arrays:
-        self._stage.load(pack(scene, self.source))
+        self._stage.load(pack(scene, self.source, self.scans))
         cameras = scene.cameras(self.size)
         seed = int(np.random.SeedSequence(scene.seed).generate_state(1)[0])
         radiance = self._stage.radiance(cameras["guide"], self.samples, seed)

@@ -7,6 +7,8 @@ import numpy as np
 from primaldepth.core.errors import InputError
 from primaldepth.scenes import layouts
 from primaldepth.scenes.description import Camera, Exposure, Scene
+from primaldepth.scenes.scanned_objects import with_scans
+from primaldepth.scenes.scene_arrays import TEXTURES
 from primaldepth.scenes.scene_builder import SceneBuilder, rotation_of, turn, vector
 
 Layout = Callable[[SceneBuilder], Camera]
@@ -27,12 +29,13 @@ PRESETS: dict[str, tuple[tuple[Layout, float], ...]] = {
 TOF_SIZE, GUIDE_SIZE = (160, 120), (810, 610)
 
 
-def sample(preset: str, seed: int) -> Scene:
+def sample(preset: str, seed: int, *, scans: bool = False) -> Scene:
     """Return the scene of a preset and a seed; the same arguments always give the same scene.
 
     Args:
         preset: "paper", "rich" or "tof".
         seed: 0 or larger.
+        scans: whether objects from files stand for some of its shapes; all else stays as it is without.
 
     Raises:
         InputError: if there is no such preset, or the seed is negative.
@@ -51,6 +54,9 @@ def sample(preset: str, seed: int) -> Scene:
     plain = preset == "paper"
     builder = SceneBuilder(rng, glossy=0.0 if plain else 0.35)
     camera = _layout(rng, preset)(builder)
+    if scans:
+        own = np.random.default_rng([seed, *preset.encode(), 1])
+        builder.items, builder.textures = with_scans(builder.items, builder.textures, own, TEXTURES)
     away = max(item.position[2] for item in builder.items)
     scene = Scene(
         preset=preset,

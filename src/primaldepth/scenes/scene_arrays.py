@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from primaldepth.core.errors import InputError
-from primaldepth.scenes.description import Scene, SceneObject
-from primaldepth.scenes.meshes import facets, merge, normals
-from primaldepth.scenes.shapes import SPHERE, mesh_of
+from primaldepth.scenes.description import Scene, SceneObject, Texture
+from primaldepth.scenes.meshes import ShapeMesh, facets, merge, normals
+from primaldepth.scenes.scanned_objects import ScannedObjects
+from primaldepth.scenes.shapes import SCAN, SPHERE, mesh_of
 from primaldepth.scenes.textures import RGB, TILE, TextureSource
 
 VERTICES, FACES, SPHERES, LAMPS = 98_304, 163_840, 16, 4
@@ -61,8 +62,14 @@ class SceneArrays:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "atlas"}
 
 
-def pack(scene: Scene, source: TextureSource) -> SceneArrays:
-    """Convert a scene to arrays of fixed size; a scene that does not fit raises an error."""
+def pack(scene: Scene, source: TextureSource, scans: ScannedObjects | None = None) -> SceneArrays:
+    """Convert a scene to arrays of fixed size; a scene that does not fit raises an error.
+
+    Args:
+        scene: to be rendered.
+        source: of its textures.
+        scans: of its objects that come from files.
+    """
     numbered = list(enumerate(scene.items, start=1))
     meshes = [(number, item) for number, item in numbered if item.shape != SPHERE]
     spheres = [(number, item) for number, item in numbered if item.shape == SPHERE]
@@ -72,18 +79,32 @@ def pack(scene: Scene, source: TextureSource) -> SceneArrays:
     _check(scene, "lamps", len(scene.lamps), LAMPS)
     up = np.asarray(scene.guide.rotation)[1]
     return SceneArrays(
-        **_packed_meshes(scene, meshes),
+        **_packed_meshes(scene, meshes, scans),
         spheres=_spheres(scene, [item for _, item in spheres]),
         sphere_ids=_padded(np.array([number for number, _ in spheres], np.uint32), SPHERES, 0),
         surfaces=_surfaces(scene),
-        atlas=_atlas([source.tile(texture) for texture in scene.textures]),
+        atlas=_atlas([_tile(texture, source, scans) for texture in scene.textures]),
         lamps=_lamps(scene),
         ambient=np.concatenate([*scene.ambient, up]).astype(np.float32),
     )
 
 
-def _packed_meshes(scene: Scene, numbered: list[tuple[int, SceneObject]]) -> dict[str, NDArray[Any]]:
-    parts = [mesh_of(item) for _, item in numbered]
+def _tile(texture: Texture, source: TextureSource, scans: ScannedObjects | None) -> RGB:
+    """Return the picture of a scan, or a plain colour where it has none; else the texture."""
+    if texture.pattern != SCAN:
+        return source.tile(texture)
+    picture = None if scans is None else scans.picture(texture)
+    return source.tile(texture.model_copy(update={"pattern": "plain"})) if picture is None else picture
+
+
+def _placed(item: SceneObject, scans: ScannedObjects | None) -> ShapeMesh:
+    return scans.placed(item) if item.shape == SCAN and scans is not None else mesh_of(item)
+
+
+def _packed_meshes(
+    scene: Scene, numbered: list[tuple[int, SceneObject]], scans: ScannedObjects | None
+) -> dict[str, NDArray[Any]]:
+    parts = [_placed(item, scans) for _, item in numbered]
     if not parts:
         parts = [facets(np.tile(PARKED, (1, 3, 1)))]
         numbered = [(0, scene.items[0])]

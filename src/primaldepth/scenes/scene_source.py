@@ -15,6 +15,7 @@ from primaldepth.core.settings import Settings
 from primaldepth.scenes.description import Scene
 from primaldepth.scenes.mitsuba_variants import choose
 from primaldepth.scenes.sampler import PRESETS, sample
+from primaldepth.scenes.scanned_objects import ScannedObjects
 from primaldepth.scenes.textures import TextureSource
 
 Arrays = dict[str, NDArray[Any]]
@@ -89,6 +90,8 @@ class RenderSettings(Settings):
         variant: "cuda", "llvm" or "scalar"; "auto" until it is resolved.
         textures: folder of images; the built-in patterns if None.
         images: fingerprint of that folder's images.
+        meshes: folder of OBJ files, of which some stand among the generated shapes; none if None.
+        scans: fingerprint of that folder's meshes.
     """
 
     preset: str = "rich"
@@ -98,6 +101,8 @@ class RenderSettings(Settings):
     variant: str = "auto"
     textures: Path | None = None
     images: str = "built-in"
+    meshes: Path | None = None
+    scans: str = "none"
 
     @field_validator("preset")
     @classmethod
@@ -107,14 +112,17 @@ class RenderSettings(Settings):
         return name
 
     def resolved(self) -> "RenderSettings":
-        """Return the settings with the variant that works here and the fingerprint of the textures."""
+        """Return the settings with the variant that works here and fingerprints of textures and meshes."""
         images = TextureSource(self.textures).fingerprint()
-        return self.model_copy(update={"variant": choose(self.variant), "images": images})
+        scans = "none" if self.meshes is None else ScannedObjects(self.meshes).fingerprint()
+        return self.model_copy(update={"variant": choose(self.variant), "images": images, "scans": scans})
 
     def made_with(self) -> dict[str, str | int | None]:
-        """Return all settings but the folder of the textures."""
-        values: dict[str, str | int | None] = self.model_dump(exclude={"textures", "images"})
-        return {**values, "textures": self.images}
+        """Return all settings but the folders of textures and meshes; meshes only where there are some."""
+        places = {"textures", "images", "meshes", "scans"}
+        values: dict[str, str | int | None] = self.model_dump(exclude=places)
+        scans = {} if self.scans == "none" else {"meshes": self.scans}
+        return {**values, "textures": self.images, **scans}
 
     def open(self) -> SceneRenderer:
         """Open a renderer in this process; the textures must be those the job was started with."""
@@ -130,13 +138,17 @@ class _Rendered:
         textures = TextureSource(settings.textures)
         if textures.fingerprint() != settings.images:
             raise InputError(settings.textures, "not the images that the job was started with")
-        self._settings = settings
+        scans = None if settings.meshes is None else ScannedObjects(settings.meshes)
+        if scans is not None and scans.fingerprint() != settings.scans:
+            raise InputError(settings.meshes, "not the meshes that the job was started with")
+        self._settings, self._scans = settings, scans is not None
         self._renderer = Renderer(
             preset=settings.preset,
             size=settings.size,
             samples=settings.samples,
             variant=settings.variant,
             textures=textures,
+            scans=scans,
         )
 
     @property
@@ -144,7 +156,7 @@ class _Rendered:
         return self._renderer.compiles
 
     def render(self, seed: int) -> Arrays:
-        scene = sample(self._settings.preset, seed)
+        scene = sample(self._settings.preset, seed, scans=self._scans)
         return {**self._renderer.render(scene), **camera_arrays(scene, self._settings.size)}
 
 

@@ -13,6 +13,9 @@ from primaldepth.scenes.meshes import ShapeMesh, fitted
 SPHERE = "sphere"
 """Not a mesh: the renderer's own, exact sphere."""
 
+SCAN = "scan"
+"""Shape of an object, and pattern of a texture, that come from a file; their seed says which."""
+
 SHAPES: dict[str, Callable[[solid.Options], ShapeMesh]] = {
     maker.__name__: maker
     for maker in (

@@ -60,7 +60,9 @@ class TextureSource:
         """Return the picture before it is coloured, (TILE, TILE) or (TILE, TILE, 3)."""
         name, index = self._resolve(texture)
         if (name, index) not in self._kept:
-            self._kept[name, index] = _decoded(self.files[index]) if name == "image" else _drawn(name, index)
+            self._kept[name, index] = (
+                decoded_picture(self.files[index]) if name == "image" else _drawn(name, index)
+            )
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         self._kept.move_to_end((name, index))
@@ -117,7 +119,7 @@ def _drawn(name: str, index: int) -> RGB:
     return _bytes(grey)
 
 
-def _decoded(file: Path) -> RGB:
+def decoded_picture(file: Path) -> RGB:
     """Return the middle square of an image file."""
     try:
         image = open_picture(read_image_file(file), file, formats=IMAGE_FORMATS, at_least=(TILE, TILE))

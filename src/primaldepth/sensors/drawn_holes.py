@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn.functional import interpolate
+
+from primaldepth.sensors.draws import smooth_field
 
 BLOBS = (6, 24)  # samples per side of the grids whose interpolation bounds the blobs: one of them per image
 MOST = 0.5  # of the samples of an image
@@ -19,19 +20,10 @@ def holes(like: Tensor, share: float, generator: torch.Generator) -> Tensor:
         generator: decides everything.
     """
     u = _uniform((4, len(like), 1, 1, 1), like, generator)
-    small, large = (_smooth(like, blob, generator) for blob in BLOBS)
+    small, large = (smooth_field(like, blob, generator) for blob in BLOBS)
     blobs = torch.where(u[3] < 0.5, small, large) < MOST * u[1]
     single = _uniform(like.shape, like, generator) < MOST * u[2].square()
     return (u[0] < share) & (blobs | single)
-
-
-def _smooth(like: Tensor, blob: int, generator: torch.Generator) -> Tensor:
-    """Return smooth random values of at most 1 that vary over `blob` samples, or half of a smaller image."""
-    height, width = int(like.shape[2]), int(like.shape[3])
-    rows, columns = (1 + max(2, -(-side // blob)) for side in (height, width))
-    coarse = _uniform((len(like), 1, rows, columns), like, generator)
-    smooth = interpolate(coarse, (height, width), mode="bilinear", align_corners=True)
-    return smooth / smooth.amax((2, 3), keepdim=True)
 
 
 def _uniform(shape: Sequence[int], like: Tensor, generator: torch.Generator) -> Tensor:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import interpolate
 
 
 def normal(like: Tensor, generator: torch.Generator, gain: Tensor | None = None) -> Tensor:
@@ -21,6 +22,24 @@ def uniform(like: Tensor, generator: torch.Generator) -> Tensor:
     """Return uniform numbers in [0, 1) of the shape of `like`."""
     drawn = torch.rand(like.shape, generator=generator, device=generator.device, dtype=like.dtype)
     return drawn.to(like.device)
+
+
+def smooth_field(like: Tensor, blob: int, generator: torch.Generator) -> Tensor:
+    """Return values in [0, 1] of the size of (B, 1, h, w), of which every image reaches 1.
+
+    Args:
+        like: for its size, type and device.
+        blob: pixels over which the values vary, or half of a smaller image.
+        generator: decides everything.
+    """
+    height, width = int(like.shape[2]), int(like.shape[3])
+    rows, columns = (1 + max(2, -(-side // blob)) for side in (height, width))
+    dtype = like.dtype if like.is_floating_point() else torch.float32
+    coarse = torch.rand(
+        (len(like), 1, rows, columns), generator=generator, device=generator.device, dtype=dtype
+    )
+    smooth = interpolate(coarse.to(like.device), (height, width), mode="bilinear", align_corners=True)
+    return smooth / smooth.amax((2, 3), keepdim=True)
 
 
 @dataclass(frozen=True, slots=True)

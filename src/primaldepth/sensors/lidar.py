@@ -35,6 +35,8 @@ class Lidar(Sensor):
         blur: in pixels of the map.
         loss: share of the points that do not return.
         far: largest depth, in metres.
+        medium: support from which on confidence is medium.
+        high: support from which on confidence is high.
     """
 
     name: ClassVar[str] = "lidar-v1"
@@ -53,6 +55,8 @@ class Lidar(Sensor):
     blur: NotNegative = 1.0
     loss: Share = 0.02
     far: Positive = 5.0
+    medium: Share = 0.3
+    high: Share = 0.7
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
         """Samples of (B, 1, H, W) depth in metres."""
@@ -63,7 +67,7 @@ class Lidar(Sensor):
         measured = seen & hit & (smooth > 1.0 / self.far)
         z = torch.where(measured, 1.0 / torch.where(measured, smooth, 1.0), 0.0)
         trust = support * self._alike(_log(smooth), _log(sharp))
-        confidence = 0.5 * ((trust > 0.3).to(z.dtype) + (trust > 0.7).to(z.dtype))
+        confidence = 0.5 * ((trust > self.medium).to(z.dtype) + (trust > self.high).to(z.dtype))
         sigma = noise.scaled(self.noise * local_mean(z, measured))
         return Samples(z, measured, sigma, confidence * measured)
 
@@ -103,6 +107,22 @@ class Lidar(Sensor):
         # Not quite 0, so that the place of a point that did not return is filled by its neighbours.
         after = (position - index).clamp(1e-3, 1.0 - 1e-3)
         return [(index, 1.0 - after), ((index + 1).clamp_max(count - 1), after)]
+
+
+class SmoothLidar(Lidar):
+    """The same for devices that smooth more: edges are softer, and limits of confidence may be drawn."""
+
+    name: ClassVar[str] = "lidar-v2"
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {
+        **Lidar.ranges,
+        "similarity": (0.05, 0.4),
+        "blur": (0.7, 4.0),
+        "medium": (0.1, 0.5),
+        "high": (0.5, 0.95),
+    }
+
+    similarity: Positive = 0.2
+    blur: NotNegative = 2.0
 
 
 def _log(values: Tensor) -> Tensor:

@@ -5,12 +5,13 @@ from typing import Any
 from primaldepth.core.errors import unknown_name
 from primaldepth.core.extensions import Extensions
 from primaldepth.sensors.base import Sensor
-from primaldepth.sensors.gaussian import Gaussian, MetricGaussian
-from primaldepth.sensors.lidar import Lidar
+from primaldepth.sensors.gaussian import Gaussian, MetricGaussian, PointGaussian
+from primaldepth.sensors.lidar import Lidar, SmoothLidar
 from primaldepth.sensors.middlebury import MiddleburyNoisy
 from primaldepth.sensors.structured_light import StructuredLight
 from primaldepth.sensors.tof import TimeOfFlight
 from primaldepth.sensors.tof_beside import TofBeside
+from primaldepth.sensors.triangulation import Stereo, StructuredLightRegistered
 
 _SENSORS: dict[str, type[Sensor]] = {
     each.name: each
@@ -22,6 +23,10 @@ _SENSORS: dict[str, type[Sensor]] = {
         TofBeside,
         StructuredLight,
         Lidar,
+        PointGaussian,
+        StructuredLightRegistered,
+        Stereo,
+        SmoothLidar,
     )
 }
 

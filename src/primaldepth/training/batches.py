@@ -14,7 +14,7 @@ from primaldepth.data.patches import Patches, Scenes
 from primaldepth.methods.network_inputs import UNKNOWN_SAMPLING, NetworkInputs, Window
 from primaldepth.networks.inputs import NetworkInput, turns
 from primaldepth.networks.normalisation import Scaling
-from primaldepth.sensors import sensor
+from primaldepth.sensors import sensor, sensor_class
 from primaldepth.sensors.base import Sensor
 from primaldepth.sensors.drawn_holes import holes
 from primaldepth.sensors.draws import uniform
@@ -114,7 +114,7 @@ def _drawn(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[
     device = scenes.depth.device
     generator = torch.Generator(device).manual_seed(derive_seed("batch", recipe.seed, *place))
     mix, scale = _choice(recipe, place)
-    camera = sensor(mix.sensor, scale=scale)
+    camera = _camera(recipe, mix, scale, place)
     kind: Literal["disparity", "z"] = "disparity" if camera.kind == "disparity" else "z"
     colours = recipe.net.colours
     size = patch // scale * scale
@@ -131,6 +131,14 @@ def _choice(recipe: Recipe, place: tuple[int, ...]) -> tuple[Mix, int]:
     random = Random(derive_seed("choice", recipe.seed, *place))  # noqa: S311
     mix = random.choices(mixture, [mix.share for mix in mixture])[0]
     return mix, random.choice(mix.scale or scales)
+
+
+def _camera(recipe: Recipe, mix: Mix, scale: int, place: tuple[int, ...]) -> Sensor:
+    """Return the sensor at a place, with its defaults or with parameters that are drawn for the place."""
+    if not mix.drawn:
+        return sensor(mix.sensor, scale=scale)
+    random = torch.Generator().manual_seed(derive_seed("camera", recipe.seed, *place))
+    return sensor_class(mix.sensor).draw(random, scale=scale)
 
 
 def _sampling(recipe: Recipe, camera: Sensor, place: tuple[int, ...]) -> Sampling:
@@ -168,7 +176,11 @@ def observed(
     sigma = torch.where(valid, seen.sigma / spread, 0.0)
     if mix.plain:
         sigma = _partly_plain(sigma, valid, mix.plain, generator)
-    inputs = NetworkInputs.made(depth, valid, sigma, seen.confidence, scaling, size, sampling)
+    confidence = seen.confidence
+    if confidence is not None and mix.silent:
+        told = uniform(u[0], generator) >= mix.silent
+        confidence = torch.where(told, confidence, valid.to(confidence.dtype))
+    inputs = NetworkInputs.made(depth, valid, sigma, confidence, scaling, size, sampling)
     if sampling is not None:
         inputs = inputs.with_trusted_borders(valid)  # as frames are read
     maps = inputs.window(Window(0, size[0], 0, size[1]), patches.guide, int(patches.guide.shape[1]))

@@ -17,6 +17,7 @@ from primaldepth.networks import NetworkSettings
 from primaldepth.networks.card import Asset
 from primaldepth.scenes.scene_source import RenderSettings
 from primaldepth.sensors import TimeOfFlight, sensor_class
+from primaldepth.sensors.triangulation import Triangulation
 
 
 def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
@@ -42,6 +43,9 @@ class Mix(Settings):
             with an amplitude.
         plain: share of the patches of which one noise is told for all samples, as where it is estimated.
         false: share of the patches that have samples which are simply wrong.
+        drawn: parameters of the sensor are drawn between its `ranges` for every batch; else they are its
+            defaults.
+        silent: share of the patches whose confidence is not told; only for sensors that give one.
     """
 
     sensor: str
@@ -52,12 +56,14 @@ class Mix(Settings):
     albedo: bool = False
     plain: Share = 0.0
     false: Share = 0.0
+    drawn: bool = False
+    silent: Share = 0.0
 
     @field_validator("albedo")
     @classmethod
     def _has_amplitude(cls, albedo: bool, info: ValidationInfo) -> bool:
         name = info.data.get("sensor", "")
-        if albedo and not issubclass(sensor_class(name), TimeOfFlight):
+        if albedo and not issubclass(sensor_class(name), (TimeOfFlight, Triangulation)):
             raise ValueError(f"sensor '{name}' has no amplitude")
         return albedo
 
@@ -180,7 +186,7 @@ class SceneSet(RenderSettings):
 
     Args:
         count: number of scenes.
-        assets: what lies in the folder of textures, for the card.
+        assets: what lies in the folders of textures and meshes, for the card.
     """
 
     count: Annotated[int, Field(ge=1, le=MOST_SCENES)]
@@ -228,7 +234,8 @@ class Recipe(Settings):
         keep: share of the backbone it started from in the one it saves, the mean of both: what is new is
             learned in part, and what was known is not forgotten. With 1 only the solver is new, and the trust
             in samples of a backbone that had none.
-        precision: of the convolutions on a GPU; a CPU computes in fp32.
+        precision: of the convolutions; a CPU computes in bf16 where it has instructions for it and the
+            network is for any scale, else in fp32.
         accumulate: parts in which a batch is computed, one after the other, to save memory.
         half: store convolution kernels as float16 in the weight files.
         on_nan: "stop" saves the batch and stops, "skip" leaves the step out and says so.
@@ -275,7 +282,7 @@ class Recipe(Settings):
     @property
     def sha256(self) -> str:
         """Hash of all that changes the result."""
-        places = {"__all__": {"textures", "variant"}}
+        places = {"__all__": {"textures", "variant", "meshes"}}
         text = self.model_dump_json(exclude={"on_nan": True, "checkpoint_every": True, "scenes": places})
         return hashlib.sha256(text.encode()).hexdigest()
 

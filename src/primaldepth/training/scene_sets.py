@@ -39,7 +39,7 @@ def _rendered(place: Path, wanted: SceneSet) -> int:
     if not (place / MANIFEST).exists():
         return 0
     manifest, expected = Manifest.read(place), wanted.render.made_with()
-    for key in expected.keys() - {"variant", "textures"}:
+    for key in expected.keys() - {"variant", "textures", "meshes"}:
         if manifest.made_with.get(key) != expected[key]:
             raise InputError(
                 place,
@@ -119,11 +119,11 @@ class SceneSets:
         """Works of others that the scenes show, with their licences."""
         found: list[Asset] = []
         for index, shards in enumerate(self._sets):
-            textures = shards.manifest.made_with.get("textures", "built-in")
-            if textures in (None, "built-in"):
-                continue
-            stated = () if self._given else self._recipe.scenes[index].assets
-            found += stated or (Asset(name=f"textures {textures}"),)
+            made = shards.manifest.made_with
+            folders = {"textures": made.get("textures") or "built-in", "meshes": made.get("meshes") or "none"}
+            foreign = [(kind, each) for kind, each in folders.items() if each not in ("built-in", "none")]
+            stated = () if self._given or not foreign else self._recipe.scenes[index].assets
+            found += stated or tuple(Asset(name=f"{kind} {each}") for kind, each in foreign)
         return tuple(dict.fromkeys(found))
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from primaldepth.networks import DepthNet
+from primaldepth.networks.precision import usual_dtype
 from primaldepth.training.batches import StageBatches, TrainingBatch
 from primaldepth.training.optimisation import (
     averaged,
@@ -105,7 +106,8 @@ class Learner:
         self._average = averaged(self.net) if stage.ema else None
         if self._average is not None and state.average:
             self._average.module.load_state_dict(state.average)
-        half = recipe.precision == "bf16" and fabric.device.type == "cuda"
+        fast = fabric.device.type == "cuda" or usual_dtype(net, fabric.device) == torch.bfloat16
+        half = recipe.precision == "bf16" and fast
         module = StageLoss(self.net.train(), stage, bf16=half)
         optimiser = make_optimiser(self.net, stage)
         if state.optimiser:

@@ -17,7 +17,7 @@ from primaldepth.core.documents import parse_json
 from primaldepth.core.errors import SHOWN, FileFormatError, InputError
 
 _Count = Annotated[int, Field(ge=0)]
-FREE = ("on_nan", "checkpoint_every", "scenes.*.textures", "scenes.*.variant")
+FREE = ("on_nan", "checkpoint_every", "scenes.*.textures", "scenes.*.meshes", "scenes.*.variant")
 """Keys of a recipe that do not change what is learned; textures are known by what is in the folder."""
 
 
