@@ -119,7 +119,7 @@ def departure_of(inputs: Inputs, prediction: Prediction) -> Departure:
     sigma = None if frame.sigma is None else frame.sigma[frame.trusted].double()
     if sigma is None or not bool((sigma > 0).all()):
         return Departure(_rms(errors), None, None)
-    sigmas, out = errors / sigma, standing_out(frame.depth, frame.valid)[frame.valid]
+    sigmas, out = errors / sigma, standing_out(frame.depth, frame.valid)[frame.trusted]
     return Departure(_rms(errors), _rms(sigmas), float(sigmas.abs().median()), _rms(sigmas * out))
 
 

@@ -1,6 +1,6 @@
 """Points in: a LiDAR beside the camera as a .ply with cameras, and 500 random samples of a depth map.
 
-    python -m benchmarks.points --scenes 10 --data DATA --json benchmarks/results/points-cpu.json
+    python -m benchmarks.quality.points --scenes 10 --data DATA --json benchmarks/results/points-cpu.json
 
 `lidar`: rendered scenes of 640x480 pixels and a scanner with 64 beams, 20 cm to the right of the camera, 0.7
 degrees between beams, 0.35 between the columns of a turn, 1 cm of noise. Its points go to a .ply and from
