@@ -18,7 +18,7 @@ from primaldepth.pipeline.batches import Batch
 
 ROOT = f"{Path(primaldepth.__file__).parent}/"
 FRAME = 2  # of the batch
-MATHEMATICS = ("methods/", "measurement/", "sensors/", "networks/", "variational/", "operators/")
+MATHEMATICS = ("methods/", "measurement/", "sensors/", "networks/", "variational/", "operators/", "geometry/")
 
 
 class Trace:

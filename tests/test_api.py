@@ -17,10 +17,11 @@ from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.conversions import radial_from_z
 from primaldepth.io import DepthMap, read_depth, write_depth
 from primaldepth.io.cameras import write_cameras
+from primaldepth.measurement.residual import departure
 from primaldepth.methods import create
 from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.request import Item, Request
-from primaldepth.pipeline.run import departure_of, pick_device, run
+from primaldepth.pipeline.run import pick_device, run
 from primaldepth.sensors.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS
 
 # random samples and a few iterations are odd; what is warned of has tests of its own in tests/pipeline
@@ -213,7 +214,7 @@ def test_samples_of_no_confidence_are_not_what_a_result_departs_from() -> None:
     inputs = load_inputs(depth, guide, confidence=trust, noise=0.01)
     everywhere = torch.ones(1, 1, 32, 32, dtype=torch.bool)
     flat = Prediction(torch.full((1, 1, 32, 32), 2.0), everywhere, everywhere)
-    assert departure_of(inputs, flat).rms == pytest.approx(0.0, abs=1e-6)
+    assert departure(flat.depth, inputs.frame).rms == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a_sensor_that_takes_a_part_of_the_depth_needs_no_unit() -> None:

@@ -14,14 +14,14 @@ from primaldepth.operators.pairwise import use_backend
 from primaldepth.operators.pairwise.backends import Backend
 from primaldepth.training.callbacks import LOG_EVERY
 from primaldepth.training.recipe import Recipe, read_recipe
-from primaldepth.training.run import Event, train
+from primaldepth.training.run import TrainingEvent, train
 
 
 def steps_per_second(recipe: Recipe, scenes: Path, device: str, backend: Backend) -> float:
     """Of the last logged interval: earlier ones hold compilation."""
     rates: list[float] = []
 
-    def observe(event: Event) -> None:
+    def observe(event: TrainingEvent) -> None:
         if event.kind == "log":
             rates.append(event.values["steps_per_second"])
 

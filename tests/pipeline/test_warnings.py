@@ -1,7 +1,7 @@
 """What is odd about a result, said in the words of who asked; the command line's tests provoke each doubt."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
@@ -9,6 +9,7 @@ from primaldepth.api import ADVICE as PYTHON
 from primaldepth.app.page.result_files import ADVICE as PAGE
 from primaldepth.app.response_formats import ADVICE as FORM
 from primaldepth.cli.upsample import ADVICE as OPTIONS
+from primaldepth.geometry.alignment import Alignment, View
 from primaldepth.pipeline.report import Report
 from primaldepth.pipeline.warnings import Advice, warnings_of
 
@@ -97,3 +98,31 @@ def test_every_way_in_has_the_same_doubts_in_its_own_words(advice):
     text = " ".join((*found, *outliers))
     assert all(getattr(advice, each.name) in text for each in fields(Advice))
     assert ("--" in text) is (advice is OPTIONS)
+
+
+@pytest.mark.parametrize("advice", [OPTIONS, FORM, PAGE, PYTHON])
+def test_views_that_differ_are_told_in_every_way_in(advice):
+    moved = Alignment(View(offset=(-12.2, 5.4)), score=50.0, as_given=20.0, rival=25.0, limit=8.0)
+    found = doubts(FINE | {"alignment": moved}, "pdn-any", None, advice)
+    assert found == [
+        "the depth seems to lie (+12, -5) px (right, down) off the image; register it, or give "
+        f"{advice.cameras} ('primaldepth align' makes such a file)"
+    ]
+    wide = replace(moved, view=View(1.583), degrees=55.0)
+    found = doubts(FINE | {"alignment": wide}, "pdn-any", None, advice)
+    assert "1.58 times as wide as the image's (79 against 55 degrees)" in found[0]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"view": View(offset=(3.0, 2.0))},  # as cameras that register by themselves are off
+        {"rival": 46.0},  # another view fits nearly as well
+        {"as_given": 46.0},  # and so does the frame as it is
+        {"score": 15.0, "rival": 5.0, "as_given": 1.0},  # hardly more than chance
+        {"inside": False},
+    ],
+)
+def test_views_are_left_alone_in_doubt(other):
+    moved = Alignment(View(offset=(-12.2, 5.4)), score=50.0, as_given=20.0, rival=25.0, limit=8.0)
+    assert doubts(FINE | {"alignment": replace(moved, **other)}, "pdn-any", None, OPTIONS) == []

@@ -11,31 +11,13 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError, PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.measurement.neighbours import standing_out
-from primaldepth.measurement.residual import sensor_errors
+from primaldepth.measurement.residual import NO_DEPARTURE, Departure, departure
 from primaldepth.methods.kept_samples import overruled, samples_kept
 from primaldepth.pipeline.load import Inputs, load
 from primaldepth.pipeline.request import KEEP_SAMPLES, Item, Request
 
 FrameMethod = Callable[[Frame], Prediction]
 Place = str | torch.device
-
-
-@dataclass(frozen=True, slots=True)
-class Departure:
-    """The result, reduced to the samples' grid, less the trusted samples.
-
-    Args:
-        rms: in the unit of the depth.
-        sigmas: the same in standard deviations of the noise; None where it is 0.
-        median: of the absolute value, in standard deviations.
-        outliers: as `sigmas`, but only samples that stand out from all around them count as off.
-    """
-
-    rms: float | None = None
-    sigmas: float | None = None
-    median: float | None = None
-    outliers: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +38,7 @@ class Outcome:
     seconds: float
     overruled: int = 0
     uncertain: int = 0
-    departure: Departure = Departure()
+    departure: Departure = NO_DEPARTURE
 
     @property
     def kept(self) -> Prediction:
@@ -104,27 +86,12 @@ def outcome_of(request: Request, inputs: Inputs, prediction: Prediction, seconds
         count = int(counts.sum())
     else:
         count = overruled(prediction, frame, KEEP_SAMPLES)
-    uncertain, departure = 0, departure_of(inputs, prediction)
+    uncertain, apart = 0, departure(prediction.depth, inputs.frame)
     if request.max_sigma is not None and prediction.sigma is not None:
         sure = prediction.sigma <= request.max_sigma * inputs.number
         uncertain = int((prediction.valid & ~sure).sum())
         prediction = replace(prediction, valid=prediction.valid & sure)
-    return Outcome(request, inputs, prediction, seconds, count, uncertain, departure)
-
-
-def departure_of(inputs: Inputs, prediction: Prediction) -> Departure:
-    """Return how far a prediction departs from the samples that are trusted."""
-    frame = inputs.frame
-    errors = sensor_errors(prediction.depth.to(frame.depth), frame)
-    sigma = None if frame.sigma is None else frame.sigma[frame.trusted].double()
-    if sigma is None or not bool((sigma > 0).all()):
-        return Departure(_rms(errors), None, None)
-    sigmas, out = errors / sigma, standing_out(frame.depth, frame.valid)[frame.valid]
-    return Departure(_rms(errors), _rms(sigmas), float(sigmas.abs().median()), _rms(sigmas * out))
-
-
-def _rms(values: Tensor) -> float:
-    return float(values.square().mean().sqrt())
+    return Outcome(request, inputs, prediction, seconds, count, uncertain, apart)
 
 
 def predict(name: str, method: FrameMethod, frame: Frame, device: torch.device) -> Prediction:

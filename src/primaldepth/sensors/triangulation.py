@@ -91,8 +91,8 @@ class Triangulation(Sensor):
             check_amplitude(amplitude, depth)
             matched = matched & ~self._badly_lit(amplitude, torch.where(seen, depth, 0.0), seen)
         found, matched = self._fattened(disparity, matched, noise)
-        found = self._sampled(found, up, right)
-        return self._measured(found, self._sampled((matched & seen).to(found.dtype), up, right), noise)
+        d, there = (self._sampled(each, up, right) for each in (found, (matched & seen).to(found.dtype)))
+        return self._measured(d, there, noise)
 
     def _measured(self, d: Tensor, matched: Tensor, noise: Noise) -> Samples:
         """Return the samples of the disparities that were found."""

@@ -1,6 +1,6 @@
 """Whether views that differ are warned of with the right number, and nothing else is.
 
-python -m benchmarks.alignment --scenes RENDERED [--data DATA] [--scale 4] [--count 56]
+python -m benchmarks.quality.alignment --scenes RENDERED [--data DATA] [--scale 4] [--count 56]
 
 RENDERED is a folder that `primaldepth render` made. Each scene is compared as it is, with its depth moved by
 12 pixels against the image, and with an image of 55 degrees beside a depth of 79. DATA has frames of real
