@@ -19,6 +19,8 @@ LIGHT_WINDOW = 5  # pixels a side over which returned light is averaged
 RAGGED = 8  # pixels over which the width of fat edges, and what is lost at them, varies
 JUMP = 1.0  # pixels of disparity between two surfaces
 SLANT = 0.25  # pixels of disparity per pixel that are not yet a jump
+FAT_IN_TRAINING = (0.1, 1.0)
+"""Range of drawn `fat`: where samples are often too fat, networks learn to take true ones for background."""
 
 
 class Triangulation(Sensor):
@@ -174,7 +176,7 @@ class StructuredLightRegistered(Triangulation):
         "noise": (0.02, 0.2),
         "relative": (0.0005, 0.01),
         "step": (1 / 32, 1 / 4),
-        "fat": (0.3, 3.0),
+        "fat": FAT_IN_TRAINING,
         "dark": (0.02, 0.2),
         "shiny": (2.5, 10.0),
         "edge_loss": (0.1, 0.8),
@@ -209,7 +211,7 @@ class Stereo(Triangulation):
         "noise": (0.02, 0.3),
         "relative": (0.001, 0.02),
         "step": (1 / 64, 1 / 8),
-        "fat": (0.5, 3.0),
+        "fat": FAT_IN_TRAINING,
         "dark": (0.01, 0.15),
         "shiny": (2.5, 10.0),
         "edge_loss": (0.05, 0.6),
