@@ -134,9 +134,9 @@ def _cloud(folder: Path) -> Any:
 
 
 def _texture(folder: Path) -> Any:
-    from primaldepth.scenes.textures import _decoded
+    from primaldepth.scenes.textures import decoded_picture
 
-    return _decoded(_only(folder))
+    return decoded_picture(_only(folder))
 
 
 def _recording(root: Path) -> Any:
