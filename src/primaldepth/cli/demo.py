@@ -28,7 +28,7 @@ def demo(
         Path("primaldepth-demo"), "--out", metavar="DIR", help="Folder for the results.", show_default=True
     ),
 ) -> None:
-    """Run on the shipped sample scene: a stranger's first minute."""
+    """Run on the shipped sample scene: depth, picture, point clouds and a table of errors."""
     for name in RESULTS:
         check_place("--out", out / name)
     files = sample_files()
