@@ -30,15 +30,12 @@ class Triangulation(Sensor):
     d' = the largest d within r(x) <= `fat` pixels, if it belongs to a nearer surface, else d
     z' = baseline_focal / (step round((d' + noise n) / step)) + relative z m, n and m standard normal
 
-    The matching window widens nearer surfaces by r, which varies along their edges. Not measured are:
-
-    - what the second device does not see: shadows beside nearer surfaces, and in images at the border of the
-      frame a strip beyond the second view;
-    - surfaces on which d changes by more than `grazing` per pixel;
-    - where light is given, surfaces that return less than `dark` times its median, and shiny ones, which are
-      more than `shiny` times as bright as the median;
-    - a share `edge_loss` of the places beside fat edges, and a share `loss` anywhere;
-    - what is nearer than `near` or beyond `far`.
+    The matching window widens nearer surfaces by r, which varies along their edges. The second device does
+    not see shadows beside nearer surfaces, nor, in images at the border of the frame, a strip beyond its
+    own view. Surfaces are not measured on which d changes by more than `grazing` per pixel, nor what is
+    nearer than `near` or beyond `far`. Where light is given, neither are surfaces that return less than
+    `dark` times its median, and shiny ones, which are more than `shiny` times as bright as the median. A
+    share `edge_loss` of the places beside fat edges is lost, and a share `loss` anywhere.
 
     Args:
         scale: the truth has scale times the samples per side.
