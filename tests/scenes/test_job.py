@@ -192,3 +192,10 @@ def test_interrupt(tmp_path):
     done = len(tree(folder)) - 1
     assert done > 0
     assert run(folder, count=40).done == 40
+
+
+def test_a_half_written_manifest_is_removed(tmp_path):
+    """A process that was killed left it, and its number may be that of another process now."""
+    whole = in_process(tmp_path / "a", 4)
+    (tmp_path / "a" / f".manifest.{os.getpid()}-0123abcd.json").write_text("{")
+    assert in_process(tmp_path / "a", 4) == whole

@@ -18,6 +18,7 @@ from primaldepth.data.manifest import MANIFEST, Manifest, ShardEntry
 from primaldepth.data.shards import shard_problem, size_problem
 from primaldepth.data.single_scenes import PARTS, SceneRow, is_whole, part_path, write_shard
 from primaldepth.data.tensor_file import read_layout
+from primaldepth.io.atomic import remove_leftovers
 from primaldepth.io.locks import held
 
 
@@ -114,6 +115,7 @@ class ShardWriter:
 
     def _remove_leftovers(self) -> None:
         """Remove unfinished files, shards the manifest does not name, parts that are in a shard."""
+        remove_leftovers([self.folder / MANIFEST], locked=True)
         named = {entry.file for entry in self._shards.values()}
         for path in [*self.folder.glob("scenes-*.safetensors"), *self.folder.glob(".*.safetensors")]:
             if path.name not in named:
