@@ -140,6 +140,8 @@ def test_the_version_follows_the_sources_that_count(tmp_path, monkeypatch):
     first = version()
     (tmp_path / "cli/b.py").write_text("22")
     assert version() == first
+    (tmp_path / "methods/a.py").write_text('"""What it is."""\n\n1  # one\n')
+    assert version() == first
     (tmp_path / "methods/a.py").write_text("22")
     assert version() != first
     monkeypatch.undo()
