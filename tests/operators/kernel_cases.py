@@ -16,7 +16,7 @@ import torch
 
 from primaldepth.operators.pairwise import half_window, use_backend
 from primaldepth.operators.pairwise.reference import ends
-from primaldepth.operators.sampling import PointSamples, Resample, SampleTerm
+from primaldepth.operators.sampling import MixedResample, PointSamples, Resample, SampleTerm
 from primaldepth.variational.huber_iterations import huber_from_affinities, huber_iterations
 from primaldepth.variational.primal_dual import State
 
@@ -38,8 +38,10 @@ SAMPLE_CASES = [
     ((3, 130), (1, 48), "bicubic", 3, 1),
     ((130, 3), (33, 1), "point", 3, 1),
     ((9, 8), 20, "scattered", 3, 2),
+    ((12, 16), (12, 16), "mixed", 3, 6),
 ]
-AFFINITY_CASES = [((9, 11), 7), ((4, 3), 3), ((7, 6), 11)]
+MIXED = ((1, "point"), (2, "bicubic"), (4, "point"))  # reductions of the images of a batch, in turns
+AFFINITY_CASES = [((9, 11), 7), ((4, 3), 3), ((5, 4), 11)]
 
 
 def case_id(case):
@@ -54,7 +56,10 @@ def sample_case_id(case):
 
 def sampling(case):
     """The operator of a case with samples."""
-    size, low, kernel, *_ = case
+    size, low, kernel, _, images = case
+    if kernel == "mixed":
+        parts = [Resample(size, (size[0] // scale, size[1] // scale), name) for scale, name in MIXED]
+        return MixedResample.interleaved(parts, images // len(parts), torch.zeros(1)).unit()
     if kernel != "scattered":
         return Resample(size, low, kernel)
     place = torch.rand((low, 2), generator=torch.Generator().manual_seed(8))
@@ -156,6 +161,8 @@ def sample_errors(backend, case, device="cpu"):
     A = sampling(case)
     if isinstance(A, PointSamples):
         A.index, A.weight = A.index.to(device), A.weight.to(device)
+    if isinstance(A, MixedResample):
+        A.rows, A.columns, A.norms = A.rows.to(device), A.columns.to(device), A.norms.to(device)
     return differences(backend, problem_with_samples(case), case[3], device, A, sampling(case))
 
 
@@ -174,21 +181,49 @@ def differences(backend, arguments, window, device, A=None, A_here=None):
     return report
 
 
-def affinity_error(backend, size, window, device="cpu"):
-    """Largest difference of huber_from_affinities from its definition, channels last and not."""
+def affinity_errors(backend, size, window, device="cpu", storage=None):
+    """Of huber_from_affinities and its gradients, |found - defined| / |defined|; channels last and not.
+
+    Args:
+        storage: type in which the backend keeps p and w.
+    """
     random = torch.Generator().manual_seed(window)
     offsets = half_window(window)
-    f, c = torch.rand((2, 2, 1, *size), generator=random)
+    f, c, cotangent = torch.rand((3, 2, 1, *size), generator=random)
     a = torch.randn((2, len(offsets), *size), generator=random)
     scales, rows = torch.tensor([2.0, 0.7]), problem(size, window, 1)[-1]
-    found = []
-    for form in (torch.contiguous_format, torch.channels_last):
-        arguments = [t.to(device) for t in (f, a.to(memory_format=form), c, scales, rows)]
-        with torch.no_grad(), use_backend("torch"):
-            expected = huber_from_affinities(*arguments, offsets)
-        with torch.no_grad(), use_backend(backend), poison(backend):
-            found.append(float((huber_from_affinities(*arguments, offsets) - expected).abs().max()))
-    return max(e if e == e else float("inf") for e in found)
+    low = tuple(-(-side // 2) for side in size)
+    d, lam = torch.rand((2, 2, 1, *low), generator=random)
+    steps = torch.cat([rows, torch.full((len(rows), 1), 0.7)], dim=1)
+    report = {}
+    for form, measured in ((torch.contiguous_format, (d, lam)), (torch.channels_last, ())):
+        tensors = (f, a.to(memory_format=form), c, scales, steps if measured else rows, *measured)
+        arguments = [t.to(device) for t in tensors]
+        with use_backend("torch"):
+            expected = from_affinities(arguments, size, offsets, cotangent.to(device))
+        with use_backend(backend), poison(backend):
+            found = from_affinities(arguments, size, offsets, cotangent.to(device), storage)
+        for name, one, other in zip(FROM_AFFINITIES, found, expected, strict=False):
+            error = float((one - other).norm() / other.norm().clamp_min(1e-3))
+            report[f"{name} {form}"] = error if error == error else float("inf")
+    return report
+
+
+FROM_AFFINITIES = ("u", "u kept", *(f"grad {name}" for name in ("f", "a", "c", "scales", "rows", "d", "lam")))
+
+
+def from_affinities(arguments, size, offsets, cotangent, storage=None):
+    """Result without a gradient, with one, and the gradients of all arguments."""
+
+    def result(f, a, c, scales, rows, *measured):
+        samples = SampleTerm(Resample(size, tuple(measured[0].shape[2:])), *measured) if measured else None
+        return huber_from_affinities(f, a, c, scales, rows, offsets, storage=storage, samples=samples)
+
+    with torch.no_grad():
+        plain = result(*arguments)
+    leaves = [t.clone().requires_grad_() for t in arguments]
+    kept = result(*leaves)
+    return [plain, kept.detach(), *torch.autograd.grad(kept, leaves, cotangent)]
 
 
 def worst(report):
@@ -196,15 +231,16 @@ def worst(report):
 
 
 def all_errors(backend):
-    fused = importlib.import_module("primaldepth.operators.pairwise.triton")
+    layout = importlib.import_module("primaldepth.operators.pairwise.padded_layout")
     checks = [(case, case_id, errors) for case in CASES]
     checks += [(case, sample_case_id, sample_errors) for case in SAMPLE_CASES]
     found = {}
     for case, name, check in checks:
         height, width = case[0]
         y, x = 64 if height > 7 else 4, 128 if width > 7 else 8
-        tiles = {"TILE_Y": y, "TILE_X": x, "BACK_Y": 2 * y, "BACK_X": x, "ENTER_Y": 256, "ENTER_X": 256}
-        with patch.multiple(fused, **tiles):  # few programs: the interpreter's time is theirs
+        sides = {"FORWARD": (y, x), "BACKWARD": (2 * y, x), "ENTER": (256, 256)}
+        tiles = {name: layout.Tile(*side, 1) for name, side in sides.items()}
+        with patch.multiple(layout.PaddedLayout, **tiles):  # few programs: the interpreter's time is theirs
             found[name(case)] = check(backend, case)
     return found
 
@@ -213,5 +249,5 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     found = all_errors(sys.argv[1])
     for size, window in AFFINITY_CASES:
-        found[f"affinities {size} {window}"] = {"u": affinity_error(sys.argv[1], size, window)}
+        found[f"affinities {size} {window}"] = affinity_errors(sys.argv[1], size, window)
     print(json.dumps(found))

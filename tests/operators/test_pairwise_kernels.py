@@ -14,7 +14,7 @@ from kernel_cases import (
     AFFINITY_CASES,
     CASES,
     SAMPLE_CASES,
-    affinity_error,
+    affinity_errors,
     case_id,
     errors,
     problem,
@@ -52,7 +52,7 @@ def test_numba_with_samples_is_the_definition(case):
 @pytest.mark.parametrize(("size", "window"), AFFINITY_CASES)
 def test_numba_makes_the_weights(size, window):
     pytest.importorskip("numba")
-    assert affinity_error("numba", size, window) <= TOLERANCE
+    check(affinity_errors("numba", size, window))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
@@ -86,7 +86,14 @@ def test_compiled_triton_with_samples_is_the_definition(case):
 @pytest.mark.gpu
 @pytest.mark.parametrize(("size", "window"), AFFINITY_CASES)
 def test_compiled_triton_makes_the_weights(size, window):
-    assert affinity_error("triton", size, window, device="cuda") <= TOLERANCE
+    check(affinity_errors("triton", size, window, device="cuda"))
+
+
+@pytest.mark.gpu
+def test_gradients_with_half_precision_storage_stay_close():
+    """Where p comes near w, rounding decides whether a pair is free, so single gradients may be off."""
+    name, error = worst(affinity_errors("triton", (63, 63), 7, device="cuda", storage=torch.bfloat16))
+    assert error < 0.1, f"{name}: {error:.2g}"
 
 
 @pytest.mark.gpu

@@ -60,7 +60,8 @@ class KernelInputs:
 
     def resident(self, storage: torch.dtype | None = None) -> Callable[[], object]:
         """All iterations with Triton, the maps already in its layout, where the network makes them."""
-        from primaldepth.operators.pairwise.triton import PaddedLayout, iterate
+        from primaldepth.operators.pairwise.padded_layout import PaddedLayout
+        from primaldepth.operators.pairwise.triton import iterate
 
         layout = PaddedLayout.of(self.w)
         state = (layout.enter(self.state.u), layout.enter(self.state.u_bar))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from primaldepth.operators.sampling import MixedResample, PointSamples, Resample, SampleTerm
+from primaldepth.operators.sampling import MixedResample, PointSamples, Resample, SampleTerm, Taps
 
 SIGMA_FLOOR = 1e-3
 """Noise that every sample has at least, in the network's unit (half the spread of the frame's depth).
@@ -49,6 +49,20 @@ class SensorSamples(NamedTuple):
             return SampleTerm(self.A, self.depth, lam)
         norms = self.A.norms  # the same term, with operators whose norms are alike
         return SampleTerm(self.A.unit(), self.depth / norms, lam * norms.square())
+
+    def on_larger_maps(self, size: tuple[int, int], taps: Taps) -> "SensorSamples":
+        """Return the same samples on maps of size (h, w) with holes to the right and below.
+
+        Args:
+            size: at least that of the maps.
+            taps: places for the weights of the operators, see `MixedResample`.
+        """
+        A = self.A
+        if isinstance(A, Resample):
+            A = MixedResample.interleaved([A], len(self.depth), self.depth)
+        if not isinstance(A, MixedResample):
+            raise ValueError("samples at points have no larger map")
+        return self.each(lambda image: _larger(image, size))._replace(A=A.on_larger_maps(size, taps))
 
     def part(self, share: slice) -> "SensorSamples":
         """Return the samples of some images of the batch."""

@@ -138,8 +138,8 @@ class Estimate:
 class DepthNet(nn.Module):
     """FCN(d, noise[, guide]) -> first estimate and affinities -> PDN -> depth, all in normalised units.
 
-    Under autocast the convolutions run in its type, and without a gradient Triton also keeps p and w
-    in it between iterations; all arithmetic of the primal-dual part is float32.
+    Under autocast the convolutions run in its type, and Triton also keeps p and w in it between iterations;
+    all arithmetic of the primal-dual part is float32.
     """
 
     def __init__(self, settings: NetworkSettings) -> None:

@@ -1,7 +1,8 @@
 """Batches: patches of scenes, seen by a sensor, as the network gets them; each fixed by its seed alone."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
 
@@ -12,8 +13,9 @@ from primaldepth.core.frame import Sampling
 from primaldepth.core.seeds import derive_seed
 from primaldepth.data.patches import Patches, Scenes
 from primaldepth.methods.network_inputs import UNKNOWN_SAMPLING, NetworkInputs, Window
-from primaldepth.networks.inputs import NetworkInput, turns
+from primaldepth.networks.inputs import NetworkInput, SensorSamples, turns
 from primaldepth.networks.normalisation import Scaling
+from primaldepth.operators.sampling import MixedResample
 from primaldepth.sensors import sensor, sensor_class
 from primaldepth.sensors.base import Sensor
 from primaldepth.sensors.drawn_holes import holes
@@ -46,6 +48,25 @@ class TrainingBatch:
         maps = self.maps.part(share)
         return TrainingBatch(maps, self.truth[share], self.valid[share], self.unit[share])
 
+    def with_samples(self, samples: SensorSamples | None) -> "TrainingBatch":
+        """Return the batch with other samples for the sample term, or with none."""
+        return replace(self, maps=self.maps._replace(samples=samples))
+
+    def copied(self) -> "TrainingBatch":
+        """Return the same batch in memory of its own."""
+        maps = self.maps.each(torch.clone)
+        samples = maps.samples
+        if samples is not None and isinstance(samples.A, MixedResample):
+            maps = maps._replace(samples=samples._replace(A=samples.A.copied()))
+        return TrainingBatch(maps, self.truth.clone(), self.valid.clone(), self.unit.clone())
+
+    def used_on(self, stream: torch.cuda.Stream) -> None:
+        """Keep the batch's memory until what the stream has to do with it is done."""
+        samples = self.maps.samples
+        own = samples.A.matrices if samples is not None and isinstance(samples.A, MixedResample) else ()
+        for tensor in (*self.tensors().values(), *own):
+            tensor.record_stream(stream)
+
     def tensors(self) -> dict[str, Tensor]:
         """Return all tensors by name, to be saved."""
         return {**self.maps.named(), "truth": self.truth, "valid": self.valid, "unit": self.unit}
@@ -54,7 +75,8 @@ class TrainingBatch:
 class StageBatches:
     """The batches of one stage, each fixed by the recipe's seed and the number of its step.
 
-    Those of a few steps are drawn together: a GPU waits less for many small operations.
+    Those of a few steps are drawn together: a GPU waits less for many small operations. There they are drawn
+    ahead, on a stream of their own, while the steps before them are computed.
 
     Args:
         scenes: to draw from.
@@ -65,7 +87,11 @@ class StageBatches:
 
     def __init__(self, scenes: Scenes, recipe: Recipe, stage: int, share: tuple[int, int] = (0, 1)) -> None:
         self._scenes, self._recipe, self._stage, self._share = scenes, recipe, stage, share
-        self._drawn: tuple[int, list[TrainingBatch]] | None = None
+        self._drawn: dict[int, _Drawn] = {}
+        self._stream: torch.cuda.Stream | None = None
+        if scenes.depth.is_cuda:
+            self._stream = torch.cuda.Stream(scenes.depth.device)  # type: ignore[no-untyped-call]
+            self._stream.wait_stream(torch.cuda.current_stream(scenes.depth.device))
 
     def batches(self, step: int) -> Iterator[TrainingBatch]:
         """Yield this process's share of each part of a step's batch."""
@@ -77,17 +103,45 @@ class StageBatches:
     def whole(self, step: int) -> Iterator[TrainingBatch]:
         """Yield each part of a step's batch, the shares of all processes together."""
         group, place = divmod(step, TOGETHER)
-        if self._drawn is None or self._drawn[0] != group:
-            self._drawn = (group, self._group(group))
-        for batch in self._drawn[1]:
+        if group not in self._drawn:
+            self._drawn = {group: self._group(group)}
+        for batch in self._drawn[group].batches():
             own = len(batch.truth) // TOGETHER
             yield batch.part(slice(place * own, (place + 1) * own))
+        if place == 0 and self._stream is not None:  # the device is busy with this step
+            self._drawn[group + 1] = self._group(group + 1)
+        if place == TOGETHER - 1:
+            del self._drawn[group]
 
-    def _group(self, group: int) -> list[TrainingBatch]:
+    def _group(self, group: int) -> "_Drawn":
         recipe, stage = self._recipe, self._recipe.stages[self._stage]
         count = TOGETHER * (stage.batch // recipe.accumulate)
         places = [(self._stage, group, micro) for micro in range(recipe.accumulate)]
-        return [draw_batch(self._scenes, recipe, count, stage.patch, place) for place in places]
+        with nullcontext() if self._stream is None else torch.cuda.stream(self._stream):
+            found = [draw_batch(self._scenes, recipe, count, stage.patch, place) for place in places]
+        return _Drawn(found, None if self._stream is None else self._stream.record_event())
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """The batches of a few steps.
+
+    Args:
+        parts: one for each part of a step.
+        done: event on the stream where they were drawn, or None on a CPU.
+    """
+
+    parts: list[TrainingBatch]
+    done: torch.cuda.Event | None = None
+
+    def batches(self) -> list[TrainingBatch]:
+        """Return them for use on the current stream."""
+        if self.done is not None:
+            here = torch.cuda.current_stream()
+            here.wait_event(self.done)
+            for part in self.parts:
+                part.used_on(here)
+        return self.parts
 
 
 def draw_batch(

@@ -18,7 +18,8 @@ MOMENTUM = 0.9
 def make_optimiser(net: DepthNet, stage: StageRecipe) -> torch.optim.Optimizer:
     """Make the optimiser of the weights that learn.
 
-    Kernels decay, biases and primal-dual coefficients do not; the latter have a rate of their own.
+    Kernels decay, biases and primal-dual coefficients do not; the latter have a rate of their own. On a GPU
+    the rates are tensors there, so that a recording of AdamW's step reads what they are when it is played.
     """
     kernels = [p for p in net.fcn.parameters() if p.requires_grad and p.ndim > 1]
     biases = [p for p in net.fcn.parameters() if p.requires_grad and p.ndim == 1]
@@ -31,8 +32,11 @@ def make_optimiser(net: DepthNet, stage: StageRecipe) -> torch.optim.Optimizer:
     groups = [group for group in groups if group["params"]]
     if stage.optimiser == "sgd":
         return torch.optim.SGD(groups, momentum=MOMENTUM)
-    fused = next(net.parameters()).is_cuda
-    return torch.optim.AdamW(groups, betas=(0.9, 0.99), fused=fused)
+    device = next(net.parameters()).device
+    fast = device.type == "cuda"
+    if fast:
+        groups = [{**group, "lr": torch.tensor(group["lr"], device=device)} for group in groups]
+    return torch.optim.AdamW(groups, betas=(0.9, 0.99), fused=fast, capturable=fast)
 
 
 def sums_of(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -81,7 +85,7 @@ def rate_factor(stage: StageRecipe, step: int) -> float:
 def rate_schedule(optimiser: torch.optim.Optimizer, stage: StageRecipe, step: int) -> LambdaLR:
     """Return the schedule of a new optimiser's rates that goes on at `step`."""
     for group in optimiser.param_groups:
-        group["initial_lr"] = group["lr"]
+        group["initial_lr"] = float(group["lr"])
     return LambdaLR(optimiser, lambda at: rate_factor(stage, at), last_epoch=step - 1)
 
 

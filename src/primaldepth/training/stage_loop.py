@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from primaldepth.networks import DepthNet
 from primaldepth.networks.precision import usual_dtype
+from primaldepth.operators.pairwise import pick_backend
 from primaldepth.training.batches import StageBatches, TrainingBatch
 from primaldepth.training.optimisation import (
     averaged,
@@ -22,6 +23,7 @@ from primaldepth.training.optimisation import (
     update_average,
 )
 from primaldepth.training.recipe import Recipe, StageRecipe
+from primaldepth.training.recorded_step import StepRecorder, with_fixed_shapes
 from primaldepth.training.stage import StageLoss
 from primaldepth.training.state import TrainState
 
@@ -116,6 +118,7 @@ class Learner:
         self._module, self._optimiser = fabric.setup(module, optimiser)
         self._loss = torch.tensor(self.position.loss, device=fabric.device)
         self._first_bad = torch.full((), -1, device=fabric.device)
+        self._recorder = self._new_recorder()
         self._seconds, self._clock = 0.0, time.perf_counter()
 
     @property
@@ -123,15 +126,29 @@ class Learner:
         """The network that is validated and kept: the averaged one, if there is one."""
         return self.net if self._average is None else self._average.module
 
+    def _new_recorder(self) -> StepRecorder | None:
+        """Return what plays steps back, or None where a step needs the host or other processes amid it."""
+        alone = self.fabric.world_size == 1 and self.recipe.accumulate == 1
+        solver = self.net.pdn
+        fused = self.stage.part == "fcn" or solver is None or solver.is_fused
+        if not (self.fabric.device.type == "cuda" and alone and fused and self.recipe.on_nan == "stop"):
+            return None
+        if self.stage.optimiser == "sgd" or pick_backend(self._loss) != "triton":
+            return None
+        return StepRecorder(self._updated, with_fixed_shapes(self.recipe, self.stage))
+
     def step(self, batches: Iterable[TrainingBatch]) -> bool:
         """Make one step of the optimiser, unless it is left out; return whether it was taken."""
-        self._optimiser.zero_grad(set_to_none=True)
-        loss = self._differentiated(batches)
-        norm = clip_gradient(self.net.parameters(), self.stage)
-        taken = self._usable(loss + norm)
-        if not taken:
-            self._optimiser.zero_grad(set_to_none=True)  # without a gradient nothing changes
-        self._optimiser.step()
+        if self._recorder is None:
+            loss, evidence = self._differentiated(batches)
+            taken = self._usable(evidence)
+            if not taken:
+                self._optimiser.zero_grad(set_to_none=True)  # without a gradient nothing changes
+            self._optimiser.step()
+        else:
+            for batch in batches:  # only one
+                loss, evidence = self._recorder(batch)
+            taken = self._usable(evidence)
         self._schedule.step()
         if taken:
             self._loss += loss
@@ -141,8 +158,19 @@ class Learner:
         self.position.step += 1
         return taken
 
-    def _differentiated(self, batches: Iterable[TrainingBatch]) -> Tensor:
-        """Leave the gradient of the loss in the weights; return the loss."""
+    def _updated(self, batch: TrainingBatch) -> tuple[Tensor, Tensor]:
+        """Make a step without asking whether it may be taken; return as `_differentiated`."""
+        found = self._differentiated([batch])
+        self._optimiser.step()
+        return found
+
+    def _differentiated(self, batches: Iterable[TrainingBatch]) -> tuple[Tensor, Tensor]:
+        """Leave the limited gradient of the loss in the weights.
+
+        Returns:
+            The loss, and a number that is finite if the loss and its gradient are.
+        """
+        self._optimiser.zero_grad(set_to_none=True)
         parts = self.recipe.accumulate
         total = torch.zeros((), device=self.fabric.device)
         for micro, batch in enumerate(batches):
@@ -153,7 +181,7 @@ class Learner:
                 loss = self._module(batch.maps, batch.truth, batch.valid, batch.unit) / parts
                 self.fabric.backward(loss)
             total += loss.detach()
-        return total
+        return total, total + clip_gradient(self.net.parameters(), self.stage)
 
     def _usable(self, evidence: Tensor) -> bool:
         """Return whether the step may be taken: not if loss or gradient is not finite.

@@ -28,6 +28,7 @@ KERNELS = {
 """Module with the iterations of each backend, imported on first use.
 
 It has `DTYPES` that it takes, and `run` and `run_from_affinities`: the functions below on tensors alone.
+`LEARNS_FROM_AFFINITIES` says whether the second has gradients, as the first always has.
 """
 
 
@@ -86,8 +87,8 @@ def huber_from_affinities(
 ) -> Tensor:
     """Iterate from u = f, p = q = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1]); return u.
 
-    Differentiable; without a gradient the kernels make the weights in one pass, Triton in the type it
-    keeps them.
+    Differentiable. The kernels make the weights in one pass, Triton in the type `storage`, in which it also
+    keeps p; on the CPU only without a gradient.
 
     Args:
         affinities: (B, N, H, W); their sign has no influence.
@@ -96,8 +97,8 @@ def huber_from_affinities(
     tensors = (f, affinities, c, scales, coefficients)
     measured = () if samples is None else (samples.d, samples.lam)
     learns = torch.is_grad_enabled() and any(t.requires_grad for t in (*tensors, *measured))
-    kernel = None if learns else _kernel(f, offsets)
-    if kernel is not None:
+    kernel = _kernel(f, offsets)
+    if kernel is not None and (not learns or (kernel.LEARNS_FROM_AFFINITIES and f.dtype in kernel.DTYPES)):
         u: Tensor = kernel.run_from_affinities(
             *tensors, offsets=tuple(offsets), samples=samples, storage=storage
         )

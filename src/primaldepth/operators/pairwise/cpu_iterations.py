@@ -15,6 +15,7 @@ from primaldepth.operators.sampling.cpu import sample_step
 from primaldepth.operators.sampling.samples import SampleTerm
 from primaldepth.operators.threads import MAX_THREADS, Array
 
+LEARNS_FROM_AFFINITIES = False
 DTYPES = (torch.float32, torch.float64)
 
 

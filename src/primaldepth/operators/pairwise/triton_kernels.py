@@ -76,6 +76,36 @@ def support_kernel(
 
 
 @triton.jit
+def support_backward_kernel(
+    affinities, w, grad_w, scales, grad, partial, height, width, pitch, area,
+    stride_image, stride_pair, stride_y, stride_x, grad_image, grad_pair, grad_y, grad_x,
+    PAIRS: tl.constexpr, LANES: tl.constexpr, RADIUS: tl.constexpr, BX: tl.constexpr,
+):  # fmt: skip
+    """Through w = exp(-|d_k| / scales[0] - |a| / scales[1]): gradients of a and partial sums of the scales'."""
+    column = tl.program_id(0) * BX + tl.arange(0, BX)[:, None]
+    y = tl.program_id(1)
+    image = tl.program_id(2).to(tl.int64)
+    k = tl.arange(0, LANES)[None, :]
+    dy, dx = _offset(k, RADIUS)
+    inside = (column < width) & (k < PAIRS)
+    stays = _stays(y + 0 * column, column, dy, dx, height, width) & (k < PAIRS)
+    source = affinities + image * stride_image + y.to(tl.int64) * stride_y
+    a = tl.load(source + column * stride_x + k.to(tl.int64) * stride_pair, stays, 0.0).to(tl.float32)
+    padded = image * area * PAIRS + (y + RADIUS + 1).to(tl.int64) * (PAIRS * pitch) + k * pitch + column
+    flow = tl.load(w + padded, stays, 0.0).to(tl.float32) * tl.load(grad_w + padded, stays, 0.0)
+    reach = tl.load(scales)
+    width_of_a = tl.load(scales + 1)
+    side = tl.where(a > 0.0, 1.0, tl.where(a < 0.0, -1.0, 0.0))
+    target = grad + image * grad_image + y.to(tl.int64) * grad_y
+    tl.store(target + column * grad_x + k.to(tl.int64) * grad_pair, -side * flow / width_of_a, inside)
+    length = tl.sqrt((dy * dy + dx * dx).to(tl.float32))
+    row = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
+    partial += (row * tl.num_programs(0) + tl.program_id(0)) * 2
+    tl.store(partial, tl.sum(flow * length) / (reach * reach))
+    tl.store(partial + 1, tl.sum(flow * tl.abs(a)) / (width_of_a * width_of_a))
+
+
+@triton.jit
 def _clamped(p, w, step, shrink):
     w = w.to(tl.float32)
     return tl.minimum(tl.maximum(p.to(tl.float32) * shrink + step, -w), w)
@@ -183,34 +213,57 @@ def primal_backward_kernel(
 
 @triton.jit
 def _back_pair(
-    k, grad_p, grad_div, u_bar, p_next, w, grad_p_out, grad_w, bar, pull, here, pair, pitch, eps, shrink,
-    FIRST: tl.constexpr, RADIUS: tl.constexpr, PAIRS: tl.constexpr,
+    k, grad_p, grad_div, u_bar, p_next, w, bar, pull, here, pair, pitch, eps, shrink,
+    RADIUS: tl.constexpr, PAIRS: tl.constexpr,
 ):  # fmt: skip
-    """Write the gradients of p and w of pair k; return what flows to u_bar, sigma and eps (over sigma)."""
+    """Return the gradients of p and w of pair k, and what flows to u_bar, sigma and eps (over sigma)."""
     dy, dx = _offset(k, RADIUS)
     shift = dy * pitch + dx
     at = pair + k * pitch
     there = at - dy * (PAIRS * pitch) - dx
-    p_here = tl.load(p_next + at)
-    total = tl.load(grad_p + at) + pull - tl.load(grad_div + here + shift)
-    free = tl.abs(p_here) < tl.load(w + at)
+    p_here = tl.load(p_next + at).to(tl.float32)
+    total = tl.load(grad_p + at).to(tl.float32) + pull - tl.load(grad_div + here + shift)
+    free = tl.abs(p_here) < tl.load(w + at).to(tl.float32)
     through = tl.where(free, total * shrink, 0.0)
     side = tl.where(p_here > 0.0, 1.0, tl.where(p_here < 0.0, -1.0, 0.0))
     to_w = tl.where(free, 0.0, side * total)
-    if not FIRST:
-        to_w += tl.load(grad_w + at)
-    tl.store(grad_p_out + at, through)
-    tl.store(grad_w + at, to_w)
-    other = tl.load(grad_p + there) + tl.load(grad_div + here - shift) - pull
-    incoming = tl.where(tl.abs(tl.load(p_next + there)) < tl.load(w + there), other * shrink, 0.0)
+    other = tl.load(grad_p + there).to(tl.float32) + tl.load(grad_div + here - shift) - pull
+    free_there = tl.abs(tl.load(p_next + there).to(tl.float32)) < tl.load(w + there).to(tl.float32)
+    incoming = tl.where(free_there, other * shrink, 0.0)
     by_sigma = tl.where(free, through * (bar - tl.load(u_bar + here + shift) - eps * p_here), 0.0)
-    return through - incoming, by_sigma, tl.where(free, -through * p_here, 0.0)
+    return through, to_w, through - incoming, by_sigma, tl.where(free, -through * p_here, 0.0)
+
+
+@triton.jit
+def _two_back_pairs(
+    k, grad_p, grad_div, u_bar, p_next, w, grad_p_out, grad_w, bar, pull, here, pair, pitch, eps, shrink,
+    RADIUS: tl.constexpr, PAIRS: tl.constexpr,
+):  # fmt: skip
+    """Two pairs between stores; their gradients of w are read and written only where they have any.
+
+    Returns what flows to u_bar, sigma and eps.
+    """
+    p0, w0, flow0, sigma0, eps0 = _back_pair(
+        k, grad_p, grad_div, u_bar, p_next, w, bar, pull, here, pair, pitch, eps, shrink, RADIUS, PAIRS
+    )
+    p1, w1, flow1, sigma1, eps1 = _back_pair(
+        k + 1, grad_p, grad_div, u_bar, p_next, w, bar, pull, here, pair, pitch, eps, shrink, RADIUS, PAIRS
+    )
+    at = pair + k * pitch
+    some0 = w0 != 0.0
+    some1 = w1 != 0.0
+    w0 += tl.load(grad_w + at, some0, 0.0)
+    w1 += tl.load(grad_w + at + pitch, some1, 0.0)
+    tl.store(grad_p_out + at, p0)
+    tl.store(grad_p_out + at + pitch, p1)
+    tl.store(grad_w + at, w0, some0)
+    tl.store(grad_w + at + pitch, w1, some1)
+    return flow0 + flow1, sigma0 + sigma1, eps0 + eps1
 
 
 @triton.jit
 def dual_backward_kernel(
     grad_p, grad_div, u_bar, p_next, w, coefficients, grad_p_out, grad_w, grad_bar_out, partial, pitch, area,
-    FIRST: tl.constexpr,
     RADIUS: tl.constexpr, PAIRS: tl.constexpr, BY: tl.constexpr, BX: tl.constexpr,
 ):  # fmt: skip
     """Through p+ = clamp((p + sigma D) / (1 + sigma eps), -w, w) and div = K' p+."""
@@ -231,19 +284,19 @@ def dual_backward_kernel(
     to_sigma = tl.zeros_like(bar)
     to_eps = tl.zeros_like(bar)
     if PAIRS <= UNROLLED:
-        for k in tl.static_range(PAIRS):
-            flow, by_sigma, by_eps = _back_pair(
+        for k in tl.static_range(0, PAIRS, 2):
+            flow, by_sigma, by_eps = _two_back_pairs(
                 k, grad_p, grad_div, u_bar, p_next, w, grad_p_out, grad_w, bar, pull, here, pair, pitch, eps, shrink,
-                FIRST, RADIUS, PAIRS,
+                RADIUS, PAIRS,
             )  # fmt: skip
             grad_bar += flow
             to_sigma += by_sigma
             to_eps += by_eps
     else:
-        for k in range(PAIRS):
-            flow, by_sigma, by_eps = _back_pair(
+        for k in range(0, PAIRS, 2):
+            flow, by_sigma, by_eps = _two_back_pairs(
                 k, grad_p, grad_div, u_bar, p_next, w, grad_p_out, grad_w, bar, pull, here, pair, pitch, eps, shrink,
-                FIRST, RADIUS, PAIRS,
+                RADIUS, PAIRS,
             )  # fmt: skip
             grad_bar += flow
             to_sigma += by_sigma

@@ -8,7 +8,7 @@ from primaldepth.operators.sampling.grids import (
     resampling_matrix,
     stretches,
 )
-from primaldepth.operators.sampling.mixed import MixedResample
+from primaldepth.operators.sampling.mixed import MixedResample, Taps, taps_of
 from primaldepth.operators.sampling.points import PointSamples
 from primaldepth.operators.sampling.samples import SampleTerm
 
@@ -18,8 +18,10 @@ __all__ = [
     "PointSamples",
     "Resample",
     "SampleTerm",
+    "Taps",
     "nearest_index",
     "resample",
     "resampling_matrix",
     "stretches",
+    "taps_of",
 ]

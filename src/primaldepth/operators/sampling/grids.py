@@ -18,11 +18,11 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate, pad
 
 from primaldepth.operators.base import LinearOperator
+from primaldepth.operators.sampling.bands import Band
 
 Kernel = Literal["nearest", "bilinear", "bicubic", "area", "point"]
 Array = NDArray[np.float64]
 Stretches = tuple[NDArray[np.int64], NDArray[np.floating[Any]]]
-Band = tuple[Tensor, Tensor]
 
 
 def _triangle(t: Array) -> Array:
@@ -165,14 +165,8 @@ class Resample(LinearOperator):
         """Return `stretches` as tensors on the device of `like`; only the first call copies them there."""
         key = (like.dtype, like.device, transposed)
         if key not in self._bands:
-            y, x = (
-                (
-                    torch.from_numpy(first).to(like.device, torch.int32),
-                    torch.from_numpy(weights).to(like.device),
-                )
-                for first, weights in self.stretches(like.dtype, transposed=transposed)
-            )
-            self._bands[key] = (y, x)
+            y, x = self.stretches(like.dtype, transposed=transposed)
+            self._bands[key] = (_band(y, like), _band(x, like))
         return self._bands[key]
 
     def forward(self, u: Tensor) -> Tensor:
@@ -236,6 +230,13 @@ class Resample(LinearOperator):
         other = Resample.__new__(Resample)
         other._set(rows.contiguous().numpy(), columns.contiguous().numpy(), self.in_shape[0])
         return other
+
+
+def _band(stretches: Stretches, like: Tensor) -> Band:
+    """Return stretches as tensors on the device of `like`."""
+    first, weights = (torch.from_numpy(each).to(like.device) for each in stretches)
+    first = first.to(torch.int32)
+    return Band(first, torch.full_like(first, weights.shape[1]), weights)
 
 
 def _inside(matrix: Tensor, window: slice) -> slice:

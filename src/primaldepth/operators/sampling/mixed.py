@@ -6,7 +6,11 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.base import LinearOperator
-from primaldepth.operators.sampling.grids import Resample
+from primaldepth.operators.sampling.bands import Band
+from primaldepth.operators.sampling.grids import Resample, Stretches
+
+Taps = tuple[tuple[int, int], tuple[int, int]]
+"""Most weights next to each other in a row of the two matrices, and of their transposes."""
 
 
 class MixedResample(LinearOperator):
@@ -18,12 +22,22 @@ class MixedResample(LinearOperator):
         rows: (B, 1, h, H) weights along columns of pixels.
         columns: (B, 1, w, W) weights along rows of pixels.
         norms: (B, 1, 1, 1) bounds of ||A_b||.
+        taps: of the matrices; None: their rows are read whole.
     """
 
-    def __init__(self, rows: Tensor, columns: Tensor, norms: Tensor, bound: float | None = None) -> None:
+    def __init__(
+        self,
+        rows: Tensor,
+        columns: Tensor,
+        norms: Tensor,
+        bound: float | None = None,
+        taps: Taps | None = None,
+    ) -> None:
         self.rows, self.columns, self.norms, self._bound = rows, columns, norms, bound
         self.in_shape = (1, rows.shape[3], columns.shape[3])
         self.out_shape = (1, rows.shape[2], columns.shape[2])
+        self.taps = taps
+        self._bands: dict[bool, tuple[Band, Band]] = {}
 
     @classmethod
     def interleaved(cls, parts: Sequence[Resample], count: int, like: Tensor) -> "MixedResample":
@@ -33,7 +47,7 @@ class MixedResample(LinearOperator):
         columns = torch.stack([_taller(part.columns, w) for part in parts]).to(like)
         norms = torch.tensor([part.norm_bound for part in parts]).to(like).view(-1, 1, 1, 1)
         rows, columns = (each[:, None].repeat(count, 1, 1, 1) for each in (rows, columns))
-        return cls(rows, columns, norms.repeat(count, 1, 1, 1))
+        return cls(rows, columns, norms.repeat(count, 1, 1, 1), taps=taps_of(parts))
 
     @classmethod
     def given(cls, rows: Tensor, columns: Tensor) -> "MixedResample":
@@ -43,19 +57,53 @@ class MixedResample(LinearOperator):
 
     def part(self, share: slice) -> "MixedResample":
         """Return the operator of some images of the batch."""
-        return MixedResample(self.rows[share], self.columns[share], self.norms[share])
+        return MixedResample(self.rows[share], self.columns[share], self.norms[share], taps=self.taps)
+
+    @property
+    def matrices(self) -> tuple[Tensor, Tensor, Tensor]:
+        """All tensors of the operator: rows, columns and norms."""
+        return self.rows, self.columns, self.norms
+
+    def copied(self) -> "MixedResample":
+        """Return the same operator with matrices in memory of their own."""
+        rows, columns, norms = (each.clone() for each in self.matrices)
+        return MixedResample(rows, columns, norms, self._bound, self.taps)
+
+    def on_larger_maps(self, size: tuple[int, int], taps: Taps) -> "MixedResample":
+        """Return the same operator with maps of samples of size (h, w), and places for so many weights."""
+        rows, columns = (
+            torch.nn.functional.pad(each, (0, 0, 0, side - each.shape[2]))
+            for each, side in zip((self.rows, self.columns), size, strict=True)
+        )
+        return MixedResample(rows, columns, self.norms, self._bound, taps)
 
     def unit(self) -> "MixedResample":
         """Return A_b / ||A_b||, whose bound is 1, so that one step serves all images."""
         root = self.norms.sqrt()
-        return MixedResample(self.rows / root, self.columns / root, torch.ones_like(self.norms), 1.0)
+        ones = torch.ones_like(self.norms)
+        return MixedResample(self.rows / root, self.columns / root, ones, 1.0, self.taps)
 
     def averaging(self) -> "MixedResample":
         """Return the operator of means with the absolute weights; 0 where a sample has no weights."""
         rows, columns = (
             m.abs() / m.abs().sum(3, keepdim=True).clamp_min(1e-12) for m in (self.rows, self.columns)
         )
-        return MixedResample(rows, columns, self.norms)
+        return MixedResample(rows, columns, self.norms, taps=self.taps)
+
+    def bands(self, like: Tensor, *, transposed: bool) -> tuple[Band, Band]:
+        """Return both matrices of all images without their zeros, or their transposes, on their device.
+
+        Args:
+            like: a tensor of the wanted type.
+            transposed: whether to return the transposes.
+        """
+        if transposed not in self._bands:
+            both = [each[:, 0].mT if transposed else each[:, 0] for each in (self.rows, self.columns)]
+            whole = int(both[0].shape[2]), int(both[1].shape[2])
+            taps = whole if self.taps is None else self.taps[transposed]
+            y, x = (Band.of(each.to(like.dtype), most) for each, most in zip(both, taps, strict=True))
+            self._bands[transposed] = (y, x)
+        return self._bands[transposed]
 
     def forward(self, u: Tensor) -> Tensor:
         """A_y u A_x' with the matrices of each image."""
@@ -75,6 +123,19 @@ class MixedResample(LinearOperator):
     def magnitude(self) -> LinearOperator:
         """Return the same with absolute weights, for which the bounds hold too: they come from their sums."""
         return MixedResample(self.rows.abs(), self.columns.abs(), self.norms)
+
+
+def taps_of(parts: Sequence[Resample]) -> Taps:
+    """Return the places that are enough for the weights of every one of some operators."""
+    straight, transposed = (
+        [part.stretches(torch.float32, transposed=turned) for part in parts] for turned in (False, True)
+    )
+    return _most(straight), _most(transposed)
+
+
+def _most(bands: Sequence[tuple[Stretches, Stretches]]) -> tuple[int, int]:
+    rows, columns = (max(each[axis][1].shape[1] for each in bands) for axis in (0, 1))
+    return rows, columns
 
 
 def _taller(matrix: Tensor, height: int) -> Tensor:

@@ -1,8 +1,7 @@
 """The sample term on a GPU: A and its adjoint as banded products, fused with the dual step.
 
 Images that the pairwise kernels own lie in padded planes. These functions read and write them as views
-(B, 1, H, W) whose rows are contiguous, so nothing is copied. Operators other than `Resample` run as torch
-operations.
+(B, 1, H, W) whose rows are contiguous, so nothing is copied. Operators without bands run as torch operations.
 """
 
 import torch
@@ -12,10 +11,12 @@ from torch import Tensor
 from primaldepth.operators.base import LinearOperator
 from primaldepth.operators.sampling import triton_kernels as kernels
 from primaldepth.operators.sampling.grids import Resample
+from primaldepth.operators.sampling.mixed import MixedResample
 from primaldepth.operators.sampling.samples import SampleTerm
 
 BLOCK_X = 128
 BLOCK = 1024
+Banded = Resample | MixedResample
 
 
 def dual_step(samples: SampleTerm, u_bar: Tensor, q: Tensor, step: Tensor) -> tuple[Tensor, Tensor]:
@@ -28,16 +29,17 @@ def dual_step(samples: SampleTerm, u_bar: Tensor, q: Tensor, step: Tensor) -> tu
         step: s, a tensor with one number on the device, so that the host need not wait for it.
     """
     A, d, lam = samples.A, samples.d, samples.lam
-    if not isinstance(A, Resample):
+    if not isinstance(A, Banded):
         arrived = q + step * (A(u_bar) - d)
         return arrived, lam * arrived / (lam + step)
     half = _rows(A, u_bar)
-    first, weights = A.bands(u_bar, transposed=False)[1]
+    band = A.bands(u_bar, transposed=False)[1]
     images, _, h, w = q.shape
     arrived, q_next = torch.empty_like(q), torch.empty_like(q)
     kernels.dual_columns_kernel[triton.cdiv(w, BLOCK_X), images * h](
-        half, first, weights, weights.shape[1], w, half.shape[3], q, d, lam, step, arrived, q_next, BX=BLOCK_X
-    )
+        half, *band, band.taps, band.per_image, w, h, half.shape[3], q, d, lam, step, arrived, q_next,
+        BX=BLOCK_X,
+    )  # fmt: skip
     return arrived, q_next
 
 
@@ -72,39 +74,39 @@ def dual_backward(
 
 def reduce(A: LinearOperator, u: Tensor) -> Tensor:
     """A u as contiguous (B, 1, h, w)."""
-    if not isinstance(A, Resample):
+    if not isinstance(A, Banded):
         return A(u).contiguous()
     return _columns(A, _rows(A, u), transposed=False)
 
 
 def spread(A: LinearOperator, q: Tensor, out: Tensor, *, add: bool = False) -> None:
     """Write A' q into `out`, or add it: (B, 1, h, w), contiguous, to (B, 1, H, W), rows contiguous."""
-    if not isinstance(A, Resample):
+    if not isinstance(A, Banded):
         pull = A.adjoint(q)
         out.add_(pull) if add else out.copy_(pull)
         return
     _rows(A, _columns(A, q, transposed=True), out, add=add)
 
 
-def _rows(A: Resample, u: Tensor, out: Tensor | None = None, *, add: bool = False) -> Tensor:
+def _rows(A: Banded, u: Tensor, out: Tensor | None = None, *, add: bool = False) -> Tensor:
     """The product along columns of pixels: A_y u into fresh memory, or A_y' u into `out`."""
-    first, weights = A.bands(u, transposed=out is not None)[0]
+    band = A.bands(u, transposed=out is not None)[0]
     images, _, _, width = u.shape
     if out is None:
-        out = u.new_empty((images, 1, len(first), width))
-    kernels.rows_kernel[triton.cdiv(width, BLOCK_X), len(first), images](
-        u, out, first, weights, weights.shape[1], width,
+        out = u.new_empty((images, 1, band.rows, width))
+    kernels.rows_kernel[triton.cdiv(width, BLOCK_X), band.rows, images](
+        u, out, *band, band.taps, band.per_image, width,
         u.stride(0), u.stride(2), out.stride(0), out.stride(2), ADD=add, BX=BLOCK_X,
     )  # fmt: skip
     return out
 
 
-def _columns(A: Resample, u: Tensor, *, transposed: bool) -> Tensor:
+def _columns(A: Banded, u: Tensor, *, transposed: bool) -> Tensor:
     """The product along rows of pixels, u A_x' or u A_x, of contiguous u."""
-    first, weights = A.bands(u, transposed=transposed)[1]
+    band = A.bands(u, transposed=transposed)[1]
     images, _, height, width = u.shape
-    out = u.new_empty((images, 1, height, len(first)))
-    kernels.columns_kernel[triton.cdiv(len(first), BLOCK_X), images * height](
-        u, out, first, weights, weights.shape[1], len(first), width, BX=BLOCK_X
+    out = u.new_empty((images, 1, height, band.rows))
+    kernels.columns_kernel[triton.cdiv(band.rows, BLOCK_X), images * height](
+        u, out, *band, band.taps, band.per_image, band.rows, height, width, BX=BLOCK_X
     )
     return out

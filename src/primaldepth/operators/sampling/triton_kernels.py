@@ -1,7 +1,9 @@
 """The kernels of triton.py beside this file: products with banded matrices along one axis, and the dual step.
 
-A row of a resampling matrix has a few weights that are not 0, next to each other: `taps` of them from column
-`first` on. Images may be parts of padded planes: strides say where their rows and images start.
+A row of a resampling matrix has a few weights that are not 0, next to each other: `count` of them from column
+`first` on, kept in `taps` places. The images of a batch share one matrix, or each has its own: `per_image` rows
+lie between the matrix of one image and that of the next, 0 where it is shared. Images may be parts of padded
+planes: strides say where their rows and images start.
 """
 
 import triton
@@ -10,7 +12,7 @@ import triton.language as tl
 
 @triton.jit
 def rows_kernel(
-    source, target, first, weights, taps, width,
+    source, target, first, count, weights, taps, per_image, width,
     source_image, source_row, target_image, target_row,
     ADD: tl.constexpr, BX: tl.constexpr,
 ):  # fmt: skip
@@ -19,10 +21,11 @@ def rows_kernel(
     i = tl.program_id(1)
     image = tl.program_id(2).to(tl.int64)
     inside = x < width
-    at = source + image * source_image + tl.load(first + i).to(tl.int64) * source_row + x
+    row = image * per_image + i
+    at = source + image * source_image + tl.load(first + row).to(tl.int64) * source_row + x
     total = tl.zeros((BX,), dtype=tl.float32)
-    for t in range(taps):
-        total += tl.load(weights + i * taps + t) * tl.load(at + t * source_row, inside, 0.0)
+    for t in range(tl.load(count + row)):
+        total += tl.load(weights + row * taps + t) * tl.load(at + t * source_row, inside, 0.0)
     to = target + image * target_image + i.to(tl.int64) * target_row + x
     if ADD:
         total += tl.load(to, inside, 0.0)
@@ -30,34 +33,39 @@ def rows_kernel(
 
 
 @triton.jit
-def _along_row(source, first, weights, taps, x, inside, BX: tl.constexpr):
-    """Sums of weighted numbers of one row."""
-    start = source + tl.load(first + x, inside, 0)
+def _along_row(source, first, count, weights, taps, row, inside, BX: tl.constexpr):
+    """Sums of weighted numbers of one row of an image; `row` numbers the rows of the matrix."""
+    start = source + tl.load(first + row, inside, 0)
     total = tl.zeros((BX,), dtype=tl.float32)
-    for t in range(taps):
-        total += tl.load(weights + x * taps + t, inside, 0.0) * tl.load(start + t, inside, 0.0)
+    for t in range(tl.max(tl.load(count + row, inside, 0))):
+        total += tl.load(weights + row * taps + t, inside, 0.0) * tl.load(start + t, inside, 0.0)
     return total
 
 
 @triton.jit
-def columns_kernel(source, target, first, weights, taps, width, source_row, BX: tl.constexpr):
+def columns_kernel(
+    source, target, first, count, weights, taps, per_image, width, height, source_row, BX: tl.constexpr
+):
     """target(y, j) = sum_t weights(j, t) source(y, first(j) + t); rows of all images behind each other."""
     x = tl.program_id(0) * BX + tl.arange(0, BX)
     y = tl.program_id(1).to(tl.int64)
     inside = x < width
-    total = _along_row(source + y * source_row, first, weights, taps, x, inside, BX)
+    row = (y // height) * per_image + x
+    total = _along_row(source + y * source_row, first, count, weights, taps, row, inside, BX)
     tl.store(target + y * width + x, total, inside)
 
 
 @triton.jit
 def dual_columns_kernel(
-    source, first, weights, taps, width, source_row, q, d, lam, step, arrived, q_out, BX: tl.constexpr
-):
+    source, first, count, weights, taps, per_image, width, height, source_row,
+    q, d, lam, step, arrived, q_out, BX: tl.constexpr,
+):  # fmt: skip
     """The last pass of A u_bar, then arrived = q + s (A u_bar - d) and q+ = lam arrived / (lam + s)."""
     x = tl.program_id(0) * BX + tl.arange(0, BX)
     y = tl.program_id(1).to(tl.int64)
     inside = x < width
-    seen = _along_row(source + y * source_row, first, weights, taps, x, inside, BX)
+    row = (y // height) * per_image + x
+    seen = _along_row(source + y * source_row, first, count, weights, taps, row, inside, BX)
     s = tl.load(step)
     at = y * width + x
     value = tl.load(q + at, inside, 0.0) + s * (seen - tl.load(d + at, inside, 0.0))

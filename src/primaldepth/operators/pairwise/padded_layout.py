@@ -1,0 +1,128 @@
+"""Where the Triton kernels keep images and pairwise maps, and how these get there and back."""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import torch
+import triton
+from torch import Tensor
+
+from primaldepth.operators.pairwise import triton_kernels as kernels
+
+
+class Tile(NamedTuple):
+    """Pixels that a program owns, down and across, and the warps that work on them."""
+
+    y: int
+    x: int
+    warps: int
+
+
+def _up(value: int, step: int) -> int:
+    """The next multiple of `step`."""
+    return step * -(-value // step)
+
+
+@dataclass(frozen=True, slots=True)
+class PaddedLayout:
+    """Images (B, rows, 1, pitch) and pairwise maps (B, rows, N, pitch) with a margin.
+
+    Whatever a tile reads lies in memory, so no kernel needs a mask, and what it reads of the N maps
+    lies close together, which the memory rewards.
+    Rows are `pitch` apart; radius + 1 rows lie above whole tiles and radius rows below, and the
+    columns to the right of a row are also the margin to the left of the next.
+    """
+
+    FORWARD: ClassVar[Tile] = Tile(1, 128, 1)
+    BACKWARD: ClassVar[Tile] = Tile(4, 64, 4)
+    ENTER: ClassVar[Tile] = Tile(4, 256, 4)
+
+    images: int
+    pairs: int
+    height: int
+    width: int
+
+    @classmethod
+    def of(cls, pairwise: Tensor) -> "PaddedLayout":
+        """Return the layout for maps (B, N, H, W)."""
+        images, pairs, height, width = pairwise.shape
+        return cls(images, pairs, height, width)
+
+    @property
+    def radius(self) -> int:
+        """Radius r of the half window with that many pairs: 2 r (r + 1) = pairs."""
+        radius = round((1 + 2 * self.pairs) ** 0.5 - 1) // 2 or 1
+        if 2 * radius * (radius + 1) != self.pairs:
+            raise ValueError(f"{self.pairs} pairs are not a half window")
+        return radius
+
+    def grid(self, tile: Tile) -> tuple[int, int, int]:
+        """Programs: one per tile and image."""
+        return triton.cdiv(self.width, tile.x), triton.cdiv(self.height, tile.y), self.images
+
+    @property
+    def rows(self) -> int:
+        """Rows of a padded plane: whole tiles of either kernel, and the margin."""
+        return _up(self.height, max(self.FORWARD.y, self.BACKWARD.y)) + 2 * self.radius + 1
+
+    @property
+    def pitch(self) -> int:
+        """Columns of a padded plane; a multiple of 16, so that rows start at aligned addresses."""
+        return _up(_up(self.width, max(self.FORWARD.x, self.BACKWARD.x)) + self.radius, 16)
+
+    @property
+    def area(self) -> int:
+        """Elements of a padded plane."""
+        return self.rows * self.pitch
+
+    def zeros(self, like: Tensor, planes: int = 1) -> Tensor:
+        """Padded planes of zeros."""
+        return like.new_zeros((self.images, self.rows, planes, self.pitch))
+
+    def enter(self, maps: Tensor, storage: torch.dtype | None = None) -> Tensor:
+        """Padded copy of (B, 1, H, W) or (B, N, H, W); pairs that leave the frame become zero."""
+        planes = maps.shape[1]
+        out = maps.new_empty((self.images, self.rows, planes, self.pitch), dtype=storage or maps.dtype)
+        tile = self.ENTER
+        grid = triton.cdiv(self.pitch, tile.x), triton.cdiv(self.rows, tile.y), self.images * planes
+        kernels.enter_kernel[grid](
+            maps, out, self.height, self.width, self.pitch, self.area, *maps.stride(),
+            PAIRS=planes, RADIUS=self.radius, PAIRWISE=int(planes > 1), BY=tile.y, BX=tile.x,
+        )  # fmt: skip
+        return out
+
+    def support(self, affinities: Tensor, scales: Tensor, storage: torch.dtype | None = None) -> Tensor:
+        """Padded w = exp(-|d_k| / scales[0] - |a| / scales[1]), zero at pairs that leave the frame."""
+        size = (self.images, self.rows, self.pairs, self.pitch)
+        out = affinities.new_empty(size, dtype=storage or torch.float32)
+        lanes, run = self._runs
+        kernels.support_kernel[triton.cdiv(self.pitch, run), self.rows, self.images](
+            affinities, out, scales, self.height, self.width, self.pitch, self.area, *affinities.stride(),
+            PAIRS=self.pairs, LANES=lanes, RADIUS=self.radius, BX=run,
+        )  # fmt: skip
+        return out
+
+    def support_gradients(
+        self, affinities: Tensor, scales: Tensor, w: Tensor, grad_w: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the gradients of affinities and scales from that of their padded weights w."""
+        grad, (lanes, run) = torch.empty_like(affinities), self._runs
+        grid = triton.cdiv(self.width, run), self.height, self.images
+        partial = w.new_empty((grid[0] * grid[1] * grid[2], 2), dtype=torch.float32)
+        kernels.support_backward_kernel[grid](
+            affinities, w, grad_w, scales, grad, partial, self.height, self.width, self.pitch, self.area,
+            *affinities.stride(), *grad.stride(),
+            PAIRS=self.pairs, LANES=lanes, RADIUS=self.radius, BX=run,
+        )  # fmt: skip
+        return grad, partial.sum(0)
+
+    @property
+    def _runs(self) -> tuple[int, int]:
+        """Pairs and columns that a program of the support kernels has at once."""
+        lanes = triton.next_power_of_2(self.pairs)
+        return lanes, max(16, 4096 // lanes)
+
+    def leave(self, padded: Tensor) -> Tensor:
+        """The frame's part of padded planes, as a view."""
+        top = self.radius + 1
+        return padded[:, top : top + self.height, :, : self.width].transpose(1, 2)
