@@ -238,7 +238,7 @@ def all_errors(backend):
     for case, name, check in checks:
         height, width = case[0]
         y, x = 64 if height > 7 else 4, 128 if width > 7 else 8
-        sides = {"FORWARD": (y, x), "BACKWARD": (2 * y, x), "ENTER": (256, 256)}
+        sides = {"FORWARD": (y, x), "BACKWARD": (2 * y, x), "IMAGES": (y, x), "ENTER": (256, 256)}
         tiles = {name: layout.Tile(*side, 1) for name, side in sides.items()}
         with patch.multiple(layout.PaddedLayout, **tiles):  # few programs: the interpreter's time is theirs
             found[name(case)] = check(backend, case)

@@ -39,9 +39,9 @@ def test_bands_of_fixed_shapes_hold_all_weights():
         for band, whole in zip(A.bands(A.rows, transposed=transposed), A.matrices[:2], strict=True):
             matrix = whole[:, 0].mT if transposed else whole[:, 0]
             index = band.first[..., None] + torch.arange(band.taps)
-            found = torch.zeros_like(matrix).scatter_add(2, index, band.weights)
-            assert torch.equal(found, matrix)
-            assert bool((band.weights[torch.arange(band.taps) >= band.kept[..., None]] == 0).all())
+            weights = band.weights.mT
+            assert torch.equal(torch.zeros_like(matrix).scatter_add(2, index, weights), matrix)
+            assert bool((weights[torch.arange(band.taps) >= band.kept[..., None]] == 0).all())
 
 
 def test_a_stage_of_convolutions_reads_no_samples():

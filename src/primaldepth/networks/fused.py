@@ -7,6 +7,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
+from primaldepth.operators.pairwise import pick_backend
+
 ALIGNED = 8  # channels: tensor cores read whole groups of them
 ONE = (1, 1)
 
@@ -29,12 +31,22 @@ class ConvReLU(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradients of x, weight, bias and z."""
         x, weight, y = ctx.saved_tensors
-        grad = torch.ops.aten.threshold_backward(grad, y, 0.0)
-        *wanted, added = ctx.needs_input_grad
-        found: tuple[Tensor | None, ...] = torch.ops.aten.convolution_backward(
-            grad, x, weight, [weight.shape[0]], ONE, ONE, ONE, False, (0, 0), 1, wanted
+        for_x, for_weight, for_bias, added = ctx.needs_input_grad
+        grad, grad_bias = _before_relu(grad, y)
+        grad_x, grad_weight, _ = torch.ops.aten.convolution_backward(
+            grad, x, weight, None, ONE, ONE, ONE, False, (0, 0), 1, (for_x, for_weight, False)
         )
-        return *found, grad if added else None
+        return grad_x, grad_weight, grad_bias if for_bias else None, grad if added else None
+
+
+def _before_relu(grad: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradients of what ReLU was given, and of the bias in it."""
+    if pick_backend(grad) != "triton":
+        grad = torch.ops.aten.threshold_backward(grad, y, 0.0)
+        return grad, grad.sum((0, 2, 3))
+    from primaldepth.networks.triton_relu import relu_backward
+
+    return relu_backward(grad, y)
 
 
 def conv_relu(layer: nn.Conv2d, x: Tensor, z: Tensor | None = None) -> Tensor:

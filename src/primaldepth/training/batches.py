@@ -108,10 +108,10 @@ class StageBatches:
         for batch in self._drawn[group].batches():
             own = len(batch.truth) // TOGETHER
             yield batch.part(slice(place * own, (place + 1) * own))
-        if place == 0 and self._stream is not None:  # the device is busy with this step
-            self._drawn[group + 1] = self._group(group + 1)
         if place == TOGETHER - 1:
             del self._drawn[group]
+            if self._stream is not None:  # the device is busy with these steps
+                self._drawn[group + 1] = self._group(group + 1)
 
     def _group(self, group: int) -> "_Drawn":
         recipe, stage = self._recipe, self._recipe.stages[self._stage]

@@ -33,8 +33,9 @@ class PaddedLayout:
     columns to the right of a row are also the margin to the left of the next.
     """
 
-    FORWARD: ClassVar[Tile] = Tile(1, 128, 1)
-    BACKWARD: ClassVar[Tile] = Tile(4, 64, 4)
+    FORWARD: ClassVar[Tile] = Tile(1, 64, 1)
+    BACKWARD: ClassVar[Tile] = Tile(1, 64, 1)
+    IMAGES: ClassVar[Tile] = Tile(4, 64, 2)
     ENTER: ClassVar[Tile] = Tile(4, 256, 4)
 
     images: int
@@ -56,19 +57,29 @@ class PaddedLayout:
             raise ValueError(f"{self.pairs} pairs are not a half window")
         return radius
 
+    def programs(self, tile: Tile) -> int:
+        """Number of programs of `grid`."""
+        across, down, images = self.grid(tile)
+        return across * down * images
+
     def grid(self, tile: Tile) -> tuple[int, int, int]:
         """Programs: one per tile and image."""
         return triton.cdiv(self.width, tile.x), triton.cdiv(self.height, tile.y), self.images
 
     @property
     def rows(self) -> int:
-        """Rows of a padded plane: whole tiles of either kernel, and the margin."""
-        return _up(self.height, max(self.FORWARD.y, self.BACKWARD.y)) + 2 * self.radius + 1
+        """Rows of a padded plane: whole tiles of every kernel, and the margin."""
+        return max(_up(self.height, tile.y) for tile in self._tiles) + 2 * self.radius + 1
 
     @property
     def pitch(self) -> int:
         """Columns of a padded plane; a multiple of 16, so that rows start at aligned addresses."""
-        return _up(_up(self.width, max(self.FORWARD.x, self.BACKWARD.x)) + self.radius, 16)
+        return _up(max(_up(self.width, tile.x) for tile in self._tiles) + self.radius, 16)
+
+    @property
+    def _tiles(self) -> tuple[Tile, ...]:
+        """Tiles of the kernels that read or write beyond the frame."""
+        return self.FORWARD, self.BACKWARD, self.IMAGES
 
     @property
     def area(self) -> int:

@@ -46,7 +46,7 @@ class Kept(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Gradients of a run, padded but for those of the coefficients and of the sample term."""
+    """Gradients of a run, padded but for those of the coefficients."""
 
     u: Tensor
     u_bar: Tensor
@@ -55,7 +55,6 @@ class Gradients(NamedTuple):
     f: Tensor
     c: Tensor
     rows: Tensor
-    measured: tuple[Tensor, ...] = ()
 
 
 def run_keeping(
@@ -87,29 +86,36 @@ def undo(
     coefficients: Tensor,
     sensor: SampleGradients | None,
 ) -> Gradients:
-    """Return the gradients of everything from those of the last u, u_bar and p; `fixed` is w, f, c."""
+    """Return the gradients of everything from those of the last u, u_bar and p, which are overwritten.
+
+    Args:
+        fixed: w, f and c.
+    """
     w, f, c = fixed
     grad_u, grad_bar, grad_p = grads
+    images = steps.ImageGradients(grad_u, *(torch.zeros_like(f) for _ in range(3)))
     grad_w = torch.zeros_like(w, dtype=torch.float32)
-    grad_f, grad_c = torch.zeros_like(f), torch.zeros_like(c)
     count = len(coefficients)
-    primal = coefficients.new_empty((count, steps.primal_programs(layout), 3))
-    dual = coefficients.new_empty((count, steps.dual_programs(layout), 2))
+    primal = coefficients.new_empty((count, layout.programs(layout.IMAGES), 3))
+    dual = coefficients.new_empty((count, layout.programs(layout.BACKWARD), 2))
     measured = coefficients.new_zeros((count, coefficients.shape[1] - 5))
+    given: Tensor | None = grad_bar
+    pairs = None
     for n in range(count - 1, -1, -1):
         u, u_bar = kept.before(n)
         row = coefficients[n]
-        grad_div, grad_u = steps.primal_backward(
-            (grad_u, grad_bar), u, kept.images[n, 0], (f, c), row, (grad_f, grad_c), primal[n]
-        )
-        grad_p, grad_bar = steps.dual_backward(
-            layout, (grad_p, grad_div), u_bar, kept.p[n], w, row, grad_w, dual[n]
-        )
+        steps.undo_image(layout, images, (u, kept.images[n, 0], f, c), row, primal[n], given, pairs)
+        steps.undo_pairs(layout, (grad_p, images.div, grad_w), u_bar, kept.p[n], w, row, dual[n])
+        pairs = grad_p, row
+        given = None
         if sensor is not None:
-            measured[n] = sensor.step(n, grad_div, grad_bar, row)
+            measured[n], given = sensor.step(n, images.div, row)
+    if pairs is not None:
+        grad_bar = torch.zeros_like(f)
+        steps.gather(layout, pairs, given, grad_bar)
     (tau, lam, theta), (sigma, eps) = primal.sum(1).unbind(1), dual.sum(1).unbind(1)
     rows = torch.cat([torch.stack([sigma, tau, eps, lam, theta], dim=1), measured], dim=1)
-    return Gradients(grad_u, grad_bar, grad_p, grad_w, grad_f, grad_c, rows)
+    return Gradients(images.u, grad_bar, grad_p, grad_w, images.f, images.c, rows)
 
 
 class TritonIterations(torch.autograd.Function):

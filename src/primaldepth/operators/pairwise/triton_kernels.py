@@ -185,30 +185,64 @@ def forward_kernel(
 
 
 @triton.jit
-def primal_backward_kernel(
-    grad_u, grad_bar, u, u_next, f, c, coefficients, grad_div, grad_u_out, grad_f, grad_c, partial,
-    total, BLOCK: tl.constexpr,
+def _gathered(through, pair, pitch, total, RADIUS: tl.constexpr, PAIRS: tl.constexpr):
+    """Total + K' t: what the pairs that start at a pixel carry, less what those that end there do."""
+    if PAIRS <= UNROLLED:
+        for k in tl.static_range(PAIRS):
+            dy, dx = _offset(k, RADIUS)
+            at = pair + k * pitch
+            there = at - dy * (PAIRS * pitch) - dx
+            total += tl.load(through + at).to(tl.float32) - tl.load(through + there).to(tl.float32)
+    else:
+        for k in range(PAIRS):
+            dy, dx = _offset(k, RADIUS)
+            at = pair + k * pitch
+            there = at - dy * (PAIRS * pitch) - dx
+            total += tl.load(through + at).to(tl.float32) - tl.load(through + there).to(tl.float32)
+    return total
+
+
+@triton.jit
+def image_backward_kernel(
+    through, given, after, grad_bar, grad_u, u, u_next, f, c, coefficients, grad_div, grad_f, grad_c, partial,
+    pitch, area,
+    START: tl.constexpr, SAMPLES: tl.constexpr, END: tl.constexpr,
+    RADIUS: tl.constexpr, PAIRS: tl.constexpr, BY: tl.constexpr, BX: tl.constexpr,
 ):  # fmt: skip
-    """Through u+ = (u - tau div + tau lam c f) / (1 + tau lam c) and u_bar+ = u+ + theta (u+ - u)."""
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = i < total
-    tau = tl.load(coefficients + 1)
-    lam = tl.load(coefficients + 3)
-    theta = tl.load(coefficients + 4)
-    bar = tl.load(grad_bar + i, inside, 0.0)
-    trust = tl.load(c + i, inside, 0.0)
-    h = (tl.load(grad_u + i, inside, 0.0) + (1.0 + theta) * bar) / (1.0 + tau * lam * trust)
-    new = tl.load(u_next + i, inside, 0.0)
-    move = new - tl.load(u + i, inside, 0.0)
-    departure = tl.load(f + i, inside, 0.0) - new
-    tl.store(grad_div + i, -tau * h, inside)
-    tl.store(grad_u_out + i, h - theta * bar, inside)
-    tl.store(grad_f + i, tl.load(grad_f + i, inside, 0.0) + tau * lam * trust * h, inside)
-    tl.store(grad_c + i, tl.load(grad_c + i, inside, 0.0) + tau * lam * h * departure, inside)
-    partial += tl.program_id(0) * 3
-    tl.store(partial, tl.sum(h * move) / tau)
-    tl.store(partial + 1, tl.sum(tau * trust * h * departure))
-    tl.store(partial + 2, tl.sum(bar * move))
+    """Gather the gradient of u_bar after an iteration's pairs were undone, then undo the u step before it.
+
+    That is u+ = (u - tau div + tau lam c f) / (1 + tau lam c) with u_bar+ = u+ + theta (u+ - u). At the START the
+    gradient of u_bar+ is given, else it is sigma K' t, with SAMPLES plus what is given; at the END it is kept.
+    """
+    start, here, pair = _tile(pitch, area, RADIUS, PAIRS, BY, BX)
+    at = start + here
+    bar = tl.zeros((BY, BX), dtype=tl.float32)
+    if not START:
+        bar = tl.load(after) * _gathered(through + start * PAIRS, pair, pitch, bar, RADIUS, PAIRS)
+    if START or SAMPLES:
+        bar += tl.load(given + at)
+    if END:
+        tl.store(grad_bar + at, bar)
+    else:
+        tau = tl.load(coefficients + 1)
+        lam = tl.load(coefficients + 3)
+        theta = tl.load(coefficients + 4)
+        trust = tl.load(c + at)
+        h = (tl.load(grad_u + at) + (1.0 + theta) * bar) / (1.0 + tau * lam * trust)
+        new = tl.load(u_next + at)
+        move = new - tl.load(u + at)
+        departure = tl.load(f + at) - new
+        to_f = tl.load(grad_f + at) + tau * lam * trust * h
+        to_c = tl.load(grad_c + at) + tau * lam * h * departure
+        tl.store(grad_div + at, -tau * h)
+        tl.store(grad_u + at, h - theta * bar)
+        tl.store(grad_f + at, to_f)
+        tl.store(grad_c + at, to_c)
+        row = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
+        partial += (row * tl.num_programs(0) + tl.program_id(0)) * 3
+        tl.store(partial, tl.sum(h * move) / tau)
+        tl.store(partial + 1, tl.sum(tau * trust * h * departure))
+        tl.store(partial + 2, tl.sum(bar * move))
 
 
 @triton.jit
@@ -216,37 +250,32 @@ def _back_pair(
     k, grad_p, grad_div, u_bar, p_next, w, bar, pull, here, pair, pitch, eps, shrink,
     RADIUS: tl.constexpr, PAIRS: tl.constexpr,
 ):  # fmt: skip
-    """Return the gradients of p and w of pair k, and what flows to u_bar, sigma and eps (over sigma)."""
+    """Return what passes through pair k to p, the gradient of its w, and what flows to sigma and eps."""
     dy, dx = _offset(k, RADIUS)
     shift = dy * pitch + dx
     at = pair + k * pitch
-    there = at - dy * (PAIRS * pitch) - dx
     p_here = tl.load(p_next + at).to(tl.float32)
     total = tl.load(grad_p + at).to(tl.float32) + pull - tl.load(grad_div + here + shift)
     free = tl.abs(p_here) < tl.load(w + at).to(tl.float32)
     through = tl.where(free, total * shrink, 0.0)
-    side = tl.where(p_here > 0.0, 1.0, tl.where(p_here < 0.0, -1.0, 0.0))
-    to_w = tl.where(free, 0.0, side * total)
-    other = tl.load(grad_p + there).to(tl.float32) + tl.load(grad_div + here - shift) - pull
-    free_there = tl.abs(tl.load(p_next + there).to(tl.float32)) < tl.load(w + there).to(tl.float32)
-    incoming = tl.where(free_there, other * shrink, 0.0)
+    to_w = tl.where(free, 0.0, tl.where(p_here > 0.0, total, tl.where(p_here < 0.0, -total, 0.0)))
     by_sigma = tl.where(free, through * (bar - tl.load(u_bar + here + shift) - eps * p_here), 0.0)
-    return through, to_w, through - incoming, by_sigma, tl.where(free, -through * p_here, 0.0)
+    return through, to_w, by_sigma, tl.where(free, -through * p_here, 0.0)
 
 
 @triton.jit
 def _two_back_pairs(
-    k, grad_p, grad_div, u_bar, p_next, w, grad_p_out, grad_w, bar, pull, here, pair, pitch, eps, shrink,
+    k, grad_p, grad_div, u_bar, p_next, w, grad_w, bar, pull, here, pair, pitch, eps, shrink,
     RADIUS: tl.constexpr, PAIRS: tl.constexpr,
 ):  # fmt: skip
-    """Two pairs between stores; their gradients of w are read and written only where they have any.
+    """Two pairs between stores; their gradients of w are read and written only where they get any.
 
-    Returns what flows to u_bar, sigma and eps.
+    Returns what flows to sigma and eps.
     """
-    p0, w0, flow0, sigma0, eps0 = _back_pair(
+    p0, w0, sigma0, eps0 = _back_pair(
         k, grad_p, grad_div, u_bar, p_next, w, bar, pull, here, pair, pitch, eps, shrink, RADIUS, PAIRS
     )
-    p1, w1, flow1, sigma1, eps1 = _back_pair(
+    p1, w1, sigma1, eps1 = _back_pair(
         k + 1, grad_p, grad_div, u_bar, p_next, w, bar, pull, here, pair, pitch, eps, shrink, RADIUS, PAIRS
     )
     at = pair + k * pitch
@@ -254,54 +283,77 @@ def _two_back_pairs(
     some1 = w1 != 0.0
     w0 += tl.load(grad_w + at, some0, 0.0)
     w1 += tl.load(grad_w + at + pitch, some1, 0.0)
-    tl.store(grad_p_out + at, p0)
-    tl.store(grad_p_out + at + pitch, p1)
+    tl.store(grad_p + at, p0)
+    tl.store(grad_p + at + pitch, p1)
     tl.store(grad_w + at, w0, some0)
     tl.store(grad_w + at + pitch, w1, some1)
-    return flow0 + flow1, sigma0 + sigma1, eps0 + eps1
+    return sigma0 + sigma1, eps0 + eps1
 
 
 @triton.jit
-def dual_backward_kernel(
-    grad_p, grad_div, u_bar, p_next, w, coefficients, grad_p_out, grad_w, grad_bar_out, partial, pitch, area,
+def pairs_backward_kernel(
+    grad_p, grad_div, u_bar, p_next, w, coefficients, grad_w, partial, pitch, area,
     RADIUS: tl.constexpr, PAIRS: tl.constexpr, BY: tl.constexpr, BX: tl.constexpr,
 ):  # fmt: skip
-    """Through p+ = clamp((p + sigma D) / (1 + sigma eps), -w, w) and div = K' p+."""
+    """Through p+ = clamp((p + sigma D) / (1 + sigma eps), -w, w) and div = K' p+; grad p is overwritten."""
     start, here, pair = _tile(pitch, area, RADIUS, PAIRS, BY, BX)
     grad_div += start
     u_bar += start
     grad_p += start * PAIRS
     p_next += start * PAIRS
     w += start * PAIRS
-    grad_p_out += start * PAIRS
     grad_w += start * PAIRS
     sigma = tl.load(coefficients)
     eps = tl.load(coefficients + 2)
     shrink = 1.0 / (1.0 + sigma * eps)
     bar = tl.load(u_bar + here)
     pull = tl.load(grad_div + here)
-    grad_bar = tl.zeros_like(bar)
-    to_sigma = tl.zeros_like(bar)
-    to_eps = tl.zeros_like(bar)
+    to_sigma = tl.zeros((BY, BX), dtype=tl.float32)
+    to_eps = tl.zeros((BY, BX), dtype=tl.float32)
     if PAIRS <= UNROLLED:
         for k in tl.static_range(0, PAIRS, 2):
-            flow, by_sigma, by_eps = _two_back_pairs(
-                k, grad_p, grad_div, u_bar, p_next, w, grad_p_out, grad_w, bar, pull, here, pair, pitch, eps, shrink,
-                RADIUS, PAIRS,
-            )  # fmt: skip
-            grad_bar += flow
+            by_sigma, by_eps = _two_back_pairs(
+                k,
+                grad_p,
+                grad_div,
+                u_bar,
+                p_next,
+                w,
+                grad_w,
+                bar,
+                pull,
+                here,
+                pair,
+                pitch,
+                eps,
+                shrink,
+                RADIUS,
+                PAIRS,
+            )
             to_sigma += by_sigma
             to_eps += by_eps
     else:
         for k in range(0, PAIRS, 2):
-            flow, by_sigma, by_eps = _two_back_pairs(
-                k, grad_p, grad_div, u_bar, p_next, w, grad_p_out, grad_w, bar, pull, here, pair, pitch, eps, shrink,
-                RADIUS, PAIRS,
-            )  # fmt: skip
-            grad_bar += flow
+            by_sigma, by_eps = _two_back_pairs(
+                k,
+                grad_p,
+                grad_div,
+                u_bar,
+                p_next,
+                w,
+                grad_w,
+                bar,
+                pull,
+                here,
+                pair,
+                pitch,
+                eps,
+                shrink,
+                RADIUS,
+                PAIRS,
+            )
             to_sigma += by_sigma
             to_eps += by_eps
-    tl.store(grad_bar_out + start + here, sigma * grad_bar)
     row = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
     partial += (row * tl.num_programs(0) + tl.program_id(0)) * 2
     tl.store(partial, tl.sum(to_sigma))

@@ -1,13 +1,11 @@
 """One iteration in one kernel, and the two kernels that undo it; everything lies in the padded layout."""
 
-import torch
-import triton
+from typing import NamedTuple
+
 from torch import Tensor
 
 from primaldepth.operators.pairwise import triton_kernels as kernels
 from primaldepth.operators.pairwise.padded_layout import PaddedLayout
-
-BLOCK = 1024
 
 
 def forward(
@@ -32,62 +30,79 @@ def forward(
     )  # fmt: skip
 
 
-def primal_programs(layout: PaddedLayout) -> int:
-    """Number of programs of `primal_backward`, each of which gives partial sums of its own."""
-    return int(triton.cdiv(layout.images * layout.area, BLOCK))
-
-
-def primal_backward(
-    grads: tuple[Tensor, Tensor],
-    u: Tensor,
-    u_next: Tensor,
-    data: tuple[Tensor, Tensor],
-    row: Tensor,
-    data_grads: tuple[Tensor, Tensor],
-    partial: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """Return the gradients of the divergence and of u; add those of f and c.
+class ImageGradients(NamedTuple):
+    """Gradients of images while iterations are undone, padded with zeros; all are overwritten.
 
     Args:
-        grads: of u+ and u_bar+.
-        data: f and c.
-        data_grads: theirs so far.
-        partial: (programs, 3) for what adds up to the gradients of tau, lam and theta.
+        u: of u before the iterations that are undone.
+        div: of the divergence of the iteration whose u step was undone last.
+        f: so far.
+        c: so far.
     """
-    grad_div, grad_u = torch.empty_like(u), torch.empty_like(u)
-    kernels.primal_backward_kernel[(len(partial),)](
-        *grads, u, u_next, *data, row, grad_div, grad_u, *data_grads, partial, u.numel(), BLOCK=BLOCK
-    )
-    return grad_div, grad_u
+
+    u: Tensor
+    div: Tensor
+    f: Tensor
+    c: Tensor
 
 
-def dual_programs(layout: PaddedLayout) -> int:
-    """Number of programs of `dual_backward`, each of which gives partial sums of its own."""
-    across, down, images = layout.grid(layout.BACKWARD)
-    return across * down * images
-
-
-def dual_backward(
+def undo_image(
     layout: PaddedLayout,
-    grads: tuple[Tensor, Tensor],
+    grads: ImageGradients,
+    images: tuple[Tensor, Tensor, Tensor, Tensor],
+    row: Tensor,
+    partial: Tensor,
+    given: Tensor | None,
+    pairs: tuple[Tensor, Tensor] | None,
+) -> None:
+    """Gather the gradient of u_bar and undo the u step that made it, into `grads`.
+
+    Args:
+        images: u before and after the step, f and c.
+        row: coefficients of the step.
+        partial: (programs, 3) for what adds up to the gradients of tau, lam and theta.
+        given: padded gradient of u_bar, or a part of it; None without one.
+        pairs: what `undo_pairs` left of grad p, and the row of its iteration; None at the start.
+    """
+    through, after = (grads.u, row) if pairs is None else pairs
+    tile = layout.IMAGES
+    kernels.image_backward_kernel[layout.grid(tile)](
+        through, grads.u if given is None else given, after, grads.u, grads.u, *images, row,
+        grads.div, grads.f, grads.c, partial, layout.pitch, layout.area,
+        START=pairs is None, SAMPLES=given is not None, END=False,
+        RADIUS=layout.radius, PAIRS=layout.pairs, BY=tile.y, BX=tile.x, num_warps=tile.warps,
+    )  # fmt: skip
+
+
+def gather(layout: PaddedLayout, pairs: tuple[Tensor, Tensor], given: Tensor | None, out: Tensor) -> None:
+    """Write the padded gradient of u_bar before the first iteration; arguments as of `undo_image`."""
+    tile = layout.IMAGES
+    unused = (out,) * 10
+    kernels.image_backward_kernel[layout.grid(tile)](
+        pairs[0], out if given is None else given, pairs[1], out, *unused, layout.pitch, layout.area,
+        START=False, SAMPLES=given is not None, END=True,
+        RADIUS=layout.radius, PAIRS=layout.pairs, BY=tile.y, BX=tile.x, num_warps=tile.warps,
+    )  # fmt: skip
+
+
+def undo_pairs(
+    layout: PaddedLayout,
+    grads: tuple[Tensor, Tensor, Tensor],
     u_bar: Tensor,
     p_next: Tensor,
     w: Tensor,
     row: Tensor,
-    grad_w: Tensor,
     partial: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """Return the gradients of p and u_bar; add that of w.
+) -> None:
+    """Undo the step of p: overwrite its gradient and add to that of w.
 
     Args:
-        grads: of p+ and of the divergence.
-        grad_w: of w so far.
+        grads: of p+, which becomes that of p, of the divergence, and of w so far.
         partial: (programs, 2) for what adds up to the gradients of sigma and eps.
     """
     tile = layout.BACKWARD
-    grad_p, grad_bar = torch.empty_like(p_next), torch.zeros_like(u_bar)
-    kernels.dual_backward_kernel[layout.grid(tile)](
-        *grads, u_bar, p_next, w, row, grad_p, grad_w, grad_bar, partial, layout.pitch, layout.area,
+    grad_p, grad_div, grad_w = grads
+    kernels.pairs_backward_kernel[layout.grid(tile)](
+        grad_p, grad_div, u_bar, p_next, w, row, grad_w, partial, layout.pitch, layout.area,
         RADIUS=layout.radius, PAIRS=layout.pairs, BY=tile.y, BX=tile.x, num_warps=tile.warps,
     )  # fmt: skip
-    return grad_p, grad_bar

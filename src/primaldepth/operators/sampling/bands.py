@@ -12,7 +12,8 @@ class Band(NamedTuple):
     Args:
         first: (m,), or (B, m) with a matrix for every image: column of the first weight that is kept.
         kept: like `first`: how many are kept; 0 for a row of zeros.
-        weights: (m, taps) or (B, m, taps): the weights from `first` on.
+        weights: (taps, m) or (B, taps, m): the weights from `first` on. Neighbours in memory belong to
+            neighbouring rows, which a program reads together.
     """
 
     first: Tensor
@@ -22,17 +23,22 @@ class Band(NamedTuple):
     @property
     def taps(self) -> int:
         """Places that a row has for its weights."""
-        return int(self.weights.shape[-1])
+        return int(self.weights.shape[-2])
 
     @property
     def rows(self) -> int:
         """Rows of the matrix of one image."""
-        return int(self.weights.shape[-2])
+        return int(self.weights.shape[-1])
 
     @property
     def per_image(self) -> int:
         """Rows from the matrix of one image to that of the next; 0 where all images share one."""
         return self.rows if self.weights.ndim == 3 else 0
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Taps, rows and rows per image, in the order in which the kernels take them."""
+        return self.taps, self.rows, self.per_image
 
     @classmethod
     def of(cls, matrices: Tensor, taps: int) -> "Band":
@@ -48,4 +54,5 @@ class Band(NamedTuple):
         first = used.argmax(2).clamp_max(n - taps)
         kept = torch.where(used.amax(2) > 0, last - first + 1, 0)
         index = first[..., None] + torch.arange(taps, device=matrices.device)
-        return cls(first.to(torch.int32), kept.to(torch.int32), matrices.gather(2, index))
+        weights = matrices.gather(2, index).mT.contiguous()
+        return cls(first.to(torch.int32), kept.to(torch.int32), weights)

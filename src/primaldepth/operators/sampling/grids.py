@@ -236,7 +236,7 @@ def _band(stretches: Stretches, like: Tensor) -> Band:
     """Return stretches as tensors on the device of `like`."""
     first, weights = (torch.from_numpy(each).to(like.device) for each in stretches)
     first = first.to(torch.int32)
-    return Band(first, torch.full_like(first, weights.shape[1]), weights)
+    return Band(first, torch.full_like(first, weights.shape[1]), weights.mT.contiguous())
 
 
 def _inside(matrix: Tensor, window: slice) -> slice:

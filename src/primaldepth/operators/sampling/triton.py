@@ -33,12 +33,12 @@ def dual_step(samples: SampleTerm, u_bar: Tensor, q: Tensor, step: Tensor) -> tu
         arrived = q + step * (A(u_bar) - d)
         return arrived, lam * arrived / (lam + step)
     half = _rows(A, u_bar)
-    band = A.bands(u_bar, transposed=False)[1]
+    used, band = A.bands(u_bar, transposed=False)
     images, _, h, w = q.shape
     arrived, q_next = torch.empty_like(q), torch.empty_like(q)
     kernels.dual_columns_kernel[triton.cdiv(w, BLOCK_X), images * h](
-        half, *band, band.taps, band.per_image, w, h, half.shape[3], q, d, lam, step, arrived, q_next,
-        BX=BLOCK_X,
+        half, *band, *band.sizes, used.kept, used.per_image, w, h, half.shape[3],
+        q, d, lam, step, arrived, q_next, BX=BLOCK_X,
     )  # fmt: skip
     return arrived, q_next
 
@@ -79,34 +79,33 @@ def reduce(A: LinearOperator, u: Tensor) -> Tensor:
     return _columns(A, _rows(A, u), transposed=False)
 
 
-def spread(A: LinearOperator, q: Tensor, out: Tensor, *, add: bool = False) -> None:
-    """Write A' q into `out`, or add it: (B, 1, h, w), contiguous, to (B, 1, H, W), rows contiguous."""
+def spread(A: LinearOperator, q: Tensor, out: Tensor) -> None:
+    """Write A' q into `out`: (B, 1, h, w), contiguous, to (B, 1, H, W), rows contiguous."""
     if not isinstance(A, Banded):
-        pull = A.adjoint(q)
-        out.add_(pull) if add else out.copy_(pull)
+        out.copy_(A.adjoint(q))
         return
-    _rows(A, _columns(A, q, transposed=True), out, add=add)
+    _rows(A, _columns(A, q, transposed=True), out)
 
 
-def _rows(A: Banded, u: Tensor, out: Tensor | None = None, *, add: bool = False) -> Tensor:
+def _rows(A: Banded, u: Tensor, out: Tensor | None = None) -> Tensor:
     """The product along columns of pixels: A_y u into fresh memory, or A_y' u into `out`."""
     band = A.bands(u, transposed=out is not None)[0]
     images, _, _, width = u.shape
     if out is None:
         out = u.new_empty((images, 1, band.rows, width))
     kernels.rows_kernel[triton.cdiv(width, BLOCK_X), band.rows, images](
-        u, out, *band, band.taps, band.per_image, width,
-        u.stride(0), u.stride(2), out.stride(0), out.stride(2), ADD=add, BX=BLOCK_X,
+        u, out, *band, *band.sizes, width,
+        u.stride(0), u.stride(2), out.stride(0), out.stride(2), BX=BLOCK_X,
     )  # fmt: skip
     return out
 
 
 def _columns(A: Banded, u: Tensor, *, transposed: bool) -> Tensor:
-    """The product along rows of pixels, u A_x' or u A_x, of contiguous u."""
-    band = A.bands(u, transposed=transposed)[1]
+    """The product along rows of pixels, u A_x' or u A_x, of contiguous u, whose rows are those of samples."""
+    band, used = A.bands(u, transposed=transposed)[1], A.bands(u, transposed=False)[0]
     images, _, height, width = u.shape
     out = u.new_empty((images, 1, height, band.rows))
     kernels.columns_kernel[triton.cdiv(band.rows, BLOCK_X), images * height](
-        u, out, *band, band.taps, band.per_image, band.rows, height, width, BX=BLOCK_X
+        u, out, *band, *band.sizes, used.kept, used.per_image, band.rows, height, width, BX=BLOCK_X
     )
     return out

@@ -1,9 +1,10 @@
 """The kernels of triton.py beside this file: products with banded matrices along one axis, and the dual step.
 
 A row of a resampling matrix has a few weights that are not 0, next to each other: `count` of them from column
-`first` on, kept in `taps` places. The images of a batch share one matrix, or each has its own: `per_image` rows
-lie between the matrix of one image and that of the next, 0 where it is shared. Images may be parts of padded
-planes: strides say where their rows and images start.
+`first` on. Weight t of row i lies at weights[t, i], `rows` apart. The images of a batch share one matrix, or each
+has its own: `per_image` rows lie between the matrix of one image and that of the next, 0 where it is shared, and
+`taps` weights belong to each row. Images may be parts of padded planes: strides say where their rows and images
+start.
 """
 
 import triton
@@ -12,60 +13,72 @@ import triton.language as tl
 
 @triton.jit
 def rows_kernel(
-    source, target, first, count, weights, taps, per_image, width,
+    source, target, first, count, weights, taps, rows, per_image, width,
     source_image, source_row, target_image, target_row,
-    ADD: tl.constexpr, BX: tl.constexpr,
+    BX: tl.constexpr,
 ):  # fmt: skip
-    """target(i, x) = sum_t weights(i, t) source(first(i) + t, x), or with ADD that much more."""
+    """target(i, x) = sum_t weights(i, t) source(first(i) + t, x)."""
     x = tl.program_id(0) * BX + tl.arange(0, BX)
     i = tl.program_id(1)
     image = tl.program_id(2).to(tl.int64)
     inside = x < width
     row = image * per_image + i
+    weights += image * per_image * taps + i
     at = source + image * source_image + tl.load(first + row).to(tl.int64) * source_row + x
     total = tl.zeros((BX,), dtype=tl.float32)
     for t in range(tl.load(count + row)):
-        total += tl.load(weights + row * taps + t) * tl.load(at + t * source_row, inside, 0.0)
+        total += tl.load(weights + t * rows) * tl.load(at + t * source_row, inside, 0.0)
     to = target + image * target_image + i.to(tl.int64) * target_row + x
-    if ADD:
-        total += tl.load(to, inside, 0.0)
     tl.store(to, total, inside)
 
 
 @triton.jit
-def _along_row(source, first, count, weights, taps, row, inside, BX: tl.constexpr):
-    """Sums of weighted numbers of one row of an image; `row` numbers the rows of the matrix."""
+def _along_row(
+    source, first, count, weights, taps, rows, per_image, used, used_per_image, height, y, x, inside,
+    BX: tl.constexpr,
+):  # fmt: skip
+    """Sums of weighted numbers of row y of all images' rows; 0 where `used` says that nothing is in the row."""
+    image = y // height
+    row = image * per_image + x
+    weights += image * per_image * taps + x
     start = source + tl.load(first + row, inside, 0)
     total = tl.zeros((BX,), dtype=tl.float32)
-    for t in range(tl.max(tl.load(count + row, inside, 0))):
-        total += tl.load(weights + row * taps + t, inside, 0.0) * tl.load(start + t, inside, 0.0)
+    most = tl.max(tl.load(count + row, inside, 0))
+    filled = tl.load(used + image * used_per_image + y % height) > 0
+    for t in range(tl.where(filled, most, 0)):
+        total += tl.load(weights + t * rows, inside, 0.0) * tl.load(start + t, inside, 0.0)
     return total
 
 
 @triton.jit
 def columns_kernel(
-    source, target, first, count, weights, taps, per_image, width, height, source_row, BX: tl.constexpr
-):
+    source, target, first, count, weights, taps, rows, per_image, used, used_per_image, width, height, source_row,
+    BX: tl.constexpr,
+):  # fmt: skip
     """target(y, j) = sum_t weights(j, t) source(y, first(j) + t); rows of all images behind each other."""
     x = tl.program_id(0) * BX + tl.arange(0, BX)
     y = tl.program_id(1).to(tl.int64)
     inside = x < width
-    row = (y // height) * per_image + x
-    total = _along_row(source + y * source_row, first, count, weights, taps, row, inside, BX)
+    total = _along_row(
+        source + y * source_row, first, count, weights, taps, rows, per_image, used, used_per_image, height,
+        y, x, inside, BX,
+    )  # fmt: skip
     tl.store(target + y * width + x, total, inside)
 
 
 @triton.jit
 def dual_columns_kernel(
-    source, first, count, weights, taps, per_image, width, height, source_row,
+    source, first, count, weights, taps, rows, per_image, used, used_per_image, width, height, source_row,
     q, d, lam, step, arrived, q_out, BX: tl.constexpr,
 ):  # fmt: skip
     """The last pass of A u_bar, then arrived = q + s (A u_bar - d) and q+ = lam arrived / (lam + s)."""
     x = tl.program_id(0) * BX + tl.arange(0, BX)
     y = tl.program_id(1).to(tl.int64)
     inside = x < width
-    row = (y // height) * per_image + x
-    seen = _along_row(source + y * source_row, first, count, weights, taps, row, inside, BX)
+    seen = _along_row(
+        source + y * source_row, first, count, weights, taps, rows, per_image, used, used_per_image, height,
+        y, x, inside, BX,
+    )  # fmt: skip
     s = tl.load(step)
     at = y * width + x
     value = tl.load(q + at, inside, 0.0) + s * (seen - tl.load(d + at, inside, 0.0))

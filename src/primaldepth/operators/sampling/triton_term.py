@@ -54,15 +54,20 @@ class SampleGradients:
     def __init__(self, leave: Leave, samples: SampleTerm, grad_q: Tensor, kept: Sequence[Tensor]) -> None:
         self._leave, self._samples, self._kept = leave, samples, kept
         self.grad_q = grad_q
+        self._flow: Tensor | None = None
         self.grad_d, self.grad_lam = torch.zeros_like(samples.d), torch.zeros_like(samples.lam)
 
-    def step(self, n: int, grad_div: Tensor, grad_bar: Tensor, row: Tensor) -> Tensor:
-        """Undo step n: add what flows to the padded `grad_bar`; return the gradient of the step of q."""
+    def step(self, n: int, grad_div: Tensor, row: Tensor) -> tuple[Tensor, Tensor]:
+        """Undo step n; return the gradient of the step of q, and what flows to u_bar, padded.
+
+        The next step overwrites the memory of the second.
+        """
         q, arrived = self._kept[2 * n], self._kept[2 * n + 1]
-        pulled = self._leave(grad_div)
         totals = (self.grad_d, self.grad_lam)
         self.grad_q, seen, step = sampling.dual_backward(
-            self.grad_q, pulled, q, arrived, self._samples, row[5], totals
+            self.grad_q, self._leave(grad_div), q, arrived, self._samples, row[5], totals
         )
-        sampling.spread(self._samples.A, seen, self._leave(grad_bar), add=True)
-        return step
+        if self._flow is None:
+            self._flow = torch.zeros_like(grad_div)
+        sampling.spread(self._samples.A, seen, self._leave(self._flow))
+        return step, self._flow
