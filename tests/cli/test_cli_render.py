@@ -9,6 +9,7 @@ from small_files import Cli
 
 from primaldepth.cli import render as verb
 from primaldepth.core.errors import PrimalDepthError
+from primaldepth.core.part_seconds import Seconds
 from primaldepth.data.manifest import Manifest
 from primaldepth.data.shard_writer import ShardWriter
 from primaldepth.data.shards import Shards
@@ -17,7 +18,7 @@ from primaldepth.scenes.job import RenderProgress
 from primaldepth.scenes.mitsuba_variants import choose
 from primaldepth.scenes.scene_source import RenderSettings
 
-REPORT = ["rendered", "seconds", "images_per_second", "kernel_compiles"]
+REPORT = ["rendered", "seconds", "images_per_second", "kernel_compiles", "start_seconds", "seconds_by_part"]
 
 
 def fake_job(monkeypatch: pytest.MonkeyPatch, progress: RenderProgress) -> list[tuple[object, ...]]:
@@ -45,11 +46,13 @@ def test_settings_reach_the_job(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_report(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_job(monkeypatch, RenderProgress(count=100, to_do=40, rendered=40, compiles=6, seconds=10.0))
+    progress = RenderProgress(100, 40, rendered=40, compiles=6, seconds=10.0, start_seconds=2.5)
+    progress.parts = {"build": Seconds(clock=8.0, processor=4.0)}
+    fake_job(monkeypatch, progress)
     outcome = cli("render", "--out", "made", "--count", 100, "--json")
     assert outcome.code == 0
     assert list(outcome.json) == REPORT
-    assert list(outcome.json.values()) == [40, 10.0, 4.0, 6]
+    assert list(outcome.json.values()) == [40, 10.0, 4.0, 6, 2.5, {"build": {"clock": 0.2, "processor": 0.1}}]
     assert outcome.lines == ["made: 40 rich scenes with auto to render, 100 of 100 are there"]
     text = cli("render", "--out", "made", "--count", 100).out
     assert text == "40 scenes in 10.0 s, 4.00 images/s, 6 kernel compilations; 100 of 100 are there\n"

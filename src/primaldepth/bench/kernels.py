@@ -18,7 +18,10 @@ FRAME, PATCHES = (1, 1088, 1376), (64, 128, 128)
 
 @dataclass(frozen=True, slots=True)
 class BenchRow:
-    """One line of the table; times in milliseconds, memory in MiB (on a GPU); None where none is known."""
+    """One line of the table; times in milliseconds, memory in MiB (on a GPU); None where none is known.
+
+    `parts_ms` says what the time goes into, where that was measured.
+    """
 
     name: str
     backend: str
@@ -28,6 +31,7 @@ class BenchRow:
     floor_ms: float | None
     peak_mib: float | None
     reference_peak_mib: float | None
+    parts_ms: dict[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 from primaldepth.bench.kernels import BenchRow
 from primaldepth.bench.timing import copy_bandwidth, measure
+from primaldepth.core.part_seconds import collected
 from primaldepth.data.manifest import Manifest
 from primaldepth.data.shard_writer import ShardWriter
 from primaldepth.data.shards import Shards
@@ -26,27 +27,33 @@ def bench_render(device: str) -> list[BenchRow]:
     """Preset `rich` on `device`, against the variant `scalar`; then stored scenes back into its memory."""
     variant = "cuda" if device == "cuda" else "llvm"
     settings = RenderSettings(size=SIZE, samples=SAMPLES[device], variant=variant).resolved()
-    fast, arrays = _render_ms(settings, SCENES)
-    slow, _ = _render_ms(settings.model_copy(update={"variant": "scalar"}).resolved(), 1)
+    fast, parts, arrays = _render_ms(settings, SCENES)
+    slow, _, _ = _render_ms(settings.model_copy(update={"variant": "scalar"}).resolved(), 1)
     with TemporaryDirectory() as folder:
         floor = _store(Path(folder), arrays)
         name = f"one scene, rich {SIZE}x{SIZE} {settings.samples} samples"
         return [
-            BenchRow(name, variant, fast, slow, slow / fast, floor, None, None),
+            BenchRow(name, variant, fast, slow, slow / fast, floor, None, None, {**parts, "write": floor}),
             _reading(Path(folder), device),
         ]
 
 
-def _render_ms(settings: RenderSettings, scenes: int) -> tuple[float, Arrays]:
-    """Median over scenes after the one that compiles, and the arrays of the last."""
+def _render_ms(settings: RenderSettings, scenes: int) -> tuple[float, dict[str, float], Arrays]:
+    """Return medians over scenes after the one that compiles: of all, of each part; and the last arrays."""
     renderer = settings.open()
     arrays = render_scene(renderer, 0, 0)
-    times = []
+    times, parts = [], []
     for scene in range(1, scenes + 1):
         start = time.perf_counter()
-        arrays = render_scene(renderer, 0, scene)
+        with collected() as seconds:
+            arrays = render_scene(renderer, 0, scene)
         times.append(1e3 * (time.perf_counter() - start))
-    return median(times), arrays
+        parts.append(seconds)
+    return (
+        median(times),
+        {name: 1e3 * median(each[name].clock for each in parts) for name in parts[0]},
+        arrays,
+    )
 
 
 def _store(folder: Path, arrays: Mapping[str, np.ndarray]) -> float:

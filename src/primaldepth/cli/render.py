@@ -1,6 +1,7 @@
 """`primaldepth render`: scenes with exact depth, in any number, into a folder of shards."""
 
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
@@ -124,6 +125,15 @@ def _write_preview(preview: Path, out: Path) -> None:
     note(f"wrote {preview}")
 
 
+def _by_part(progress: RenderProgress) -> dict[str, dict[str, float]]:
+    """Return what the mean scene took, part by part: seconds on the clock, and of the processor."""
+    return {
+        name: {kind: seconds / progress.rendered for kind, seconds in asdict(each).items()}
+        for name, each in progress.parts.items()
+        if progress.rendered
+    }
+
+
 def _report(progress: RenderProgress, as_json: bool) -> None:
     if as_json:
         show_json(
@@ -132,6 +142,8 @@ def _report(progress: RenderProgress, as_json: bool) -> None:
                 "seconds": progress.seconds,
                 "images_per_second": progress.rate,
                 "kernel_compiles": progress.compiles,
+                "start_seconds": progress.start_seconds,
+                "seconds_by_part": _by_part(progress),
             }
         )
     else:

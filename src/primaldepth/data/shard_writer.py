@@ -8,12 +8,14 @@ moment every finished scene is in a part or in a shard of the manifest, and all 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from contextvars import copy_context
 from pathlib import Path
 from types import TracebackType
 
 from typing_extensions import Self
 
 from primaldepth.core.errors import InputError
+from primaldepth.core.part_seconds import part
 from primaldepth.data.manifest import MANIFEST, Manifest, ShardEntry
 from primaldepth.data.shards import shard_problem, size_problem
 from primaldepth.data.single_scenes import PARTS, SceneRow, is_whole, part_path, write_shard
@@ -136,13 +138,14 @@ class ShardWriter:
         stored = range(entry.first, entry.stop) if entry else range(0)
         new = [scene for scene in self._scenes(group) if scene not in stored]
         if new and self._parts.issuperset(new):
-            self._packing.append(self._packer.submit(self._pack, group))
+            self._packing.append(self._packer.submit(copy_context().run, self._pack, group))
 
     def _pack(self, group: int) -> None:
         scenes, old = self._scenes(group), self._shards.get(group)
         rows = [self._row(scene, old) for scene in scenes]
         name = f"scenes-{scenes.start:09d}-{scenes.stop:09d}.safetensors"
-        digest, size = write_shard(self.folder / name, rows)
+        with part("shards"):
+            digest, size = write_shard(self.folder / name, rows)
         entry = ShardEntry(file=name, first=scenes.start, count=len(scenes), bytes=size, sha256=digest)
         self._shards[group] = entry
         self._save()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from primaldepth.core.errors import InputError
+from primaldepth.core.part_seconds import PartSeconds, add_parts, collected
 from primaldepth.data.manifest import SCENES_PER_SHARD, Manifest
 from primaldepth.data.shard_writer import ShardWriter
 from primaldepth.scenes.local_engine import SceneOutcome, WorkerError, WorkerPool
@@ -27,13 +28,18 @@ class Runner(Protocol):
 
 @dataclass(slots=True)
 class RenderProgress:
-    """Where a job stands: `count` scenes in the folder in the end, `to_do` of them in this run."""
+    """Where a job stands: `count` scenes in the folder in the end, `to_do` of them in this run.
+
+    `parts` adds up the time of all workers and of this process, in which the scenes become shards.
+    """
 
     count: int
     to_do: int
     rendered: int = 0
     compiles: int = 0
     seconds: float = 0.0
+    start_seconds: float = 0.0
+    parts: PartSeconds = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
 
@@ -86,7 +92,7 @@ def render_job(
         scenes_per_shard=scenes_per_shard,
         count=count,
     )
-    with ShardWriter(folder, wanted, verify=verify) as shards:
+    with collected() as own, ShardWriter(folder, wanted, verify=verify) as shards:
         missing = shards.missing()
         progress = RenderProgress(shards.count, len(missing), damaged=shards.damaged)
         on_progress(progress)
@@ -95,9 +101,11 @@ def render_job(
                 for outcome in _few_failures(runner.run(missing)):
                     _account(progress, outcome, shards)
                     progress.seconds = time.perf_counter() - start
+                    progress.start_seconds = progress.start_seconds or progress.seconds
                     on_progress(progress)
         shards.flush()
         progress.seconds = time.perf_counter() - start
+        add_parts(progress.parts, own)
     return progress
 
 
@@ -113,6 +121,7 @@ def _engine(
 
 def _account(progress: RenderProgress, outcome: SceneOutcome, shards: ShardWriter) -> None:
     progress.compiles += outcome.compiles
+    add_parts(progress.parts, outcome.parts)
     if outcome.error is not None:
         progress.failures[outcome.scene] = outcome.error
         return

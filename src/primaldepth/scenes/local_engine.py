@@ -7,7 +7,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -17,6 +17,7 @@ from typing_extensions import Self
 
 from primaldepth.compute.children import safe_imports
 from primaldepth.core.errors import PrimalDepthError
+from primaldepth.core.part_seconds import PartSeconds, collected, part
 from primaldepth.data.single_scenes import part_path, write_part
 from primaldepth.scenes.scene_source import SceneSource, open_checked, render_scene
 
@@ -34,6 +35,7 @@ class SceneOutcome:
     scene: int
     error: str | None = None
     compiles: int = 0
+    parts: PartSeconds = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +83,14 @@ def _serve(source: SceneSource, versions: Mapping[str, str], folder: Path, pipe:
                 pipe.send(CannotOpen(describe(error)))
                 return
         failure = None
-        try:
-            write_part(folder, scene, render_scene(renderer, source.seed, scene))
-        except Exception as error:  # one bad scene must not end the job
-            failure = describe(error)
-        pipe.send(SceneOutcome(scene, failure, renderer.compiles - counted))
+        with collected() as parts:
+            try:
+                arrays = render_scene(renderer, source.seed, scene)
+                with part("write"):
+                    write_part(folder, scene, arrays)
+            except Exception as error:  # one bad scene must not end the job
+                failure = describe(error)
+        pipe.send(SceneOutcome(scene, failure, renderer.compiles - counted, parts))
         counted = renderer.compiles
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from typing_extensions import Self
 
 from primaldepth.compute.ray_cluster import RayCluster
+from primaldepth.core.part_seconds import collected, part
 from primaldepth.data.single_scenes import write_part
 from primaldepth.scenes.local_engine import Attempts, CannotOpen, SceneOutcome, WorkerError, describe
 from primaldepth.scenes.scene_source import Arrays, SceneRenderer, SceneSource, open_checked, render_scene
@@ -64,7 +65,8 @@ class RayEngine:
         outcome: SceneOutcome = message
         try:
             if outcome.error is None:
-                write_part(self._folder, scene, arrays)
+                with part("write"):
+                    write_part(self._folder, scene, arrays)
         except OSError as error:
             return SceneOutcome(scene, describe(error))
         return outcome
@@ -86,12 +88,13 @@ def _render(source: SceneSource, versions: Versions, scene: int) -> tuple[SceneO
     except Exception as error:  # whatever it is, it is the user who must see it
         return CannotOpen(describe(error)), {}
     before = _counted.get(id(renderer), 0)
-    try:
-        arrays, failure = render_scene(renderer, source.seed, scene), None
-    except Exception as error:  # one bad scene must not end the job
-        arrays, failure = {}, describe(error)
+    with collected() as parts:
+        try:
+            arrays, failure = render_scene(renderer, source.seed, scene), None
+        except Exception as error:  # one bad scene must not end the job
+            arrays, failure = {}, describe(error)
     _counted[id(renderer)] = renderer.compiles
-    return SceneOutcome(scene, failure, renderer.compiles - before), arrays
+    return SceneOutcome(scene, failure, renderer.compiles - before, parts), arrays
 
 
 _counted: dict[int, int] = {}  # compilations reported so far, per renderer of this process

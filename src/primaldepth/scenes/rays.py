@@ -1,5 +1,6 @@
 """Rays through pixel centres, and maps of what they hit."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,24 @@ from primaldepth.geometry.cameras import Intrinsics
 
 Arrays = dict[str, NDArray[Any]]
 Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A camera and its place.
+
+    Args:
+        camera: its pinhole.
+        to_guide: (4, 4) from its axes to the guide's.
+    """
+
+    camera: Intrinsics
+    to_guide: Matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.camera.height, self.camera.width
 
 
 def pixel_rays(camera: Intrinsics, to_guide: Matrix) -> NDArray[np.float32]:

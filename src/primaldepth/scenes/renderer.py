@@ -5,7 +5,7 @@ data rather than a constant in a kernel; so all kernels are compiled with the fi
 other. Mitsuba's world is the guide camera's frame: x right, y down, z forward, the camera at the origin.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.core.errors import InputError, MissingDependencyError, PrimalDepthError
+from primaldepth.core.part_seconds import Seconds, part, spend
 from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.scenes import mitsuba_variants, shading
 from primaldepth.scenes.description import Scene
 from primaldepth.scenes.image_formation import develop, linear_table
-from primaldepth.scenes.rays import Arrays, Matrix, maps, pixel_rays
+from primaldepth.scenes.rays import Arrays, View, maps, pixel_rays
 from primaldepth.scenes.scalar_renderer import ScalarStage
 from primaldepth.scenes.scanned_objects import ScannedObjects
 from primaldepth.scenes.scene_arrays import FACES, PARKED, VERTICES, SceneArrays, pack
@@ -75,15 +76,20 @@ class Renderer:
             return self._render(scene)
 
     def _render(self, scene: Scene) -> Arrays:
-        self._stage.load(pack(scene, self.source, self.scans))
+        with part("build"):
+            packed = pack(scene, self.source, self.scans)
+        with part("load"):
+            self._stage.load(packed)
         cameras = scene.cameras(self.size)
         seed = int(np.random.SeedSequence(scene.seed).generate_state(1)[0])
-        radiance = self._stage.radiance(cameras["guide"], self.samples, seed)
-        arrays = {"image": develop(radiance, scene.exposure, scene.seed)}
-        hits = self._stage.cast(cameras["guide"], np.eye(4))
-        arrays |= {name: hits[name] for name in ("depth", "normals", "ids", "valid")}
+        views = [View(cameras["guide"], np.eye(4))]
         if scene.tof is not None:
-            seen = self._stage.cast(cameras["tof"], scene.guide_from_tof())
+            views.append(View(cameras["tof"], scene.guide_from_tof()))
+        radiance, hits = self._stage.trace(views, self.samples, seed)
+        with part("develop"):
+            arrays = {"image": develop(radiance, scene.exposure, scene.seed)}
+        arrays |= {name: hits[0][name] for name in ("depth", "normals", "ids", "valid")}
+        for seen in hits[1:]:
             arrays |= {f"tof_{name}": seen[name] for name in ("distance", "amplitude", "valid")}
         self.compiles += self._stage.new_compiles()
         return arrays
@@ -94,7 +100,7 @@ class VectorStage:
 
     def __init__(self, variant: str) -> None:
         self.mi, self.dr = load_mitsuba(variant)
-        self.name = mitsuba_variants.VARIANTS[variant]
+        self.variant, self.name = variant, mitsuba_variants.VARIANTS[variant]
         self.dr.set_flag(self.dr.JitFlag.KernelHistory, True)
         self.table = self.mi.Float(linear_table())
         self.scene = self._empty_scene()
@@ -107,41 +113,79 @@ class VectorStage:
         mi, p = self.mi, self.parameters
         mi.set_variant(self.name)
         arrays = {
-            name: (mi.UInt32 if values.dtype == np.uint32 else mi.Float)(aligned(values).ravel())
+            name: (mi.UInt32 if values.dtype == np.uint32 else mi.Float)(self._sent(values))
             for name, values in packed.tables().items()
         }
         p["mesh.faces"], p["mesh.vertex_positions"] = arrays["faces"], arrays["vertices"]
         p.update()
         self.data = shading.Data(scene=self.scene, atlas=self._texture(packed.atlas), **arrays)
 
-    def radiance(self, camera: Intrinsics, samples: int, seed: int) -> NDArray[np.float32]:
-        """Return mean radiance over each pixel's area, (H, W, 3), by `samples` random paths."""
-        per_pass = max(1, min(samples, LANES // (camera.width * camera.height)))
-        total = np.zeros((camera.height, camera.width, 3), np.float64)
-        for done in range(0, samples, per_pass):
-            now = min(per_pass, samples - done)
-            total += now * self._pass(camera, now, (seed + done) % 2**32)
-        return (total / samples).astype(np.float32)
+    def trace(
+        self, views: Sequence[View], samples: int, seed: int
+    ) -> tuple[NDArray[np.float32], list[Arrays]]:
+        """Render the image of the first view and the maps of all; the device works on both without a pause.
 
-    def cast(self, camera: Intrinsics, to_guide: Matrix) -> Arrays:
-        """Cast one ray through each pixel's centre; return z and normals in the camera's own axes."""
+        Args:
+            views: the guide camera's first.
+            samples: random paths per pixel of the image.
+            seed: of the paths.
+
+        Returns:
+            Mean radiance over each pixel's area, (H, W, 3), and for each view the maps of what one ray
+            through each pixel's centre hits, in the camera's own axes.
+        """
+        with part("render"):
+            directions = [pixel_rays(view.camera, view.to_guide) for view in views]
+            passes = self._passes(views[0].camera, samples, seed)
+            hits = [self._hits(view, rays) for view, rays in zip(views, directions, strict=True)]
+            self.dr.sync_thread()
+        with part("read"):
+            light = mean_of([(count, _read(means)) for count, means in passes])
+            seen = [_read(values) for values in hits]
+        with part("maps"):
+            found = [
+                maps(t, np.stack(normal), albedo, number, rays, view.to_guide, view.shape)
+                for view, rays, (t, *normal, albedo, number) in zip(views, directions, seen, strict=True)
+            ]
+        return light.reshape(*views[0].shape, 3), found
+
+    def _passes(self, camera: Intrinsics, samples: int, seed: int) -> list[tuple[int, list[Any]]]:
+        """Queue as many passes as the samples need; return the samples and the three channels of each."""
+        per_pass = max(1, min(samples, LANES // (camera.width * camera.height)))
+        passes: list[tuple[int, list[Any]]] = []
+        for done in range(0, samples, per_pass):
+            if passes:
+                self.dr.sync_thread()  # the samples of one pass fill enough memory
+            now = min(per_pass, samples - done)
+            passes.append((now, self._pass(camera, now, (seed + done) % 2**32)))
+        return passes
+
+    def _hits(self, view: View, directions: NDArray[np.float32]) -> list[Any]:
+        """Queue the first hits of rays: length, three axes of the normal, albedo, number of the object."""
         mi, dr = self.mi, self.dr
-        directions = pixel_rays(camera, to_guide)
         with dr.suspend_grad():
-            start = mi.Point3f(*(dr.opaque(mi.Float, float(value)) for value in to_guide[:3, 3]))
-            ray = mi.Ray3f(start, mi.Vector3f(*(mi.Float(aligned(axis)) for axis in directions)))
+            start = mi.Point3f(*(dr.opaque(mi.Float, float(value)) for value in view.to_guide[:3, 3]))
+            ray = mi.Ray3f(start, mi.Vector3f(*(mi.Float(self._sent(axis)) for axis in directions)))
             hit = shading.first_hit(mi, dr, self.data, ray)
-            values = [dr.select(hit.number > 0, hit.t, 0), hit.normal, dr.mean(hit.albedo), hit.number]
+            values = [dr.select(hit.number > 0, hit.t, 0), *hit.normal, dr.mean(hit.albedo), hit.number]
             dr.eval(values)
-        t, normal, albedo, number = (np.asarray(value) for value in values)
-        return maps(t, normal, albedo, number, directions, to_guide, (camera.height, camera.width))
+        return values
+
+    def _sent(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return an array as Dr.Jit should get it: flat, and on the CPU at a multiple of 64 bytes."""
+        return values.ravel() if self.variant == "cuda" else aligned(values).ravel()
 
     def new_compiles(self) -> int:
-        """Return the number of kernels compiled since the last call, without those read from disk."""
-        history = self.dr.kernel_history([self.dr.KernelType.JIT])
-        return sum(1 for kernel in history if not kernel["cache_hit"])
+        """Return the number of kernels compiled since the last call, without those read from disk.
 
-    def _pass(self, camera: Intrinsics, samples: int, seed: int) -> NDArray[np.float32]:
+        The time of all kernels on the device becomes the part "device"; it lies within "load" and "render".
+        """
+        history = self.dr.kernel_history()
+        spend("device", Seconds(clock=1e-3 * sum(kernel["execution_time"] for kernel in history)))
+        compiled = (kernel for kernel in history if kernel["type"] == self.dr.KernelType.JIT)
+        return sum(1 for kernel in compiled if not kernel["cache_hit"])
+
+    def _pass(self, camera: Intrinsics, samples: int, seed: int) -> list[Any]:
         mi, dr = self.mi, self.dr
         with dr.suspend_grad():
             index = dr.arange(mi.UInt32, camera.width * camera.height * samples)
@@ -155,8 +199,7 @@ class VectorStage:
             dr.eval(light)  # all channels by one kernel; each sum below would run it again
             means = [dr.block_sum(channel, samples) / samples for channel in (light.x, light.y, light.z)]
             dr.eval(means)
-        image = np.stack([np.asarray(mean) for mean in means], -1)
-        return image.reshape(camera.height, camera.width, 3)
+        return means
 
     def _texture(self, image: NDArray[np.uint8]) -> Any:
         """Return sRGB bytes as linear floats, by a table on the device, so that only bytes are sent there."""
@@ -178,6 +221,24 @@ class VectorStage:
         buffers["faces"] = mi.UInt32(np.zeros(3 * FACES, np.uint32))
         buffers.update()
         return mi.load_dict({"type": "scene", "mesh": mesh})
+
+
+def mean_of(passes: Sequence[tuple[int, Sequence[NDArray[np.float32]]]]) -> NDArray[np.float32]:
+    """Return the mean of passes, (N, 3): sum of count * mean over the sum of the counts.
+
+    Args:
+        passes: for each its number of samples, and its three channels (N,).
+    """
+    samples = sum(count for count, _ in passes)
+    sums = [count * np.stack(channels, -1) for count, channels in passes]
+    if len(sums) == 1:
+        sums[0] /= samples
+        return sums[0]
+    return np.asarray(sum(each.astype(np.float64) for each in sums) / samples, np.float32)
+
+
+def _read(values: Sequence[Any]) -> list[NDArray[Any]]:
+    return [np.asarray(value) for value in values]
 
 
 @contextmanager
@@ -251,7 +312,7 @@ def self_test(variant: str) -> None:
     )
     works = stage(variant)
     works.load(pack(scene, TextureSource()))
-    depth = works.cast(scene.cameras(9)["guide"], np.eye(4))["depth"]
-    light = works.radiance(scene.cameras(9)["guide"], 4, 1)
+    light, (seen,) = works.trace([View(scene.cameras(9)["guide"], np.eye(4))], 4, 1)
+    depth = seen["depth"]
     if abs(depth[4, 4] - 2) > 1e-4 or depth[0, 0] != 0 or not light[4, 4].min() > 0:
         raise PrimalDepthError(f"variant {variant}", f"a ball at 2 m was seen at {depth[4, 4]} m")

@@ -4,14 +4,16 @@ Slow, but it needs nothing beside Mitsuba, and it shares no shading code with `s
 tests both. Light that is reflected twice is traced here, where `shading` takes a constant share for it.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from primaldepth.core.part_seconds import part
 from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.scenes.image_formation import linear_table
-from primaldepth.scenes.rays import Arrays, Matrix, maps, pixel_rays
+from primaldepth.scenes.rays import Arrays, Matrix, View, maps, pixel_rays
 from primaldepth.scenes.scene_arrays import ATLAS_TILES, SceneArrays
 from primaldepth.scenes.textures import TILE
 
@@ -53,13 +55,21 @@ class ScalarStage:
             {"type": "scene", "integrator": tracer, **lights, **self._objects(packed)}
         )
 
-    def radiance(self, camera: Intrinsics, samples: int, seed: int) -> NDArray[np.float32]:
+    def trace(
+        self, views: Sequence[View], samples: int, seed: int
+    ) -> tuple[NDArray[np.float32], list[Arrays]]:
+        """Render the image of the first view and the maps of all; see `VectorStage.trace`."""
+        with part("render"):
+            light = self._radiance(views[0].camera, samples, seed)
+            return light, [self._cast(view.camera, view.to_guide) for view in views]
+
+    def _radiance(self, camera: Intrinsics, samples: int, seed: int) -> NDArray[np.float32]:
         """Return mean radiance over each pixel's area, (H, W, 3)."""
         sensor = self.mi.load_dict(_sensor(self.mi, camera, samples))
         image = self.mi.render(self.scene, sensor=sensor, spp=samples, seed=seed)
         return np.array(image, dtype=np.float32)[..., :3]
 
-    def cast(self, camera: Intrinsics, to_guide: Matrix) -> Arrays:
+    def _cast(self, camera: Intrinsics, to_guide: Matrix) -> Arrays:
         """Cast one ray through each pixel's centre; return z and normals in the camera's own axes."""
         mi, directions = self.mi, pixel_rays(camera, to_guide)
         start, count = mi.Point3f(*to_guide[:3, 3].tolist()), directions.shape[1]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from primaldepth.core.errors import InputError
+from primaldepth.core.part_seconds import part
 from primaldepth.core.seeds import derive_seed
 from primaldepth.core.settings import Settings
 from primaldepth.scenes.description import Scene
@@ -156,7 +157,8 @@ class _Rendered:
         return self._renderer.compiles
 
     def render(self, seed: int) -> Arrays:
-        scene = sample(self._settings.preset, seed, scans=self._scans)
+        with part("sample"):
+            scene = sample(self._settings.preset, seed, scans=self._scans)
         return {**self._renderer.render(scene), **camera_arrays(scene, self._settings.size)}
 
 
