@@ -2,10 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+import torch
 from torch import Tensor
+from typing_extensions import Self
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
@@ -26,6 +28,15 @@ class Case:
     truth: Tensor
     known: Tensor
     scoring: Scoring = field(default_factory=Scoring)
+
+    def to(self, device: torch.device | str) -> Self:
+        """Return the case on another device, where predictions for it are then scored."""
+        moved = {
+            each.name: value.to(device)
+            for each in fields(self)
+            if isinstance(value := getattr(self, each.name), (Tensor, Frame))
+        }
+        return replace(self, **moved)
 
     def scores(self, prediction: Prediction) -> Scores:
         """Return every number of the prediction, see `Scoring.scores`."""

@@ -29,7 +29,7 @@ class Look:
     """One frame with its truth.
 
     Args:
-        case: the same on the CPU, where other numbers than the RMSE are wanted.
+        case: the same, where other numbers than the RMSE are wanted.
         metrics: these numbers.
     """
 
@@ -101,7 +101,7 @@ def _more(look: Look, found: Prediction) -> Scores:
     """The numbers that the look asks for, computed as `evaluate` does."""
     if look.case is None or not look.metrics:
         return {}
-    scores = look.case.scores(found.to("cpu"))
+    scores = look.case.scores(found)
     return {name: scores[name] for name in look.metrics}
 
 
@@ -144,9 +144,9 @@ def selection_score(
 
 def _looks(name: str, group: Group, device: torch.device) -> Iterator[Look]:
     for scene in group.scenes:
-        case = group.protocol.load(group.data, scene, group.scale)
-        tensors = case.frame.to(device), case.truth.to(device), case.known.to(device)
-        yield Look(name, scene, *tensors, case if group.metrics else None, tuple(sorted(group.metrics)))
+        case = group.protocol.load(group.data, scene, group.scale).to(device)
+        wanted = case if group.metrics else None
+        yield Look(name, scene, case.frame, case.truth, case.known, wanted, tuple(sorted(group.metrics)))
 
 
 def _held_out_looks(scenes: Scenes, recipe: Recipe, scale: int, group: str) -> list[Look]:
