@@ -26,6 +26,7 @@ ANCHORS = [
     "noisy-middlebury",
     "noise-free",
     "cameras",
+    "recipe",
     "energies",
     "windows",
     "tof",
