@@ -6,7 +6,7 @@ import pytest
 
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.protocols import get_protocol
-from primaldepth.evaluation.run import Row
+from primaldepth.evaluation.rows import Row
 from primaldepth.report.blocks import Paragraph
 from primaldepth.report.paper_recipe import PaperRecipe, paper_recipe, section
 from primaldepth.training.recipe import read_recipe

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from primaldepth.core.errors import PrimalDepthError
-from primaldepth.evaluation.cache import code_version
+from primaldepth.evaluation.code_version import code_version
 from primaldepth.evaluation.protocol import Protocol
 from primaldepth.methods import create
 from primaldepth.networks.zoo import load
@@ -90,7 +90,7 @@ class Studies:
         protocols = (self.benchmark, *self.tof, self.noise_free, *self.cameras)
         return {
             "version": __version__,
-            "code": code_version(),
+            "code": code_version(("primaldepth.methods.registry", "primaldepth.evaluation.protocols")),
             "settings": self.settings.model_dump(mode="json"),
             "protocols": {each.name: each.version for each in protocols},
         }
