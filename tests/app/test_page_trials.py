@@ -19,7 +19,8 @@ from primaldepth.app.page.visitor_requests import AS_FILE_SAYS
 from primaldepth.app.problems import RefusedError
 from primaldepth.app.trials import Trial, attempt
 from primaldepth.evaluation.own_frames import own_frames
-from primaldepth.evaluation.run import Row, evaluate
+from primaldepth.evaluation.rows import Row
+from primaldepth.evaluation.run import evaluate
 from primaldepth.methods import create
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 from scipy.io import savemat
 from small_files import Cli
 
-from primaldepth.evaluation import run
+from primaldepth.evaluation import rows
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.methods import create
 
@@ -164,7 +164,7 @@ def test_a_rerun_comes_from_the_cache(
     assert not list(own_cache.iterdir())
     second = evaluated(cli, tofmark, tofmark / "b.json", "--jobs", 1)
     assert len(list(own_cache.rglob("*.json"))) == 6
-    monkeypatch.setattr(run, "score", None)
+    monkeypatch.setattr(rows, "score", None)
     third = evaluated(cli, tofmark, tofmark / "c.json")
     assert third == second
     assert without_seconds(first) == without_seconds(second)

@@ -9,7 +9,9 @@ from PIL import Image
 
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.own_frames import CUT_OUTS, own_frames, read_pair, verdict
-from primaldepth.evaluation.run import Row
+from primaldepth.evaluation.rows import Row
+from primaldepth.evaluation.run import ScoringTask
+from primaldepth.methods import create
 
 
 def write_pair(folder: Path, name: str, size=(64, 80), image_size=None) -> tuple[Path, Path]:
@@ -66,6 +68,15 @@ def test_frames_of_one_name_are_told_apart(tmp_path):
         (tmp_path / name).mkdir()
     pairs = [write_pair(tmp_path / name, "a") for name in ("one", "two")]
     assert own_frames(pairs, 4).scenes == tuple(str(depth) for depth, _ in pairs)
+
+
+def test_rows_of_another_unit_are_others(tmp_path):
+    pair = write_pair(tmp_path, "a")
+    tasks = [
+        ScoringTask(own_frames([pair], 4, unit), create("nearest"), tmp_path, "a", 4, "cpu")
+        for unit in ("mm", "5000")
+    ]
+    assert tasks[0].key() != tasks[1].key()
 
 
 def test_disparities_are_scored_as_such(tmp_path):

@@ -11,7 +11,7 @@ from small_benchmark import digest, write_scene
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.evaluation.protocol import chosen_scenes
 from primaldepth.evaluation.protocols import get_protocol, protocol_names
-from primaldepth.evaluation.run import score
+from primaldepth.evaluation.rows import score
 from primaldepth.evaluation.scoring import Scoring
 from primaldepth.methods import create
 

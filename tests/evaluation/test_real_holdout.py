@@ -13,7 +13,8 @@ from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.cut_outs import cut_outs
 from primaldepth.evaluation.protocols import get_protocol
-from primaldepth.evaluation.run import Row, as_json, evaluate
+from primaldepth.evaluation.rows import Row
+from primaldepth.evaluation.run import as_json, evaluate
 from primaldepth.methods import create
 
 FRAMES = ("desk", "shelf")

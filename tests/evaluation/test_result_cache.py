@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from primaldepth.core.errors import InputError
-from primaldepth.evaluation import cache as module
-from primaldepth.evaluation.cache import ResultCache, cache_folder, code_version
+from primaldepth.evaluation.cache import ResultCache, cache_folder
 from primaldepth.methods import create, list_methods
 from primaldepth.methods.identity import method_identity
 from primaldepth.methods.network import Network
@@ -125,24 +124,3 @@ def test_a_network_of_ones_own_is_known_by_its_weights():
         next(net.parameters()).add_(1.0)
     assert before != method_identity(Network("own", net))
     assert method_identity(lambda frame: frame) is None
-
-
-def test_the_version_follows_the_sources_that_count(tmp_path, monkeypatch):
-    for name in ("methods/a.py", "cli/b.py", "methods/c.txt"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("1")
-    monkeypatch.setattr(module.resources, "files", lambda _: tmp_path)
-
-    def version():
-        code_version.cache_clear()
-        return code_version()
-
-    first = version()
-    (tmp_path / "cli/b.py").write_text("22")
-    assert version() == first
-    (tmp_path / "methods/a.py").write_text('"""What it is."""\n\n1  # one\n')
-    assert version() == first
-    (tmp_path / "methods/a.py").write_text("22")
-    assert version() != first
-    monkeypatch.undo()
-    code_version.cache_clear()

@@ -13,9 +13,10 @@ from small_benchmark import SCENES, digest
 
 from primaldepth.compute.process_pool import run_jobs
 from primaldepth.core.errors import InputError, PrimalDepthError
-from primaldepth.evaluation import run
+from primaldepth.evaluation import rows
 from primaldepth.evaluation.cache import ResultCache
-from primaldepth.evaluation.run import Row, as_json, evaluate, predict, reproducible
+from primaldepth.evaluation.rows import Row, predict, reproducible
+from primaldepth.evaluation.run import as_json, evaluate
 from primaldepth.methods import create
 
 CONTRACT = ["method", "scene", "scale", "rmse", "mae", "seconds"]
@@ -99,8 +100,8 @@ def test_one_thread_is_given_back_after_an_error():
 def counted(monkeypatch):
     """Names of the cases that are really computed."""
     calls = []
-    real = run.score
-    monkeypatch.setattr(run, "score", lambda m, case, d: (calls.append(case.scene), real(m, case, d))[1])
+    real = rows.score
+    monkeypatch.setattr(rows, "score", lambda m, case, d: (calls.append(case.scene), real(m, case, d))[1])
     return calls
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from primaldepth.core.frame import Frame
-from primaldepth.evaluation import run
+from primaldepth.evaluation import rows
 from primaldepth.methods import create
 from primaldepth.networks import DepthNet, ModelCard, NetworkSettings, precision, save_model
 from primaldepth.networks.precision import bfloat16_instructions, usual_dtype
@@ -73,11 +73,11 @@ def test_auto_gives_what_its_precision_gives(instructions, own_weights, frame):
 @pytest.mark.parametrize("shipped", [True, False])
 def test_evaluations_compute_in_float32_unless_asked(instructions, own_weights, shipped):
     name = "pdn-any-small" if shipped else own_weights
-    found = {each: run.comparable(create(name, {"precision": each})) for each in ("auto", "fp32", "bf16")}
+    found = {each: rows.comparable(create(name, {"precision": each})) for each in ("auto", "fp32", "bf16")}
     precisions = {key: _asked(method) for key, method in found.items()}
     assert precisions == {"auto": "fp32", "fp32": "fp32", "bf16": "bf16"}
     other = create("bicubic")
-    assert run.comparable(other) is other
+    assert rows.comparable(other) is other
 
 
 def _asked(method):
@@ -88,7 +88,7 @@ def test_float32_does_not_depend_on_the_processor(monkeypatch, own_weights, fram
     results = []
     for each in (("avx512_bf16",), ()):
         monkeypatch.setattr(precision, "bfloat16_instructions", lambda each=each: each)
-        results.append(run.comparable(create(own_weights))(replace(frame)).depth)
+        results.append(rows.comparable(create(own_weights))(replace(frame)).depth)
     assert results[0].equal(results[1])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from primaldepth.core.errors import PrimalDepthError
-from primaldepth.evaluation import run
+from primaldepth.evaluation import rows
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.networks.zoo import save_model
@@ -26,6 +26,7 @@ ANCHORS = [
     "noisy-middlebury",
     "noise-free",
     "cameras",
+    "recipe",
     "energies",
     "windows",
     "tof",
@@ -124,7 +125,7 @@ def test_second_report_computes_nothing(studies, monkeypatch):
     def refuse(*_):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr(run, "predict", refuse)
+    monkeypatch.setattr(rows, "predict", refuse)
     monkeypatch.setattr("primaldepth.report.pictures.predict", refuse)
     again = build()
     assert again.as_json() == first.as_json()
@@ -132,7 +133,7 @@ def test_second_report_computes_nothing(studies, monkeypatch):
 
 def test_interrupted_report_goes_on(studies, monkeypatch):
     build, _ = studies
-    real, calls = run.score, []
+    real, calls = rows.score, []
 
     def stop_after(limit):
         def score(*arguments):
@@ -143,11 +144,11 @@ def test_interrupted_report_goes_on(studies, monkeypatch):
 
         return score
 
-    monkeypatch.setattr(run, "score", stop_after(5))
+    monkeypatch.setattr(rows, "score", stop_after(5))
     with pytest.raises(KeyboardInterrupt):
         build()
     calls.clear()
-    monkeypatch.setattr(run, "score", stop_after(1000))
+    monkeypatch.setattr(rows, "score", stop_after(1000))
     build()
     benchmark, windows = 4 * 2 * 2, 2 * 2
     assert len(calls) == benchmark + windows - 5

@@ -3,7 +3,7 @@
 import pytest
 
 from primaldepth.evaluation.protocols import get_protocol
-from primaldepth.evaluation.run import Row
+from primaldepth.evaluation.rows import Row
 from primaldepth.report.blocks import Paragraph, SideBySide, TableColumn
 from primaldepth.report.camera_section import VariantRows, section
 from primaldepth.report.summary_section import Measure, behind, camera_measures

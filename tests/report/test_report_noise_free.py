@@ -4,7 +4,7 @@ import pytest
 from small_sets import freeze_sets
 
 from primaldepth.evaluation.protocols import get_protocol
-from primaldepth.evaluation.run import Row
+from primaldepth.evaluation.rows import Row
 from primaldepth.report.blocks import Paragraph, Table
 from primaldepth.report.noise_free_section import COMPLETE, Sample, section, standing
 from primaldepth.report.published import published

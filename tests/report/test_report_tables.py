@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from primaldepth.evaluation.run import Row
+from primaldepth.evaluation.rows import Row
 from primaldepth.report import tables
 from primaldepth.report.blocks import TableColumn
 from primaldepth.report.columns import DASH, assemble, differences, marks, mean, ours, ratios

@@ -11,7 +11,7 @@ import torch
 
 from primaldepth.core.frame import Method
 from primaldepth.evaluation.own_frames import own_frames
-from primaldepth.evaluation.run import Row, score
+from primaldepth.evaluation.rows import Row, score
 from primaldepth.io import Unit
 from primaldepth.report.own_frames import draw_frame
 

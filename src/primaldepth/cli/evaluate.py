@@ -21,7 +21,8 @@ from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.own_frames import OwnFrames, own_frames
 from primaldepth.evaluation.protocol import chosen_scenes
 from primaldepth.evaluation.protocols import Protocol, get_protocol, protocol_names
-from primaldepth.evaluation.run import Row, as_json
+from primaldepth.evaluation.rows import Row
+from primaldepth.evaluation.run import as_json
 from primaldepth.evaluation.run import evaluate as run_protocol
 from primaldepth.io import write_bytes
 from primaldepth.io.destination import check_place

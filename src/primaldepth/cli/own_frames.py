@@ -8,7 +8,7 @@ import torch
 from primaldepth.cli.output import note, show
 from primaldepth.core.frame import Method
 from primaldepth.evaluation.own_frames import OwnFrames, verdict
-from primaldepth.evaluation.run import Row
+from primaldepth.evaluation.rows import Row
 from primaldepth.report.own_frames import draw_frame
 
 PICTURE = Path("worst-frame.png")

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from primaldepth.cli.output import show, show_table
 from primaldepth.evaluation.protocols import Protocol
-from primaldepth.evaluation.run import Row
+from primaldepth.evaluation.rows import Row
 from primaldepth.evaluation.scoring import ScoreColumn
 
 

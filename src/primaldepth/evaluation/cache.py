@@ -1,6 +1,5 @@
 """Results kept by content: the same method on the same input is computed once."""
 
-import ast
 import hashlib
 import json
 import logging
@@ -8,7 +7,6 @@ import os
 import platform
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -21,11 +19,6 @@ from primaldepth.io.files import read_json
 
 log = logging.getLogger("primaldepth.evaluation")
 Key = Mapping[str, Any]
-# no number depends on these: they only show, learn or write; rendered scenes count by their content
-_WITHOUT_EFFECT = (
-    *("cli/", "app/", "pipeline/", "export/", "training/", "scenes/", "report/", "live/", "bench/"),
-    *("pictures/", "data/shard_writer.py", "api.py", "session.py"),
-)
 _PACKAGES = ("torch", "numpy", "numba", "triton", "pillow")
 
 
@@ -73,30 +66,6 @@ class ResultCache:
     def _path(self, key: Key) -> Path:
         digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
         return self.folder / digest[:2] / f"{digest}.json"
-
-
-@cache
-def code_version() -> str:
-    """Return the SHA-256 of the code that numbers depend on, without its comments and docstrings."""
-    root = Path(str(resources.files("primaldepth")))
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        name = path.relative_to(root).as_posix()
-        if not name.startswith(_WITHOUT_EFFECT):
-            digest.update(f"{name} {_statements(path)}\n".encode())
-    return digest.hexdigest()
-
-
-def _statements(path: Path) -> str:
-    """Return the syntax tree of a source file, in which nobody can see how it is laid out or explained."""
-    tree = ast.parse(path.read_bytes())
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-            and ast.get_docstring(node) is not None
-        ):
-            del node.body[0]
-    return ast.dump(tree)
 
 
 @cache

@@ -12,7 +12,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.evaluation.middlebury import guide_tensor
 from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
 from primaldepth.evaluation.real_holdout import HoldoutVariant, real_case
-from primaldepth.evaluation.run import Row
+from primaldepth.evaluation.rows import Row
 from primaldepth.evaluation.sampling import cropped
 from primaldepth.evaluation.zone_scoring import ZoneScoring
 from primaldepth.io import Unit, read_depth
@@ -73,8 +73,8 @@ class OwnFrames(Protocol):
         return Path()
 
     def inputs(self, root: Path, scene: str) -> dict[str, str]:
-        """Return the checksums of the frame's two files."""
-        return {str(path): file_sha256(path) for path in self.pairs[scene]}
+        """Return the checksums of the frame's two files, and the unit in which the depth is read."""
+        return {"unit": str(self.stored), **{str(path): file_sha256(path) for path in self.pairs[scene]}}
 
     def problems(self, root: Path, scene: str) -> list[str]:
         """Return one line for each file that is missing."""

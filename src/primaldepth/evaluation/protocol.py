@@ -74,7 +74,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def inputs(self, root: Path, scene: str) -> dict[str, str]:
-        """Return the SHA-256 of every file that the scene is made of."""
+        """Return the SHA-256 of every file of the scene, and how they are read where that is a choice."""
 
     @abstractmethod
     def problems(self, root: Path, scene: str) -> list[str]:

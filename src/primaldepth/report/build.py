@@ -6,11 +6,11 @@ from statistics import fmean
 from typing import Any
 
 from primaldepth.core.errors import PrimalDepthError
-from primaldepth.evaluation.cache import code_version
+from primaldepth.evaluation.code_version import code_version
 from primaldepth.evaluation.protocol import Protocol
 from primaldepth.methods import create
 from primaldepth.networks.zoo import load
-from primaldepth.report import camera_section, noise_free_section, sections, summary_section
+from primaldepth.report import camera_section, noise_free_section, paper_recipe, sections, summary_section
 from primaldepth.report.blocks import Document, Paragraph, Section
 from primaldepth.report.camera_section import VariantRows
 from primaldepth.report.noise_free_section import Sample
@@ -70,6 +70,7 @@ class Studies:
             sections.benchmark(self.benchmark, own, rows),
             noise_free_section.section(self.noise_free, sets, q.noise_free_methods, set_rows),
             camera_section.section(self.cameras, views, q.camera_methods, missing),
+            paper_recipe.section(self.benchmark, rows, paper_recipe.paper_recipe()),
             sections.energies(self.benchmark, q, {**rows, **networks}),
             sections.windows(windows, q, self.benchmark.unit),
             tof,
@@ -89,7 +90,7 @@ class Studies:
         protocols = (self.benchmark, *self.tof, self.noise_free, *self.cameras)
         return {
             "version": __version__,
-            "code": code_version(),
+            "code": code_version(("primaldepth.methods.registry", "primaldepth.evaluation.protocols")),
             "settings": self.settings.model_dump(mode="json"),
             "protocols": {each.name: each.version for each in protocols},
         }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from primaldepth.evaluation.protocol import Protocol
-from primaldepth.evaluation.run import Row
+from primaldepth.evaluation.rows import Row
 from primaldepth.report.blocks import Block, Paragraph, Section, SideBySide, Table, TableColumn
 from primaldepth.report.columns import Value, assemble, ours
 from primaldepth.report.plan import NO_WEIGHTS

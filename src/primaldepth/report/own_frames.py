@@ -7,7 +7,7 @@ import torch
 
 from primaldepth.core.frame import Method
 from primaldepth.evaluation.own_frames import OwnFrames
-from primaldepth.evaluation.run import predict
+from primaldepth.evaluation.rows import predict
 from primaldepth.io.picture_files import write_preview
 from primaldepth.pictures.preview import (
     ERROR_COLORS,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from primaldepth.evaluation.protocol import Case
-from primaldepth.evaluation.run import predict
+from primaldepth.evaluation.rows import predict
 from primaldepth.pictures.preview import (
     DEPTH_COLORS,
     ERROR_COLORS,

@@ -12,7 +12,8 @@ from primaldepth.compute.process_pool import run_jobs
 from primaldepth.core.frame import Method
 from primaldepth.evaluation.cache import Key, ResultCache
 from primaldepth.evaluation.protocol import Protocol as Benchmark
-from primaldepth.evaluation.run import Row, ScoringTask, evaluate
+from primaldepth.evaluation.rows import Row
+from primaldepth.evaluation.run import ScoringTask, evaluate
 
 Watch = Callable[[str, str, int, int], None]
 """Called with (what is done, the last piece of it, how many pieces are done, how many there are)."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from primaldepth.evaluation.run import Row
+from primaldepth.evaluation.rows import Row
 from primaldepth.methods import list_methods
 from primaldepth.report.blocks import Cell, Table, TableColumn, TableRow
 from primaldepth.report.columns import (

@@ -18,7 +18,7 @@ from primaldepth.app.tasks import Task
 from primaldepth.app.trials import Trial, Tried
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.evaluation.own_frames import verdict
-from primaldepth.evaluation.run import Row
+from primaldepth.evaluation.rows import Row
 from primaldepth.io.sequences.base import natural_order, number
 from primaldepth.pipeline.request import Request
 from primaldepth.report.camera_section import NUMBERS
