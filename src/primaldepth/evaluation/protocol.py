@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -31,7 +32,7 @@ class Case:
 
     def to(self, device: torch.device | str) -> Self:
         """Return the case on another device, where predictions for it are then scored."""
-        moved = {
+        moved: dict[str, Any] = {
             each.name: value.to(device)
             for each in fields(self)
             if isinstance(value := getattr(self, each.name), (Tensor, Frame))
