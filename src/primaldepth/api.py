@@ -13,7 +13,8 @@ from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs, load
-from primaldepth.pipeline.outputs import OUTPUTS, check_inputs, check_request, checked_outputs
+from primaldepth.pipeline.output_checks import check_inputs, checked_outputs
+from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.report import report_of
 from primaldepth.pipeline.request import (
     DEFAULT_METHOD,
@@ -128,8 +129,7 @@ def upsample(
         options=options or {},
     )
     made = create(method, options, progress=progress)
-    check_request(request, made)
-    wanted = checked_outputs(outputs or {}, made, method)
+    wanted = checked_outputs(outputs or {}, request, made)
     inputs = load(item, request)
     check_inputs(wanted, inputs)
     outcome = compute(inputs, request, made, device)

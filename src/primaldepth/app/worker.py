@@ -38,7 +38,7 @@ from primaldepth.core.frame import Frame, Prediction
 from primaldepth.io.formats.base import size_limit
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs, load
-from primaldepth.pipeline.outputs import check_inputs, check_method, check_request
+from primaldepth.pipeline.output_checks import check_inputs, check_method
 from primaldepth.pipeline.run import Outcome, outcome_of, pick_device
 
 
@@ -203,11 +203,11 @@ def _finished(loaded: _Loaded, prediction: Prediction, seconds: float) -> Done |
 
 def _check_output(task: Task, inputs: Inputs) -> None:
     """Raise, before the work is done, if the output that is asked for could not be made or stored."""
-    check_request(task.request, create(task.request.method))
+    outputs = {}
     if isinstance(task.wanted, OneFile):
-        outputs = {task.wanted.output: result_file(task.folder, task.wanted.media_type)}
-        check_method(outputs, create(task.request.method), task.request.method)
-        check_inputs(outputs, inputs)
+        outputs[task.wanted.output] = result_file(task.folder, task.wanted.media_type)
+    check_method(outputs, task.request, create(task.request.method))
+    check_inputs(outputs, inputs)
 
 
 def _made(task: Task, outcome: Outcome) -> Answer | Drawn:

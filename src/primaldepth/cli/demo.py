@@ -13,10 +13,9 @@ from primaldepth.io import read_depth
 from primaldepth.io.destination import check_place
 from primaldepth.io.picture_files import write_preview
 from primaldepth.methods import create
-from primaldepth.pipeline.outputs import OUTPUTS
+from primaldepth.pipeline.outputs import OUTPUTS, preview_of
 from primaldepth.pipeline.request import DEFAULT_METHOD, Request
 from primaldepth.pipeline.run import outcome_of, pick_device
-from primaldepth.pipeline.views import preview_of
 from primaldepth.samples import sample_files
 
 RESULTS = ("depth.png", "preview.png", "cloud.ply", "cloud.glb")

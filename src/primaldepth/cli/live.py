@@ -15,7 +15,8 @@ from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.cameras.camera_file import read_cameras
 from primaldepth.live.page import Page, Screen
 from primaldepth.live.sources import FRAMES_PER_SECOND, Source, open_source
-from primaldepth.pipeline.outputs import OUTPUTS, check_places
+from primaldepth.pipeline.output_checks import check_places
+from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.request import Item, Request, declarations
 from primaldepth.pipeline.warnings import DepthWarning
 from primaldepth.session import RECENT, Session

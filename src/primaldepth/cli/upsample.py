@@ -23,7 +23,8 @@ from primaldepth.methods import create
 from primaldepth.pipeline.batches import Batch, Finished, open_ledger, sole_use
 from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.on_ray import check_engine, worker_device
-from primaldepth.pipeline.outputs import OUTPUTS, check_method, check_request
+from primaldepth.pipeline.output_checks import check_method
+from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.pairing import Named, list_items
 from primaldepth.pipeline.request import Item, Request, declarations
 from primaldepth.pipeline.run import pick_device
@@ -81,8 +82,7 @@ def upsample(
         **asked | {"options": options, "device": _device(asked["device"], engine, gpus, temporal)}
     )
     made = create(request.method, options)  # a wrong name or option is told before any file is read
-    check_method(outputs, made, request.method)
-    check_request(request, made)
+    check_method(outputs, request, made)
     known = None if cameras is None else _cameras(cameras)
     named = Named(depth, guide, outputs, confidence, known, time_apart, note)
     _run(named, request, as_json, overwrite, temporal, gpus if engine == "ray" else None)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from primaldepth.pictures.clouds import draw_points
 from primaldepth.pictures.preview import colorize, robust_limits
+from primaldepth.pipeline.outputs import guide_camera, guide_rgb
 from primaldepth.pipeline.run import Outcome, first, first_mask
-from primaldepth.pipeline.views import guide_camera, guide_rgb
 
 RGB = NDArray[np.uint8]
 MOST_POINTS = 80_000

@@ -21,7 +21,8 @@ from primaldepth.methods.identity import method_identity
 from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.load import Inputs, load
 from primaldepth.pipeline.on_ray import run_on_ray
-from primaldepth.pipeline.outputs import OUTPUTS, check_inputs, write_outputs
+from primaldepth.pipeline.output_checks import check_inputs
+from primaldepth.pipeline.outputs import OUTPUTS, write_outputs
 from primaldepth.pipeline.report import Report, report_of
 from primaldepth.pipeline.request import Item, Request
 from primaldepth.pipeline.run import Outcome, compute

@@ -23,7 +23,8 @@ from primaldepth.io.sequences.base import (
 )
 from primaldepth.io.sequences.video import EXTENSIONS as VIDEOS
 from primaldepth.io.sequences.video import with_depths
-from primaldepth.pipeline.outputs import OUTPUTS, check_places
+from primaldepth.pipeline.output_checks import check_places
+from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.request import Item
 
 _READABLE = frozenset(extension for codec in CODECS for extension in codec.extensions)

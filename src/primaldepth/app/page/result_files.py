@@ -29,10 +29,17 @@ from primaldepth.pictures.preview import (
     robust_limits,
 )
 from primaldepth.pipeline.load import Inputs
-from primaldepth.pipeline.outputs import OUTPUTS, depth_result, possible
+from primaldepth.pipeline.outputs import (
+    OUTPUTS,
+    Scale,
+    depth_result,
+    guide_camera,
+    guide_rgb,
+    possible,
+    sample_reach,
+)
 from primaldepth.pipeline.report import report_of
 from primaldepth.pipeline.run import Outcome, first, first_mask
-from primaldepth.pipeline.views import Scale, guide_camera, guide_rgb, sample_reach
 from primaldepth.pipeline.warnings import Advice
 
 FORMATS = (".png", ".exr", ".tiff", ".pfm", ".npy", ".npz", ".mat")
