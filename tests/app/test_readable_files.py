@@ -23,8 +23,8 @@ def folder(tmp_path):
 
 
 def test_an_upload_is_copied(folder, tmp_path):
-    ReadableFiles([folder]).copy(folder / "." / "depth.png", tmp_path / "copy")
-    assert (tmp_path / "copy").read_text() == "uploaded"
+    ReadableFiles([folder]).copy(folder / "." / "depth.png", tmp_path / "copy", "depth")
+    assert (tmp_path / "copy", "depth").read_text() == "uploaded"
 
 
 def test_nothing_else_is(folder, tmp_path):
@@ -45,8 +45,8 @@ def test_nothing_else_is(folder, tmp_path):
     )
     for path in wrong:
         with pytest.raises(RefusedError, match="not uploaded"):
-            ReadableFiles([folder]).copy(path, tmp_path / "copy")
-        assert not (tmp_path / "copy").exists()
+            ReadableFiles([folder]).copy(path, tmp_path / "copy", "depth")
+        assert not (tmp_path / "copy", "depth").exists()
 
 
 def test_small_files_count_as_what_they_take_on_the_disk(tmp_path):

@@ -8,7 +8,8 @@ import pytest
 from small_files import Cli
 
 from primaldepth.io import DepthMap, read_depth, write_depth
-from primaldepth.pipeline import ledger, outputs, sequence
+from primaldepth.io import depth as io_depth
+from primaldepth.pipeline import ledger, sequence
 from primaldepth.pipeline.ledger import NAME as JOURNAL
 from primaldepth.pipeline.sequence import NAME as MEMORY
 
@@ -137,14 +138,14 @@ def test_a_broken_frame_is_left_out_and_those_after_it_are_kept(cli: Cli, many: 
 
 def test_a_result_that_cannot_be_written_does_not_count(cli: Cli, many: Path, monkeypatch) -> None:
     """Its frame must not linger in the memory: a run that goes on would not have it there."""
-    original = outputs.write_bytes
+    original = io_depth.write_bytes
 
     def refuse(path: Path, *arguments: object) -> None:
         if path.name == "04.png":
             raise OSError("no space")
         original(path, *arguments)
 
-    monkeypatch.setattr(outputs, "write_bytes", refuse)
+    monkeypatch.setattr(io_depth, "write_bytes", refuse)
     assert cli(*CALL, "out").code == 1
     monkeypatch.undo()
     monkeypatch.chdir(many)

@@ -12,8 +12,10 @@ from primaldepth.evaluation import rows
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.networks.zoo import save_model
-from primaldepth.report import Bench, ReportSettings, Studies, write_report
-from primaldepth.report.plan import NO_WEIGHTS
+from primaldepth.report.build import Studies
+from primaldepth.report.plan import NO_WEIGHTS, ReportSettings
+from primaldepth.report.results import Bench
+from primaldepth.report.write import write_report
 from primaldepth.variational import MODELS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "networks"))

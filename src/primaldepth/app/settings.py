@@ -1,6 +1,6 @@
 """What an operator decides: where to listen, how much one request and all of them may take."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, SecretStr
 
@@ -10,35 +10,33 @@ from primaldepth.core.settings import Count, Positive, Settings
 from primaldepth.pipeline.request import DEFAULT_METHOD
 
 
-class ServiceSettings(Settings):
-    """Limits and places of one service.
+def _option(default: object, metavar: str, text: str, **bounds: float) -> Any:
+    """Declare a setting with its value in the help of the command line, and what it means there."""
+    return Field(default, description=text, json_schema_extra={"metavar": metavar}, **bounds)  # type: ignore[arg-type]
 
-    max_bytes bounds the body of a request, max_pixels and max_side each image in it (read from its header,
-    before anything is decoded), seconds the time that a request is decoded, computed and encoded, queue the
-    requests that wait, batch those that are computed together, workers the processes that compute,
-    upload_seconds the time a body takes to arrive, answer_seconds the time a client may leave a part of its
-    answer unread, grace_seconds the time that is left to finish when the service is told to end, memory_gib
-    what decoding and computing may take in all, disk_gib what uploads to the page and its results may.
-    allowed_hosts are names under which the service may be asked beside its own addresses; "*" stands for
-    every name.
+
+class ServiceSettings(Settings):
+    """Limits and places of one service; `primaldepth serve` has an option for each.
+
+    max_pixels and max_side are read from an image's header before anything is decoded.
     """
 
-    host: str = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535)] = 7860
-    method: str = DEFAULT_METHOD
-    device: Device = "auto"
-    max_bytes: Count = 64 * 2**20
-    max_pixels: Count = 2**24
-    max_side: Count = 16384
-    seconds: Positive = 60.0
-    queue: Count = 16
-    batch: Count = 8
+    host: str = _option("127.0.0.1", "ADDRESS", "Where to listen.")
+    port: int = _option(7860, "PORT", "0 takes a free one.", ge=0, le=65535)
+    method: str = _option(DEFAULT_METHOD, "NAME", "Used where a request names none.")
+    device: Device = _option("auto", "auto|cpu|cuda", "Where to compute.")
+    max_bytes: Count = _option(64 * 2**20, "N", "Of one request.")
+    max_pixels: Count = _option(2**24, "N", "Of one image.")
+    max_side: Count = _option(16384, "N", "Pixels in a row or column.")
+    seconds: Positive = _option(60.0, "S", "For one request: decode, compute and encode.")
+    queue: Count = _option(16, "N", "Requests that may wait.")
+    batch: Count = _option(8, "N", "Requests computed together.")
     workers: Count = 1
-    upload_seconds: Positive = 30.0
-    answer_seconds: Positive = 30.0
-    grace_seconds: Positive = 60.0
-    memory_gib: Annotated[float, Field(gt=0.0)] = 16.0
-    disk_gib: Annotated[float, Field(gt=0.0)] = 8.0
+    upload_seconds: Positive = _option(30.0, "S", "For the body of a request to arrive.")
+    answer_seconds: Positive = _option(30.0, "S", "For a client to read on in its answer.")
+    grace_seconds: Positive = _option(60.0, "S", "To finish what was accepted when told to end.")
+    memory_gib: float = _option(16.0, "GIB", "For decoding and computing on the CPU.", gt=0.0)
+    disk_gib: float = _option(8.0, "GIB", "For the page's uploads and results; the oldest go first.", gt=0.0)
     allowed_hosts: tuple[Annotated[str, AfterValidator(check_name)], ...] = ()
     token: SecretStr | None = None
     page: bool = True

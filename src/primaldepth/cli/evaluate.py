@@ -2,19 +2,16 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 
 import torch
 import typer
 
 from primaldepth.cli.options import ENSEMBLE_HELP, ITERATIONS_HELP, SET_HELP, method_options
-from primaldepth.cli.output import note, progress_bar, show_table
-from primaldepth.cli.own_frames import PICTURE, print_verdict
-from primaldepth.cli.score_tables import print_means
+from primaldepth.cli.output import StagedBar, note, progress_bar
+from primaldepth.cli.score_tables import print_scores, print_verdict
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Method
 from primaldepth.evaluation.cache import ResultCache
@@ -32,6 +29,7 @@ from primaldepth.pipeline.pairing import pairs
 from primaldepth.pipeline.run import pick_device
 from primaldepth.report.own_frames import METHODS
 
+PICTURE = Path("worst-frame.png")
 DATA_HELP = "Folder with the protocol's data; PRIMALDEPTH_DATA if not given."
 
 
@@ -116,7 +114,7 @@ def evaluate(
     if json_file is not None:
         write_bytes(json_file, json.dumps(as_json(chosen, rows), indent=1, allow_nan=False).encode())
         note(f"wrote {json_file}")
-    _show(chosen, parts, rows)
+    print_scores(chosen, [part.protocol for part in parts], parts[0].scenes, rows)
     if own is not None:
         print_verdict(own, rows, runs, place, picture)
 
@@ -147,16 +145,6 @@ def _rows(
                 rows.append(row)
                 update(f"{row.method} {row.scene} x{row.scale} {row.rmse:.3f}", len(rows))
     return rows
-
-
-def _show(protocol: Protocol, parts: "Sequence[_ChosenPart]", rows: list[Row]) -> None:
-    """Print the tables that suit the protocol."""
-    if protocol.scoring.tables:
-        print_means(parts[0].protocol, rows)
-    elif any(part.protocol.variant for part in parts):
-        _print_sets(protocol, [part.protocol for part in parts], rows)
-    else:
-        _print(protocol, rows, parts[0].scenes)
 
 
 def _protocol(name: str, images: str | None, reduce: int, unit: str | None) -> Protocol:
@@ -202,50 +190,14 @@ def _parts(protocol: Protocol, data: Path | None, scales: list[int], names: list
 
 def _root(protocol: Protocol, data: Path | None, scenes: Sequence[str]) -> Path:
     """The folder of the inputs, made first where that is needed; a changed one is refused at once."""
-    with ExitStack() as stack:
-        root = protocol.root(data, _Watch(stack))
+    with StagedBar() as bar:
+        root = protocol.root(
+            data,
+            lambda what, done, total: bar.show(
+                what, None, done, total, f"{what}: {total - done} of {total} scenes to do, once"
+            ),
+        )
     for scene in scenes:
         for problem in protocol.problems(root, scene):
             raise InputError(problem)
     return root
-
-
-class _Watch:
-    """A bar for inputs that are made; it appears with the first news of them."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
-        self._update: Callable[[str | None, float], None] | None = None
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        if self._update is None:
-            note(f"{what}: {total - done} of {total} scenes to do, once")
-            self._update = self._stack.enter_context(progress_bar(what, total))
-        self._update(None, done)
-
-
-def _print(protocol: Protocol, rows: list[Row], scenes: Sequence[str]) -> None:
-    cells = {(row.method, row.scene, row.scale): row for row in rows}
-    lines = []
-    for name, scale in dict.fromkeys((row.method, row.scale) for row in rows):
-        found = [cells[name, scene, scale] for scene in scenes]
-        seconds = fmean(row.seconds for row in found)
-        lines.append([name, f"x{scale}", *(f"{row.rmse:.3f}" for row in found), f"{seconds:.2f}"])
-    title = f"{protocol.name} v{protocol.version}: RMSE [{protocol.unit}] where the truth is known"
-    show_table(title, ["method", "scale", *scenes, "s/frame"], lines, left=2)
-
-
-def _print_sets(protocol: Protocol, parts: Sequence[Protocol], rows: list[Row]) -> None:
-    """One line for each set and method: the mean RMSE over the frames, scale by scale."""
-    scales = list(dict.fromkeys(row.scale for row in rows))
-    lines = []
-    for part in parts:
-        for method in dict.fromkeys(row.method for row in rows):
-            own = [row for row in rows if (row.method, row.variant) == (method, part.variant)]
-            means = [fmean(row.rmse for row in own if row.scale == scale) for scale in scales]
-            frames, seconds = len({row.scene for row in own}), fmean(row.seconds for row in own)
-            head = [part.variant, str(frames), part.unit, method]
-            lines.append([*head, *(f"{mean:.3f}" for mean in means), f"{seconds:.2f}"])
-    title = f"{protocol.name} v{protocol.version}: mean over the frames of the RMSE where the truth is known"
-    columns = ["set", "frames", "unit", "method", *(f"x{scale}" for scale in scales), "s/frame"]
-    show_table(title, columns, lines, left=4)

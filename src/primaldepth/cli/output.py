@@ -5,7 +5,7 @@ All text passes `printable`: names of files and what stands in files can hold se
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import typer
@@ -74,3 +74,22 @@ def progress_bar(title: str, total: int | None) -> Iterator[Callable[[str | None
             progress.update(task, description=printable(description or title), completed=completed)
 
         yield update
+
+
+class StagedBar(ExitStack):
+    """A progress bar for each stage of some work, drawn with the first news of how much there is to do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stage: str | None = None
+        self._update: Callable[[str | None, float], None]
+
+    def show(self, stage: str, text: str | None, done: int, total: int, *opening: str) -> None:
+        """Show that `done` of `total` pieces are there; a new stage begins with the lines in `opening`."""
+        if stage != self._stage:
+            self.close()
+            self._stage = stage
+            for line in opening:
+                note(line)
+            self._update = self.enter_context(progress_bar(stage, total))
+        self._update(text, done)

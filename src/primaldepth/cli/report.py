@@ -3,28 +3,24 @@
 import datetime as dt
 import os
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import typer
 
 from primaldepth.bench.timing import machine
 from primaldepth.cli.evaluate import data_folder
-from primaldepth.cli.output import note, progress_bar, show
+from primaldepth.cli.output import StagedBar, note, show
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.io.destination import check_place
 from primaldepth.pipeline.run import pick_device
-from primaldepth.report import (
-    Bench,
-    ReportSettings,
-    Studies,
-    lines,
-    require_matplotlib,
-    write_report,
-)
+from primaldepth.report.build import Studies
+from primaldepth.report.figures import require_matplotlib
+from primaldepth.report.plan import ReportSettings, lines
+from primaldepth.report.results import Bench
+from primaldepth.report.write import write_report
 from primaldepth.version import __version__
 
 
@@ -60,8 +56,8 @@ def report(
             raise InputError(problem)
     workers = jobs or (1 if place.type == "cuda" else os.cpu_count() or 1)
     start = time.monotonic()
-    with ExitStack() as stack:
-        bench = Bench(folder, str(place), workers, None if no_cache else ResultCache(), Stages(stack))
+    with StagedBar() as bar:
+        bench = Bench(folder, str(place), workers, None if no_cache else ResultCache(), partial(_watch, bar))
         tof = [get_protocol(name) for name in ("tofmark", "tofmark-sim")]
         cameras = [get_protocol(name) for name in ("real-holdout", "aligned-holes")]
         studies = Studies(bench, settings, benchmark, tof, get_protocol("noise-free"), cameras)
@@ -76,19 +72,6 @@ def _footer(device: str) -> str:
     return f"primaldepth {__version__}, {machine(device)}, {today}."
 
 
-class Stages:
-    """A progress bar for the stage at work; each is announced once, also where no bar can be drawn."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
-        self._stage = ""
-        self._update: Callable[[str | None, float], None]
-
-    def __call__(self, stage: str, piece: str, done: int, total: int) -> None:
-        """`done` of `total` pieces of the stage are there; `piece` was the last."""
-        if stage != self._stage:
-            self._stack.close()
-            self._stage = stage
-            note(f"{stage}: {total} to do, less what is known")
-            self._update = self._stack.enter_context(progress_bar(stage, total))
-        self._update(f"{stage} {piece}".strip(), done)
+def _watch(bar: StagedBar, stage: str, piece: str, done: int, total: int) -> None:
+    """Show progress; each stage is announced once, also where no bar can be drawn."""
+    bar.show(stage, f"{stage} {piece}".strip(), done, total, f"{stage}: {total} to do, less what is known")

@@ -45,17 +45,10 @@ def run_jobs(calls: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Resul
         pool.shutdown(cancel_futures=True)
 
 
-class _Nowhere:
-    """A file that keeps nothing."""
-
-    def write(self, _: object) -> None:
-        """Forget it."""
-
-
 def _check_can_be_sent(call: Callable[[], object]) -> None:
     """The pool would wait for ever for one that cannot be pickled."""
     try:
-        pickle.Pickler(_Nowhere()).dump(call)
+        pickle.dumps(call)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         found = f"the work cannot be sent to other processes ({error})"
         raise PrimalDepthError("", found, "try --jobs 1") from error

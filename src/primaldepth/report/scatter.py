@@ -12,7 +12,7 @@ _NEAR = 7.0  # points between a mark and its name
 _LETTER, _LINE = 5.0, 9.5  # points that a letter and a line of 8-point text take
 
 
-class Box(NamedTuple):
+class Rectangle(NamedTuple):
     """A rectangle in points."""
 
     left: float
@@ -20,12 +20,12 @@ class Box(NamedTuple):
     right: float
     top: float
 
-    def meets(self, other: "Box") -> bool:
+    def meets(self, other: "Rectangle") -> bool:
         """Whether they share area."""
         apart = self.right <= other.left or other.right <= self.left
         return not (apart or self.top <= other.bottom or other.top <= self.bottom)
 
-    def holds(self, other: "Box") -> bool:
+    def holds(self, other: "Rectangle") -> bool:
         """Whether the other lies inside."""
         across = self.left <= other.left and other.right <= self.right
         return across and self.bottom <= other.bottom and other.top <= self.top
@@ -56,7 +56,7 @@ def runtime_figure(points: Sequence[Point], unit: str) -> bytes:
         drawn = axes.transData.transform([(p.seconds, p.rmse) for p in points])
         places = [(float(x) / inch, float(y) / inch) for x, y in drawn]
         window = axes.get_window_extent()
-        frame = Box(window.x0 / inch, window.y0 / inch, window.x1 / inch, window.y1 / inch)
+        frame = Rectangle(window.x0 / inch, window.y0 / inch, window.x1 / inch, window.y1 / inch)
         offsets = label_offsets([point.name for point in points], places, frame)
         for point, offset in zip(points, offsets, strict=True):
             far = abs(offset[1]) > _NEAR or offset[0] > 2 * _NEAR
@@ -76,7 +76,7 @@ def runtime_figure(points: Sequence[Point], unit: str) -> bytes:
 
 
 def label_offsets(
-    names: Sequence[str], places: Sequence[tuple[float, float]], frame: Box, tries: int = 60
+    names: Sequence[str], places: Sequence[tuple[float, float]], frame: Rectangle, tries: int = 60
 ) -> list[tuple[float, float]]:
     """Return where each name starts, in points from its own place.
 
@@ -97,14 +97,14 @@ def _way(name: str, dx: float, dy: float) -> float:
 
 
 def _placed(
-    names: Sequence[str], places: Sequence[tuple[float, float]], frame: Box, order: Sequence[int]
+    names: Sequence[str], places: Sequence[tuple[float, float]], frame: Rectangle, order: Sequence[int]
 ) -> list[tuple[float, float]]:
-    taken = [Box(x - 4, y - 4, x + 4, y + 4) for x, y in places]
+    taken = [Rectangle(x - 4, y - 4, x + 4, y + 4) for x, y in places]
     found = dict.fromkeys(range(len(names)), (0.0, 0.0))
     for index in order:
         (x, y), width = places[index], _LETTER * len(names[index])
         for dx, dy in _around(width):
-            box = Box(x + dx, y + dy - _LINE / 2, x + dx + width, y + dy + _LINE / 2)
+            box = Rectangle(x + dx, y + dy - _LINE / 2, x + dx + width, y + dy + _LINE / 2)
             if frame.holds(box) and not any(box.meets(other) for other in taken):
                 break
         taken.append(box)

@@ -1,6 +1,5 @@
 """Which method suits a visitor's camera: frames are reduced, restored by several methods, and compared."""
 
-import logging
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,10 +12,9 @@ from primaldepth.app.engine import Engine
 from primaldepth.app.page.readable_files import ReadableFiles
 from primaldepth.app.page.visitor_folders import VisitorFolders
 from primaldepth.app.page.visitor_requests import AS_FILE_SAYS, problem_text
-from primaldepth.app.problems import INTERNAL, Problem, RefusedError, place_of
+from primaldepth.app.problems import Problem, RefusedError
 from primaldepth.app.tasks import Task
 from primaldepth.app.trials import Trial, Tried
-from primaldepth.core.errors import PrimalDepthError
 from primaldepth.evaluation.own_frames import verdict
 from primaldepth.evaluation.rows import Row
 from primaldepth.io.sequences.base import natural_order, number
@@ -24,7 +22,6 @@ from primaldepth.pipeline.request import Request
 from primaldepth.report.camera_section import NUMBERS
 from primaldepth.report.own_frames import METHODS
 
-log = logging.getLogger("primaldepth.app")
 REDUCTIONS = ("2", "4", "8")
 MOST_FRAMES = 8
 _COLUMNS = {**NUMBERS, "s/frame": "seconds"}
@@ -89,11 +86,8 @@ def comparer(
             pairs = paired(depths or [], images or [])
             stored = None if unit == AS_FILE_SAYS else unit
             yield from _steps(engine, pairs, int(reduce), stored, folders.new(), sources)
-        except PrimalDepthError as error:
+        except Exception as error:
             yield [problem_text(error), "", None]
-        except Exception as error:  # Gradio would write its text into the log
-            log.error("the page failed: %s", place_of(error))
-            yield [problem_text(RefusedError(INTERNAL)), "", None]
 
     return evaluate
 
@@ -129,11 +123,8 @@ def _steps(
 def _stored(pair: UploadedPair, folder: Path, sources: ReadableFiles) -> Path:
     """Copy a pair of uploads to where a worker looks for them."""
     folder.mkdir()
-    try:
-        sources.copy(pair.depth, folder / "depth")
-        sources.copy(pair.image, folder / "guide")
-    except FileNotFoundError:
-        raise _refused(f"{pair.name}: an uploaded file is no longer kept", "drop it again") from None
+    sources.copy(pair.depth, folder / "depth", pair.name)
+    sources.copy(pair.image, folder / "guide", pair.name)
     return folder
 
 
