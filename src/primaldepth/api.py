@@ -12,10 +12,11 @@ from primaldepth.core.frame import Prediction, Sampling
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import create
+from primaldepth.pipeline.frame_report import report_of
 from primaldepth.pipeline.load import Inputs, load
+from primaldepth.pipeline.outcome import compute
 from primaldepth.pipeline.output_checks import check_inputs, checked_outputs
 from primaldepth.pipeline.outputs import OUTPUTS
-from primaldepth.pipeline.report import report_of
 from primaldepth.pipeline.request import (
     DEFAULT_METHOD,
     KEEP_SAMPLES,
@@ -26,7 +27,6 @@ from primaldepth.pipeline.request import (
     Request,
     Spikes,
 )
-from primaldepth.pipeline.run import compute
 from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import SolverProgress
 

@@ -4,7 +4,7 @@ import pytest
 
 from primaldepth.app.engine import Engine
 from primaldepth.app.problems import RefusedError
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import OneFile, Task
 from primaldepth.pipeline.request import Request
 

@@ -11,10 +11,11 @@ import recording_files
 from primaldepth.core.errors import MissingDependencyError
 from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.methods import create
+from primaldepth.pipeline.load import load
+from primaldepth.pipeline.outcome import compute
 from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.pairing import Named, list_items
 from primaldepth.pipeline.request import Request
-from primaldepth.pipeline.run import run
 
 
 @pytest.fixture
@@ -57,7 +58,9 @@ def test_the_frames_of_a_recording_are_one_sequence_with_poses(tmp_path, entitie
     items, _ = list_items(Named(str(tmp_path / "scan"), None, out, note=lambda text: None))
     request = Request("bilinear", unit="mm", invalid=65535)
     for item in items:
-        OUTPUTS["rerun"].write(item.outputs["rerun"], run(item, request, create("bilinear")))
+        OUTPUTS["rerun"].write(
+            item.outputs["rerun"], compute(load(item, request), request, create("bilinear"))
+        )
     files = sorted((tmp_path / "rerun").iterdir())
     found = [entities(file) for file in files]
     assert [each["/result"]["frame"] for each in found] == [0, 1, 2]

@@ -22,9 +22,9 @@ from primaldepth.methods import create
 from primaldepth.methods.variational import DEFAULTS
 from primaldepth.pictures.preview import DEPTH_COLORS, ERROR_COLORS, INVALID
 from primaldepth.report import figures
+from primaldepth.report.cached_runs import PeakMemory
 from primaldepth.report.figures import Point, require_matplotlib
-from primaldepth.report.pictures import Predicted, Sheet, indexed_png, unpacked
-from primaldepth.report.results import PeakMemory
+from primaldepth.report.picture_sheet import Predicted, Sheet, indexed_png, unpacked
 from primaldepth.report.scatter import Rectangle, label_offsets, runtime_figure
 from primaldepth.report.support_weights import (
     guide_support,

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from primaldepth.app.problems import DRAINING, Problem
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.task_queue import TaskQueue
 from primaldepth.app.tasks import Task
 from primaldepth.app.worker_thread import WorkerThread

@@ -19,7 +19,6 @@ from primaldepth.app import openapi
 from primaldepth.app.engine import Engine
 from primaldepth.app.form_fields import FIELDS, with_declared_fields
 from primaldepth.app.forms import StrictFormRoute
-from primaldepth.app.metrics import CONTENT_TYPE, Metrics
 from primaldepth.app.problems import (
     DRAINING,
     GONE,
@@ -32,7 +31,8 @@ from primaldepth.app.problems import (
 from primaldepth.app.request_checks import BodyError, RequestChecks, json_answer
 from primaldepth.app.response_formats import Answer, accepted
 from primaldepth.app.security_headers import SafeHeaders
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_metrics import CONTENT_TYPE, Metrics
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import INPUTS, OneFile, Task, request_of
 from primaldepth.app.upload_slots import UploadSlots
 from primaldepth.app.workspace import Workspace

@@ -17,9 +17,9 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from primaldepth.app.host_checks import HostChecks, check_site
-from primaldepth.app.metrics import Metrics
 from primaldepth.app.problems import GONE, INTERNAL, Problem, RefusedError, place_of
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_metrics import Metrics
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.upload_slots import UploadSlots
 
 log = logging.getLogger("primaldepth.app")

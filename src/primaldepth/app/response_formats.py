@@ -9,9 +9,9 @@ import numpy as np
 
 from primaldepth.app.problems import RESULT, Problem, RefusedError
 from primaldepth.app.tasks import Task
+from primaldepth.pipeline.frame_report import Report, report_of
+from primaldepth.pipeline.outcome import Outcome, first_mask
 from primaldepth.pipeline.outputs import OUTPUTS, depth_result
-from primaldepth.pipeline.report import Report, report_of
-from primaldepth.pipeline.run import Outcome, first_mask
 from primaldepth.pipeline.warnings import Advice
 
 MEDIA_TYPES = {

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from primaldepth.app.client_connection import connection_type
 from primaldepth.app.engine import Engine
 from primaldepth.app.problems import place_of
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.upload_slots import UploadSlots
 from primaldepth.core.errors import InputError
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from primaldepth.app.frame_trials import Trial
 from primaldepth.app.problems import Problem, RefusedError
-from primaldepth.app.trials import Trial
 from primaldepth.core.errors import did_you_mean
 from primaldepth.methods import list_methods
 from primaldepth.pipeline.request import Item, Request, declarations

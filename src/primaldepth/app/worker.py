@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from primaldepth.app.frame_trials import Trial, attempt
 from primaldepth.app.page.result_files import Drawn, draw
 from primaldepth.app.problems import INTERNAL, Problem, place_of, problem_of
 from primaldepth.app.response_formats import Answer, answer_to, result_file
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import OneFile, PageFiles, Task
-from primaldepth.app.trials import Trial, attempt
 from primaldepth.app.worker_messages import (
     Done,
     Failed,
@@ -32,14 +32,15 @@ from primaldepth.app.worker_messages import (
     receive_tickets,
     send_message,
 )
+from primaldepth.compute.device import pick_device
 from primaldepth.compute.parent import end_with_parent
 from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.io.formats.base import size_limit
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs, load
+from primaldepth.pipeline.outcome import Outcome, outcome_of
 from primaldepth.pipeline.output_checks import check_inputs, check_method
-from primaldepth.pipeline.run import Outcome, outcome_of, pick_device
 
 
 @dataclass(frozen=True, slots=True)

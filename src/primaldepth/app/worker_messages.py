@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from primaldepth.app.frame_trials import Tried
 from primaldepth.app.page.result_files import Drawn
 from primaldepth.app.problems import Problem
 from primaldepth.app.response_formats import Answer
 from primaldepth.app.tasks import Task
-from primaldepth.app.trials import Tried
 
 _MOST_JSON_BYTES = 16 * 2**20  # a batch of tasks, or the charts of one result
 

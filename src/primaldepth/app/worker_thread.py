@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
 from primaldepth.app.problems import INTERNAL, NOT_READY, Problem, place_of
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.task_queue import QueuedTask, TaskQueue
 from primaldepth.app.tasks import method_names
 from primaldepth.app.worker import work

@@ -12,6 +12,7 @@ import typer
 from primaldepth.cli.options import ENSEMBLE_HELP, ITERATIONS_HELP, SET_HELP, method_options
 from primaldepth.cli.output import StagedBar, note, progress_bar
 from primaldepth.cli.score_tables import print_scores, print_verdict
+from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Method
 from primaldepth.evaluation.cache import ResultCache
@@ -26,8 +27,7 @@ from primaldepth.io.destination import check_place
 from primaldepth.io.files import check_unlinked
 from primaldepth.methods import create
 from primaldepth.pipeline.pairing import pairs
-from primaldepth.pipeline.run import pick_device
-from primaldepth.report.own_frames import METHODS
+from primaldepth.report.frame_picture import METHODS
 
 PICTURE = Path("worst-frame.png")
 DATA_HELP = "Folder with the protocol's data; PRIMALDEPTH_DATA if not given."

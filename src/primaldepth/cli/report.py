@@ -11,16 +11,16 @@ import typer
 from primaldepth.bench.timing import machine
 from primaldepth.cli.evaluate import data_folder
 from primaldepth.cli.output import StagedBar, note, show
+from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.io.destination import check_place
-from primaldepth.pipeline.run import pick_device
-from primaldepth.report.build import Studies
+from primaldepth.report.cached_runs import CachedRuns
 from primaldepth.report.figures import require_matplotlib
 from primaldepth.report.plan import ReportSettings, lines
-from primaldepth.report.results import Bench
-from primaldepth.report.write import write_report
+from primaldepth.report.report_files import write_report
+from primaldepth.report.studies import Studies
 from primaldepth.version import __version__
 
 
@@ -57,10 +57,11 @@ def report(
     workers = jobs or (1 if place.type == "cuda" else os.cpu_count() or 1)
     start = time.monotonic()
     with StagedBar() as bar:
-        bench = Bench(folder, str(place), workers, None if no_cache else ResultCache(), partial(_watch, bar))
+        cache = None if no_cache else ResultCache()
+        runs = CachedRuns(folder, str(place), workers, cache, partial(_watch, bar))
         tof = [get_protocol(name) for name in ("tofmark", "tofmark-sim")]
         cameras = [get_protocol(name) for name in ("real-holdout", "aligned-holes")]
-        studies = Studies(bench, settings, benchmark, tof, get_protocol("noise-free"), cameras)
+        studies = Studies(runs, settings, benchmark, tof, get_protocol("noise-free"), cameras)
         made = studies.report(_footer(place.type))
     page, *others = write_report(made, out)
     show(page)

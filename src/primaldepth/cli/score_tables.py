@@ -12,7 +12,7 @@ from primaldepth.evaluation.own_frames import OwnFrames, verdict
 from primaldepth.evaluation.protocols import Protocol
 from primaldepth.evaluation.rows import Row
 from primaldepth.evaluation.scoring import ScoreColumn
-from primaldepth.report.own_frames import draw_frame
+from primaldepth.report.frame_picture import draw_frame
 
 
 def print_scores(

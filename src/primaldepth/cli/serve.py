@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import method_names
 from primaldepth.cli.output import note
+from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError, MissingDependencyError
 from primaldepth.io.files import read_text
 from primaldepth.methods import create
-from primaldepth.pipeline.run import pick_device
 
 _ON_GPU = 4
 _NAMES = {"allowed_hosts": "allowed_host", "token": "token_file"}  # options that are named otherwise
@@ -35,7 +35,7 @@ def _with_settings(verb: Callable[..., None]) -> Callable[..., None]:
         else:
             shown: Any = field.json_schema_extra
             option = typer.Option(f"--{name.replace('_', '-')}", help=field.description, **shown)
-            kind = Annotated[type(field.default), option]
+            kind: Any = Annotated[type(field.default), option]
             parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=field.default, annotation=kind))
     named = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
     verb.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]

@@ -15,6 +15,7 @@ from primaldepth.cli.options import (
 )
 from primaldepth.cli.output import fail, note, progress_bar, show_json
 from primaldepth.cli.remaining_time import RemainingTime
+from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.atomic import remove_leftovers
@@ -27,7 +28,6 @@ from primaldepth.pipeline.output_checks import check_method
 from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.pairing import Named, list_items
 from primaldepth.pipeline.request import Item, Request, declarations
-from primaldepth.pipeline.run import pick_device
 from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import SolverProgress
 

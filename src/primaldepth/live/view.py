@@ -6,10 +6,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.pictures.clouds import draw_points
+from primaldepth.pictures.point_pictures import draw_points
 from primaldepth.pictures.preview import colorize, robust_limits
+from primaldepth.pipeline.outcome import Outcome, first, first_mask
 from primaldepth.pipeline.outputs import guide_camera, guide_rgb
-from primaldepth.pipeline.run import Outcome, first, first_mask
 
 RGB = NDArray[np.uint8]
 MOST_POINTS = 80_000

@@ -18,16 +18,15 @@ from primaldepth.io.files import MAX_TEXT, read_file
 from primaldepth.io.locks import held
 from primaldepth.methods import create
 from primaldepth.methods.identity import method_identity
+from primaldepth.pipeline.frame_report import Report, report_of
 from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.load import Inputs, load
 from primaldepth.pipeline.on_ray import run_on_ray
+from primaldepth.pipeline.outcome import Outcome, compute
 from primaldepth.pipeline.output_checks import check_inputs
 from primaldepth.pipeline.outputs import OUTPUTS, write_outputs
-from primaldepth.pipeline.report import Report, report_of
 from primaldepth.pipeline.request import Item, Request
-from primaldepth.pipeline.run import Outcome, compute
-from primaldepth.pipeline.sequence import NAME as MEMORY
-from primaldepth.pipeline.sequence import SequenceLedger
+from primaldepth.pipeline.sequence_ledger import MEMORY_NAME, SequenceLedger
 from primaldepth.pipeline.warnings import Advice
 
 
@@ -103,7 +102,7 @@ class Batch:
     def _attempt(self, item: Item, outcome: Callable[[], Outcome]) -> Finished:
         try:
             found = outcome()
-            report = finish(item, found, self.advice)
+            report = report_of(found, self.advice, write_outputs(item.outputs, found))
         except (PrimalDepthError, OSError) as error:
             if self.ledger is None:
                 raise
@@ -125,11 +124,6 @@ class Batch:
         return compute(inputs, self.request, run)
 
 
-def finish(item: Item, outcome: Outcome, advice: Advice) -> Report:
-    """Write the outputs of a frame and report on it."""
-    return report_of(outcome, advice, write_outputs(item.outputs, outcome))
-
-
 def _notes(item: Item, inputs: Inputs) -> tuple[str, ...]:
     found = [] if inputs.note is None else [f"{item.depth}: {inputs.note}"]
     for name, path in item.outputs.items():
@@ -149,7 +143,7 @@ def sole_use(folders: Iterable[Path]) -> Iterator[None]:
 
 def open_ledger(folder: Path, request: Request, cameras: Cameras | Path | None, temporal: bool) -> Ledger:
     """Return the ledger of an output folder, for these settings."""
-    remove_leftovers([folder / MEMORY])
+    remove_leftovers([folder / MEMORY_NAME])
     matrix = read_file(cameras, MAX_TEXT) if isinstance(cameras, Path) else b""
     identity = method_identity(create(request.method, request.options))
     settings = f"{request} {cameras} {matrix!r} {temporal} {identity}"

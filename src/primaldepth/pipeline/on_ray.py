@@ -18,8 +18,8 @@ from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.outcome import Outcome, outcome_of, predict
 from primaldepth.pipeline.request import Item, Request
-from primaldepth.pipeline.run import Outcome, outcome_of, predict
 from primaldepth.version import __version__
 
 LEAST_SHARE = 1e-4  # of a GPU that Ray can hand out

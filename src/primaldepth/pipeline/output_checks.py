@@ -74,7 +74,7 @@ def _check_fits(path: Path, inputs: Inputs) -> None:
     middle = inputs.median_depth
     fits = middle <= largest / per_metre(unit)
     depth = middle if fits else float(inputs.frame.depth[inputs.frame.valid].min())
-    stored = float(whole_stored(np.float64(depth), unit))
+    stored = float(whole_stored(np.asarray(depth), unit))
     try:
         check_stored(path, writer_for(path), stored, stored, unit)
     except InputError as error:

@@ -28,7 +28,7 @@ from primaldepth.io.rrd import Recorded, write_rrd
 from primaldepth.io.units import per_metre, whole_stored
 from primaldepth.measurement.lone_samples import cells_of
 from primaldepth.pipeline.load import Inputs
-from primaldepth.pipeline.run import Outcome, first, first_mask
+from primaldepth.pipeline.outcome import Outcome, first, first_mask
 
 Need = Literal["metric", "sigma", "cameras"]
 

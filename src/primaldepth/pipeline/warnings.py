@@ -10,7 +10,7 @@ from primaldepth.networks.zoo import SHIPPED, card_of
 from primaldepth.pipeline.load import LARGEST
 
 if TYPE_CHECKING:
-    from primaldepth.pipeline.report import Report
+    from primaldepth.pipeline.frame_report import Report
 
 FAR_OFF = 3.0  # sigma, of half of the samples: some always lie off, at edges and in the sensor's errors
 # Sigma, of the RMS that samples which stand out from all around them add: frames of real cameras stay below

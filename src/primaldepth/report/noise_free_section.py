@@ -7,10 +7,10 @@ from statistics import fmean, stdev
 
 from primaldepth.evaluation.protocol import Protocol
 from primaldepth.report.blocks import Block, Paragraph, Section, Table, TableColumn
+from primaldepth.report.cached_runs import Rows
 from primaldepth.report.columns import Filled, Value, assemble, ours, theirs
 from primaldepth.report.plan import NO_WEIGHTS
 from primaldepth.report.published import Family, published
-from primaldepth.report.results import Rows
 
 OWN_FAMILY = "synthetic"
 COMPLETE = "bicubic, complete sets"

@@ -13,9 +13,9 @@ from primaldepth.networks.card import ModelCard
 from primaldepth.networks.zoo import SHIPPED, card_of
 from primaldepth.report import tables
 from primaldepth.report.blocks import Paragraph, Section, Table, TableColumn
+from primaldepth.report.cached_runs import Rows
 from primaldepth.report.columns import Value, assemble, mean, ours
 from primaldepth.report.published import published
-from primaldepth.report.results import Rows
 
 CONFIG = "configs/paper-x8.toml"
 

@@ -90,15 +90,15 @@ def _line(name: str, family: str, scales: Sequence[int]) -> Line:
     return Line(name, family, tuple(scales))
 
 
-def energy_networks(settings: ReportSettings, name: str = "fcn-s") -> dict[str, Network]:
+def energy_networks(settings: ReportSettings) -> dict[str, Network]:
     """Return the FCN alone ("fcn") and followed by each energy; empty while it has no weights.
 
     The solver is untrained: `settings.iterations` steps of the classical size on the FCN's depth and
     affinities.
     """
-    if not has_weights(name, settings.study_scale):
+    if not has_weights("fcn-s", settings.study_scale):
         return {}
-    net = load(name, settings.study_scale)
+    net = load("fcn-s", settings.study_scale)
     solved = {model: _followed_by(net, model, settings.iterations) for model in MODELS}
     return {"fcn": Network("fcn", net), **{key: Network(f"fcn+{key}", each) for key, each in solved.items()}}
 

@@ -8,6 +8,7 @@ from primaldepth.report.figures import FAINT, FAMILIES, Point, drawing
 
 _WIDTH, _HEIGHT = 4.6, 5.0
 _TICKS = [m * 10.0**e for e in range(-1, 4) for m in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)]
+_TRIES = 60  # orders in which names take their places
 _NEAR = 7.0  # points between a mark and its name
 _LETTER, _LINE = 5.0, 9.5  # points that a letter and a line of 8-point text take
 
@@ -76,14 +77,14 @@ def runtime_figure(points: Sequence[Point], unit: str) -> bytes:
 
 
 def label_offsets(
-    names: Sequence[str], places: Sequence[tuple[float, float]], frame: Rectangle, tries: int = 60
+    names: Sequence[str], places: Sequence[tuple[float, float]], frame: Rectangle
 ) -> list[tuple[float, float]]:
     """Return where each name starts, in points from its own place.
 
     Names take the nearest free place one after the other; of several orders the one with the shortest
     ways wins. The orders are the same every time.
     """
-    orders = [list(range(len(names))) for _ in range(tries)]
+    orders = [list(range(len(names))) for _ in range(_TRIES)]
     for seed, order in enumerate(orders):
         random.Random(seed).shuffle(order)  # noqa: S311
     found = [_placed(names, places, frame, order) for order in orders]

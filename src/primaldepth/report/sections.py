@@ -7,11 +7,11 @@ from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.networks.joint import DepthNet
 from primaldepth.report import figures, tables
 from primaldepth.report.blocks import Block, Gallery, Paragraph, Picture, Section, SideBySide
+from primaldepth.report.cached_runs import Rows
 from primaldepth.report.columns import TOLERANCE, mean
-from primaldepth.report.pictures import Map, Sheet
+from primaldepth.report.picture_sheet import Map, Sheet
 from primaldepth.report.plan import Line, ReportSettings
 from primaldepth.report.published import published
-from primaldepth.report.results import Rows
 from primaldepth.report.scatter import runtime_figure
 from primaldepth.report.support_weights import (
     guide_support,

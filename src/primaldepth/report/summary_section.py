@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from primaldepth.evaluation.protocol import Protocol
 from primaldepth.report import tables
 from primaldepth.report.blocks import Block, Paragraph, Section, TableColumn
+from primaldepth.report.cached_runs import Rows
 from primaldepth.report.camera_section import VariantRows
 from primaldepth.report.columns import Filled, Value, assemble, mean, ours, theirs
 from primaldepth.report.noise_free_section import Sample
 from primaldepth.report.published import published
-from primaldepth.report.results import Rows
 
 _PAPER = "fcn-pdn-s"
 _PRINTED = "the paper's network, as printed"

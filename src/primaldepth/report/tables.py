@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from primaldepth.evaluation.rows import Row
 from primaldepth.methods import list_methods
 from primaldepth.report.blocks import Cell, Table, TableColumn, TableRow
+from primaldepth.report.cached_runs import Rows
 from primaldepth.report.columns import (
     Filled,
     Value,
@@ -17,7 +18,6 @@ from primaldepth.report.columns import (
 )
 from primaldepth.report.plan import NO_WEIGHTS, Line
 from primaldepth.report.published import Numbers, published
-from primaldepth.report.results import Rows
 
 
 def overview_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scales: Sequence[int]) -> Table:
@@ -80,17 +80,15 @@ def energy_table(rows: Rows, scenes: Sequence[str], scale: int) -> Table:
     return assemble(names, columns, absent=absent, first="network")
 
 
-def plain_table(
-    names: Sequence[str], rows: Rows, scenes: Sequence[str], scale: int, digits: int = 2
-) -> Table:
+def plain_table(names: Sequence[str], rows: Rows, scenes: Sequence[str], scale: int) -> Table:
     """Make the table of our numbers alone, their geometric mean, and the time of a frame."""
     columns = [
-        ours(TableColumn(scene.title()), [rmse(rows, name, scene, scale) for name in names], digits)
+        ours(TableColumn(scene.title()), [rmse(rows, name, scene, scale) for name in names], 2)
         for scene in scenes
     ]
     own = [mean(rmse(rows, name, scene, scale) for scene in scenes) for name in names]
     seconds = [mean_seconds(rows, name, scenes, scale) for name in names]
-    columns.append(ours(TableColumn("geometric mean"), own, digits))
+    columns.append(ours(TableColumn("geometric mean"), own, 2))
     columns.append(ours(TableColumn("s/frame"), seconds, 1, marked=False))
     return assemble(names, columns)
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from primaldepth.app.engine import Engine
+from primaldepth.app.page.method_comparison import MOST_FRAMES, REDUCTIONS, comparer
 from primaldepth.app.page.readable_files import ReadableFiles
 from primaldepth.app.page.result_files import Drawn
-from primaldepth.app.page.trials import MOST_FRAMES, REDUCTIONS, comparer
 from primaldepth.app.page.visitor_folders import VisitorFolders
 from primaldepth.app.page.visitor_requests import (
     AS_FILE_SAYS,
@@ -17,7 +17,7 @@ from primaldepth.app.page.visitor_requests import (
     problem_text,
     results,
 )
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import method_names
 from primaldepth.io.units import COMMON_UNITS, KINDS
 from primaldepth.pipeline.request import KEEP_SAMPLES, Item, Request, declarations

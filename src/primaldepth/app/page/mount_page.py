@@ -21,7 +21,7 @@ from primaldepth.app.page.sessions import Sessions
 from primaldepth.app.page.theme import theme
 from primaldepth.app.page.transfers import Transfers
 from primaldepth.app.page.visitor_folders import VisitorFolders
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.samples import example_scenes
 
 _OURS = ("/v1/{rest:path}", "/healthz", "/readyz", "/metrics", "/openapi.json")

@@ -28,7 +28,9 @@ from primaldepth.pictures.preview import (
     robust_error,
     robust_limits,
 )
+from primaldepth.pipeline.frame_report import report_of
 from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.outcome import Outcome, first, first_mask
 from primaldepth.pipeline.outputs import (
     OUTPUTS,
     Scale,
@@ -38,8 +40,6 @@ from primaldepth.pipeline.outputs import (
     possible,
     sample_reach,
 )
-from primaldepth.pipeline.report import report_of
-from primaldepth.pipeline.run import Outcome, first, first_mask
 from primaldepth.pipeline.warnings import Advice
 
 FORMATS = (".png", ".exr", ".tiff", ".pfm", ".npy", ".npz", ".mat")

@@ -15,7 +15,7 @@ from primaldepth.app.page.result_files import Drawn
 from primaldepth.app.problems import INTERNAL, Problem, RefusedError, place_of, problem_of
 from primaldepth.app.tasks import INPUTS, PageFiles, Task, request_of
 from primaldepth.core.errors import PrimalDepthError
-from primaldepth.pipeline.report import length_text, noise_origin
+from primaldepth.pipeline.frame_report import length_text, noise_origin
 from primaldepth.pipeline.request import KEEP_SAMPLES
 
 log = logging.getLogger("primaldepth.app")

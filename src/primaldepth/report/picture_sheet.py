@@ -24,7 +24,7 @@ from primaldepth.pictures.preview import (
     robust_limits,
 )
 from primaldepth.report.blocks import Picture
-from primaldepth.report.results import KeptOfTask
+from primaldepth.report.cached_runs import KeptOfTask
 
 Map = NDArray[np.floating[Any]]
 _STEPS = 65535

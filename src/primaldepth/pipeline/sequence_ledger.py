@@ -19,7 +19,7 @@ from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.load import Inputs
 from primaldepth.pipeline.request import Item
 
-NAME = ".primaldepth-memory.safetensors"
+MEMORY_NAME = ".primaldepth-memory.safetensors"
 
 
 class SequenceLedger(Ledger):
@@ -38,7 +38,7 @@ class SequenceLedger(Ledger):
         self, folder: Path, settings: str, read: Callable[[Item], Inputs], device: torch.device
     ) -> None:
         super().__init__(folder, settings)
-        self._file, self._read, self._device = folder / NAME, read, device
+        self._file, self._read, self._device = folder / MEMORY_NAME, read, device
         check_unlinked(self._file)
         self._before = ""  # key of the last frame that counts
         self._memory: Memory | None = None

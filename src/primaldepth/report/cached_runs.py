@@ -23,7 +23,7 @@ Rows = dict[tuple[str, str, int], Row]
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class CachedRuns:
     """Where things are computed and kept.
 
     Args:

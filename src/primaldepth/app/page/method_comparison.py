@@ -9,18 +9,18 @@ from statistics import fmean
 from typing import Any
 
 from primaldepth.app.engine import Engine
+from primaldepth.app.frame_trials import Trial, Tried
 from primaldepth.app.page.readable_files import ReadableFiles
 from primaldepth.app.page.visitor_folders import VisitorFolders
 from primaldepth.app.page.visitor_requests import AS_FILE_SAYS, problem_text
 from primaldepth.app.problems import Problem, RefusedError
 from primaldepth.app.tasks import Task
-from primaldepth.app.trials import Trial, Tried
 from primaldepth.evaluation.own_frames import verdict
 from primaldepth.evaluation.rows import Row
 from primaldepth.io.sequences.base import natural_order, number
 from primaldepth.pipeline.request import Request
 from primaldepth.report.camera_section import NUMBERS
-from primaldepth.report.own_frames import METHODS
+from primaldepth.report.frame_picture import METHODS
 
 REDUCTIONS = ("2", "4", "8")
 MOST_FRAMES = 8

@@ -14,8 +14,8 @@ from primaldepth.geometry.alignment import Alignment
 from primaldepth.io import Unit
 from primaldepth.io.units import per_metre
 from primaldepth.pipeline.load import LARGEST, Inputs
+from primaldepth.pipeline.outcome import Outcome
 from primaldepth.pipeline.outputs import DepthResult
-from primaldepth.pipeline.run import Outcome
 from primaldepth.pipeline.warnings import Advice, DepthWarning, warnings_of
 from primaldepth.sensors.noise import AUTO_FLOOR, least_sigma
 

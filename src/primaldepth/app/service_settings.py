@@ -9,10 +9,12 @@ from primaldepth.app.host_checks import check_name
 from primaldepth.core.settings import Count, Positive, Settings
 from primaldepth.pipeline.request import DEFAULT_METHOD
 
+_Gib = Annotated[float, Field(gt=0.0)]
 
-def _option(default: object, metavar: str, text: str, **bounds: float) -> Any:
+
+def _option(default: Any, metavar: str, text: str) -> Any:
     """Declare a setting with its value in the help of the command line, and what it means there."""
-    return Field(default, description=text, json_schema_extra={"metavar": metavar}, **bounds)  # type: ignore[arg-type]
+    return Field(default, description=text, json_schema_extra={"metavar": metavar})
 
 
 class ServiceSettings(Settings):
@@ -22,7 +24,7 @@ class ServiceSettings(Settings):
     """
 
     host: str = _option("127.0.0.1", "ADDRESS", "Where to listen.")
-    port: int = _option(7860, "PORT", "0 takes a free one.", ge=0, le=65535)
+    port: Annotated[int, Field(ge=0, le=65535)] = _option(7860, "PORT", "0 takes a free one.")
     method: str = _option(DEFAULT_METHOD, "NAME", "Used where a request names none.")
     device: Device = _option("auto", "auto|cpu|cuda", "Where to compute.")
     max_bytes: Count = _option(64 * 2**20, "N", "Of one request.")
@@ -35,8 +37,8 @@ class ServiceSettings(Settings):
     upload_seconds: Positive = _option(30.0, "S", "For the body of a request to arrive.")
     answer_seconds: Positive = _option(30.0, "S", "For a client to read on in its answer.")
     grace_seconds: Positive = _option(60.0, "S", "To finish what was accepted when told to end.")
-    memory_gib: float = _option(16.0, "GIB", "For decoding and computing on the CPU.", gt=0.0)
-    disk_gib: float = _option(8.0, "GIB", "For the page's uploads and results; the oldest go first.", gt=0.0)
+    memory_gib: _Gib = _option(16.0, "GIB", "For decoding and computing on the CPU.")
+    disk_gib: _Gib = _option(8.0, "GIB", "For the page's uploads and results; the oldest go first.")
     allowed_hosts: tuple[Annotated[str, AfterValidator(check_name)], ...] = ()
     token: SecretStr | None = None
     page: bool = True

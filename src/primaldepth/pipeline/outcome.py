@@ -9,15 +9,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from primaldepth.core.errors import InputError, PrimalDepthError, is_out_of_memory
+from primaldepth.compute.device import Place, pick_device
+from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.measurement.residual import NO_DEPARTURE, Departure, departure
 from primaldepth.methods.kept_samples import overruled, samples_kept
-from primaldepth.pipeline.load import Inputs, load
-from primaldepth.pipeline.request import KEEP_SAMPLES, Item, Request
+from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.request import KEEP_SAMPLES, Request
 
 FrameMethod = Callable[[Frame], Prediction]
-Place = str | torch.device
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,11 +54,6 @@ class Outcome:
         frame = replace(inputs.frame, depth=inputs.frame.depth * metres)
         found = replace(prediction, depth=prediction.depth * metres, sigma=sigma)
         return replace(self, inputs=replace(inputs, frame=frame, metres=1.0), prediction=found)
-
-
-def run(item: Item, request: Request, method: FrameMethod, device: Place | None = None) -> Outcome:
-    """Read the inputs of one frame and compute its result, on the request's device if none is given."""
-    return compute(load(item, request), request, method, device)
 
 
 def compute(inputs: Inputs, request: Request, method: FrameMethod, device: Place | None = None) -> Outcome:
@@ -114,29 +109,6 @@ def predict(name: str, method: FrameMethod, frame: Frame, device: torch.device) 
             f"not enough memory on {device} for {width}x{height} pixels with '{name}'",
             "use a smaller guide, another method or another --device",
         ) from error
-
-
-def pick_device(device: Place) -> torch.device:
-    """Return the device to run on; raise if it is missing or not known."""
-    if isinstance(device, torch.device):
-        return _current(device)
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if device not in ("cpu", "cuda"):
-        raise InputError("device", f"'{device}' is not one of auto, cpu, cuda")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("device", "cuda was asked for, but torch sees no CUDA device", "use cpu or auto")
-    return torch.device(device)
-
-
-def _current(device: torch.device) -> torch.device:
-    """Itself, if it is the CPU or the GPU that kernels are launched on."""
-    found = pick_device(device.type)
-    if found.type == "cuda" and device.index not in (None, torch.cuda.current_device()):
-        raise InputError(
-            "device", f"{device} is not the current one", f"call torch.cuda.set_device({device.index}) before"
-        )
-    return device
 
 
 def first(values: Tensor) -> NDArray[np.float64]:
