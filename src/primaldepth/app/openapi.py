@@ -16,65 +16,50 @@ _REPORT = {
     "schema": {"type": "string"},
     "example": '{"method": "nlh-l2", "kind": "z", "unit": "mm", "seconds": 0.41, "warnings": []}',
 }
-_PROBLEMS = {  # what each status says, with an example
-    400: (
-        "The body is no multipart form, or is not complete.",
-        Problem(400, "bad_request", "there was an error parsing the body", ""),
+_EXAMPLES = {
+    400: Problem(400, "bad_request", "there was an error parsing the body", ""),
+    401: Problem(
+        401, "unauthorized", "the token is missing or wrong", "send the header 'Authorization: ...'"
     ),
-    401: (
-        "A token is required.",
-        Problem(401, "unauthorized", "the token is missing or wrong", "send the header 'Authorization: ...'"),
+    403: Problem(403, "cross_site", "a page of another site asked for this", "open the page of this service"),
+    406: Problem(406, "not_acceptable", "no format of the Accept header is offered", "accept image/png"),
+    408: Problem(
+        408, "too_slow_upload", "the body did not arrive within 30 seconds", "send it faster, or less"
     ),
-    403: (
-        "A browser sent this for the page of another site.",
-        Problem(403, "cross_site", "a page of another site asked for this", "open the page of this service"),
-    ),
-    406: (
-        "None of the formats offered is accepted.",
-        Problem(406, "not_acceptable", "no format of the Accept header is offered", "accept image/png"),
-    ),
-    408: (
-        "The body took too long to arrive.",
-        Problem(
-            408, "too_slow_upload", "the body did not arrive within 30 seconds", "send it faster, or less"
-        ),
-    ),
-    413: (
-        "The body or an image in it is too large.",
-        Problem(413, "too_many_pixels", "guide: claims 40000x40000 pixels, more than the limit", "split it"),
-    ),
-    421: (
-        "The host that was asked for is no name of this service.",
-        Problem(421, "wrong_host", "host: 'example.org' is no name of this service", "use its address"),
-    ),
-    422: (
-        "A field or a file cannot be used.",
-        Problem(422, "unreadable_file", "depth: is empty (0 bytes)", "copy or export it again"),
-    ),
-    429: (
-        "Too many requests wait.",
-        Problem(429, "busy", "16 requests wait already, as many as may", "try again soon"),
-    ),
-    500: ("The service failed.", Problem(500, "internal", "the service failed on this request", "try again")),
-    503: ("The service is starting or ending.", DRAINING),
-    504: (
-        "Computing took too long.",
-        Problem(504, "too_slow", "not computed within 60 seconds", "use a smaller image or a faster method"),
-    ),
+    413: Problem(413, "too_many_pixels", "guide: claims 40000x40000 pixels, more than the limit", "split it"),
+    421: Problem(421, "wrong_host", "host: 'example.org' is no name of this service", "use its address"),
+    422: Problem(422, "unreadable_file", "depth: is empty (0 bytes)", "copy or export it again"),
+    429: Problem(429, "busy", "16 requests wait already, as many as may", "try again soon"),
+    500: Problem(500, "internal", "the service failed on this request", "try again"),
+    503: DRAINING,
+    504: Problem(504, "too_slow", "not computed within 60 seconds", "use a smaller image or a faster method"),
 }
-OF_UPSAMPLE = tuple(_PROBLEMS)
+_WORDS = {
+    400: "The body is no multipart form, or is not complete.",
+    401: "A token is required.",
+    403: "A browser sent this for the page of another site.",
+    406: "None of the formats offered is accepted.",
+    408: "The body took too long to arrive.",
+    413: "The body or an image in it is too large.",
+    421: "The host that was asked for is no name of this service.",
+    422: "A field or a file cannot be used.",
+    429: "Too many requests wait.",
+    500: "The service failed.",
+    503: "The service is starting or ending.",
+    504: "Computing took too long.",
+}
+OF_UPSAMPLE = tuple(_WORDS)
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the descriptions of error answers, by status."""
     return {
         status: {
-            "description": text,
+            "description": _WORDS[status],
             "model": ErrorBody,
-            "content": {"application/json": {"example": example.body()}},
+            "content": {"application/json": {"example": _EXAMPLES[status].body()}},
         }
-        for status, (text, example) in _PROBLEMS.items()
-        if status in statuses
+        for status in statuses
     }
 
 

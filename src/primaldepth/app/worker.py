@@ -39,7 +39,7 @@ from primaldepth.core.frame import Frame, Prediction
 from primaldepth.io.formats.base import size_limit
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs, load
-from primaldepth.pipeline.outcome import Outcome, outcome_of
+from primaldepth.pipeline.outcome import outcome_of
 from primaldepth.pipeline.output_checks import check_inputs, check_method
 
 
@@ -195,8 +195,15 @@ def _is_lost(device: torch.device) -> bool:
 
 def _finished(loaded: _Loaded, prediction: Prediction, seconds: float) -> Done | Failed:
     task = loaded.ticket.task
+    answer: Answer | Drawn
     try:
-        answer = _made(task, outcome_of(task.request, loaded.inputs, prediction, seconds))
+        outcome = outcome_of(task.request, loaded.inputs, prediction, seconds)
+        if isinstance(task.wanted, OneFile):
+            answer = answer_to(task.wanted, task.folder, outcome)
+        elif isinstance(task.wanted, PageFiles):
+            answer = draw(outcome, folder=task.wanted.folder, prefix=task.wanted.prefix)
+        else:
+            raise TypeError("trials are answered before a frame is loaded")
     except Exception as error:
         return _failed(loaded.ticket, error)
     return Done(loaded.ticket.number, answer, seconds)
@@ -206,18 +213,9 @@ def _check_output(task: Task, inputs: Inputs) -> None:
     """Raise, before the work is done, if the output that is asked for could not be made or stored."""
     outputs = {}
     if isinstance(task.wanted, OneFile):
-        outputs[task.wanted.output] = result_file(task.folder, task.wanted.media_type)
+        outputs[task.wanted.output] = result_file(task.folder, task.wanted)
     check_method(outputs, task.request, create(task.request.method))
     check_inputs(outputs, inputs)
-
-
-def _made(task: Task, outcome: Outcome) -> Answer | Drawn:
-    wanted = task.wanted
-    if isinstance(wanted, OneFile):
-        return answer_to(task, outcome, wanted.media_type, wanted.output)
-    if isinstance(wanted, PageFiles):
-        return draw(outcome, folder=wanted.folder, prefix=wanted.prefix)
-    raise TypeError("trials are answered before a frame is loaded")
 
 
 def _failed(ticket: Ticket, error: Exception) -> Failed:

@@ -1,7 +1,7 @@
 """Options of the command line: those that the pipeline declares, and settings of methods."""
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from inspect import Parameter
 from pathlib import Path
@@ -35,6 +35,11 @@ def with_declared_options(verb: Callable[..., None]) -> Callable[..., None]:
     own = [each for each in inspect.signature(verb).parameters.values() if each.kind != Parameter.VAR_KEYWORD]
     out, *outputs = _output_options()
     parameters = [*own[:2], out, *_request_options(), *outputs, *own[2:]]
+    return with_parameters(verb, parameters)
+
+
+def with_parameters(verb: Callable[..., None], parameters: Iterable[Parameter]) -> Callable[..., None]:
+    """Give a verb these parameters, in their order, in place of its own."""
     named = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
     verb.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
     return verb
@@ -44,7 +49,7 @@ def _request_options() -> Iterator[Parameter]:
     defaults, hints = {each.name: each.default for each in fields(Request)}, get_type_hints(Request)
     for name, each in declarations(Request).items():
         kind = _kind(hints[name], defaults[name])
-        yield _option(name, kind, defaults[name], each.metavar or "|".join(each.choices), each.help)
+        yield option(name, kind, defaults[name], each.metavar or "|".join(each.choices), each.help)
 
 
 def _kind(hint: Any, default: Any) -> Any:
@@ -57,11 +62,21 @@ def _kind(hint: Any, default: Any) -> Any:
 def _output_options() -> Iterator[Parameter]:
     for name, output in OUTPUTS.items():
         if name == "out":
-            yield _option(name, Path, Parameter.empty, "OUT", output.help, "-o")
+            yield option(name, Path, Parameter.empty, "OUT", output.help, "-o")
         else:
-            yield _option(name, Path | None, None, output.metavar, output.help)
+            yield option(name, Path | None, None, output.metavar, output.help)
 
 
-def _option(name: str, kind: Any, default: Any, metavar: str, text: str, *more: str) -> Parameter:
-    option = typer.Option(f"--{name.replace('_', '-')}", *more, metavar=metavar, help=text)
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
+def option(name: str, kind: Any, default: Any, metavar: str, text: str, *more: str) -> Parameter:
+    """Return the parameter of a verb that stands for an option.
+
+    Args:
+        name: of the parameter; dashes stand for its underscores on the command line.
+        kind: the type that a value is read as.
+        default: `Parameter.empty` for an option that must be given.
+        metavar: the value in the help.
+        text: the help.
+        more: other names, such as "-o".
+    """
+    declared = typer.Option(f"--{name.replace('_', '-')}", *more, metavar=metavar, help=text)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared])

@@ -5,14 +5,14 @@ import logging
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
-from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import method_names
+from primaldepth.cli.options import option, with_parameters
 from primaldepth.cli.output import note
 from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError, MissingDependencyError
@@ -27,19 +27,15 @@ _TOKEN_VARIABLE = "PRIMALDEPTH_TOKEN"  # noqa: S105 - the name of a variable
 
 def _with_settings(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a verb, in place of its `**values`, an option for each setting of a service that it has not."""
-    own = dict(inspect.signature(verb).parameters)
-    parameters = []
+    own, parameters = inspect.signature(verb).parameters, []
     for name, field in ServiceSettings.model_fields.items():
         if field.description is None:
             parameters.append(own[_NAMES.get(name, name)])
         else:
             shown: Any = field.json_schema_extra
-            option = typer.Option(f"--{name.replace('_', '-')}", help=field.description, **shown)
-            kind: Any = Annotated[type(field.default), option]
-            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=field.default, annotation=kind))
-    named = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
-    verb.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
-    return verb
+            kind, default = type(field.default), field.default
+            parameters.append(option(name, kind, default, shown["metavar"], field.description))
+    return with_parameters(verb, parameters)
 
 
 @_with_settings

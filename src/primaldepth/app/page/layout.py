@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from primaldepth.app.engine import Engine
@@ -102,15 +103,12 @@ def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
             )
         confidence, cameras = file("confidence", _DEPTH_TYPES), file("cameras", _CAMERA_TYPES)
     for button, example in zip(buttons, examples, strict=True):
-        button.click(_filler(example), None, [depth, guide, cameras], api_visibility="private")
+        button.click(partial(_paths, example), None, [depth, guide, cameras], api_visibility="private")
     return [depth, guide, method, other, noise, unit, kind, confidence, cameras, spikes, keep, certain], run
 
 
-def _filler(example: Example) -> Callable[[], list[str]]:
-    def fill() -> list[str]:
-        return [str(path) for path in (example.depth, example.guide, example.cameras)]
-
-    return fill
+def _paths(example: Example) -> list[str]:
+    return [str(path) for path in (example.depth, example.guide, example.cameras)]
 
 
 def _trials(gr: Any, engine: Engine, folders: VisitorFolders, sources: ReadableFiles) -> None:
@@ -240,7 +238,9 @@ def _shown(drawn: Drawn, other: Drawn | None) -> list[Any]:
         facts(drawn, other),
         (str(drawn.before), str(drawn.after)),
         drawn.bar,
-        _NO_OTHER if other is None else f"<p>{_labels(drawn, other)}</p>",
+        _NO_OTHER
+        if other is None
+        else f"<p>{drawn.report['method']} (left) and {other.report['method']} (right)</p>",
         gr.update(value=pair, visible=pair is not None),
         "" if other is None else drawn.bar,
         _NO_MESH if drawn.mesh_after is None else "",
@@ -257,10 +257,6 @@ def _shown(drawn: Drawn, other: Drawn | None) -> list[Any]:
 
 
 _EMPTY: list[Any] = [None, "", "", None, "", "", (None, None), None, "", "", None, "", "", None, None]
-
-
-def _labels(drawn: Drawn, other: Drawn) -> str:
-    return f"{drawn.report['method']} (left) and {other.report['method']} (right)"
 
 
 def _path(path: Any) -> str | None:
