@@ -134,7 +134,14 @@ def _notes(item: Item, inputs: Inputs) -> tuple[str, ...]:
 
 @contextmanager
 def sole_use(folders: Iterable[Path]) -> Iterator[None]:
-    """Hold the output folders of a batch: two batches in one folder would replace each other's results."""
+    """Hold the output folders of a batch: two batches in one folder would replace each other's results.
+
+    Args:
+        folders: of the outputs; they are made if they are missing.
+
+    Raises:
+        InputError: if another process writes a batch to one of them.
+    """
     with ExitStack() as stack:
         for folder in dict.fromkeys(Path(os.path.realpath(folder)) for folder in folders):
             stack.enter_context(held(folder, "writing a batch to", name=""))
@@ -142,7 +149,14 @@ def sole_use(folders: Iterable[Path]) -> Iterator[None]:
 
 
 def open_ledger(folder: Path, request: Request, cameras: Cameras | Path | None, temporal: bool) -> Ledger:
-    """Return the ledger of an output folder, for these settings."""
+    """Return the ledger of an output folder, for these settings.
+
+    Args:
+        folder: of the depth maps that the batch writes.
+        request: on which the results depend.
+        cameras: on which they depend too; the content of a file counts.
+        temporal: whether each result depends on the frames before.
+    """
     remove_leftovers([folder / MEMORY_NAME])
     matrix = read_file(cameras, MAX_TEXT) if isinstance(cameras, Path) else b""
     identity = method_identity(create(request.method, request.options))

@@ -174,13 +174,24 @@ def report_of(outcome: Outcome, advice: Advice, result: DepthResult | None = Non
 
 
 def length_text(value: float, kind: str) -> str:
-    """Write metres as millimetres, or a disparity as pixels, to three digits or whole."""
+    """Write metres as millimetres, or a disparity as pixels, to three digits or whole.
+
+    Args:
+        value: metres, or pixels of disparity.
+        kind: of the depth.
+    """
     number, unit = (value, "px") if kind == "disparity" else (1000 * value, "mm")
     return f"{number:.0f} {unit}" if number >= 1000 else f"{number:.3g} {unit}"
 
 
 def noise_origin(source: str, is_least: bool, samples: int) -> str:
-    """Say in a word or two where a noise comes from."""
+    """Say in a word or two where a noise comes from.
+
+    Args:
+        source: auto, a number, a sensor's name or "map".
+        is_least: whether the noise is the least that is assumed anyway.
+        samples: how many are valid.
+    """
     if source != "auto":
         return "given" if source.replace(".", "", 1).isdecimal() else source
     if is_least:

@@ -74,7 +74,14 @@ def compute(inputs: Inputs, request: Request, method: FrameMethod, device: Place
 
 
 def outcome_of(request: Request, inputs: Inputs, prediction: Prediction, seconds: float) -> Outcome:
-    """Return the outcome of a method's prediction: samples kept and uncertain pixels masked, as requested."""
+    """Return the outcome of a method's prediction: samples kept and uncertain pixels masked, as requested.
+
+    Args:
+        request: as the inputs were loaded for.
+        inputs: of one frame, or of a batch of frames of one size.
+        prediction: of the method, on any device.
+        seconds: that the method took.
+    """
     frame = inputs.frame.to(prediction.depth.device)
     if request.keep_samples:
         prediction, counts = samples_kept(prediction, frame, request.keep_samples)

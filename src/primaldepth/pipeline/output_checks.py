@@ -39,7 +39,16 @@ def checked_outputs(
 
 
 def check_method(names: Mapping[str, object], request: Request, method: object) -> None:
-    """Raise if an output or a limit needs a sigma, which the method does not give."""
+    """Raise if an output or a limit needs a sigma, which the method does not give.
+
+    Args:
+        names: of the wanted outputs.
+        request: that holds for the frame.
+        method: that is going to make the result.
+
+    Raises:
+        InputError: if one needs it.
+    """
     if getattr(method, "gives_sigma", False):
         return
     wanted = [Worded(f"--{name}", "output") for name in names if "sigma" in OUTPUTS[name].needs]
@@ -51,7 +60,15 @@ def check_method(names: Mapping[str, object], request: Request, method: object) 
 
 
 def check_inputs(outputs: Mapping[str, Path], inputs: Inputs) -> None:
-    """Raise, before the work is done, if an output cannot be made of these inputs."""
+    """Raise, before the work is done, if an output cannot be made of these inputs.
+
+    Args:
+        outputs: files by names of `OUTPUTS`.
+        inputs: of one frame.
+
+    Raises:
+        InputError: if one needs metric depth or the guide's camera, or its format cannot hold the samples.
+    """
     for name, path in outputs.items():
         if name == "out":
             _check_fits(path, inputs)
@@ -84,7 +101,15 @@ def _check_fits(path: Path, inputs: Inputs) -> None:
 
 
 def check_places(outputs: Mapping[str, Path]) -> None:
-    """Raise if a file cannot be written, not in the format of its name, or not without another package."""
+    """Raise if a file cannot be written, not in the format of its name, or not without another package.
+
+    Args:
+        outputs: files by names of `OUTPUTS`.
+
+    Raises:
+        InputError: if one cannot be written there, or not in that format.
+        MissingDependencyError: if a package is missing that one needs.
+    """
     for name, path in outputs.items():
         if not OUTPUTS[name].installed:
             package = OUTPUTS[name].package

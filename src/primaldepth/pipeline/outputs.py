@@ -89,6 +89,10 @@ def depth_result(path: Path, outcome: Outcome) -> DepthResult:
 
     An estimate that is not finite and positive, that an integer format would round to its invalid 0, or that
     is larger than such a format can hold, is a hole.
+
+    Args:
+        path: whose extension picks the format.
+        outcome: of one frame or more.
     """
     inputs = outcome.inputs
     unit, largest = output_unit(path, inputs.unit or "m", inputs.kind), largest_stored(path)
@@ -154,7 +158,15 @@ def sample_reach(inputs: Inputs) -> int:
 
 
 def preview_of(outcome: Outcome, truth: DepthMap | None = None) -> NDArray[np.uint8]:
-    """Return a picture of guide, input and result side by side, with truth and error where known."""
+    """Return a picture of guide, input and result side by side, with truth and error where known.
+
+    Args:
+        outcome: of one frame.
+        truth: the true depth, (H, W), or None where it is not known.
+
+    Returns:
+        (h, w, 3).
+    """
     from primaldepth.pictures.preview import overview  # Pillow takes time to import
 
     inputs, prediction, scale = outcome.inputs, outcome.prediction, Scale.of(outcome.inputs)
@@ -297,7 +309,15 @@ OUTPUTS: dict[str, Output] = {
 
 
 def write_outputs(outputs: Mapping[str, Path], outcome: Outcome) -> DepthResult:
-    """Write every output, the depth map first; return that."""
+    """Write every output, the depth map first; return that.
+
+    Args:
+        outputs: files by names of `OUTPUTS`, "out" among them.
+        outcome: of one frame.
+
+    Raises:
+        InputError: if one cannot be made or written.
+    """
     result = write_depth(outputs["out"], outcome)
     for name, path in outputs.items():
         if name != "out":
@@ -306,7 +326,12 @@ def write_outputs(outputs: Mapping[str, Path], outcome: Outcome) -> DepthResult:
 
 
 def possible(name: str, outcome: Outcome) -> bool:
-    """Whether an output can be made of this result, and is small enough for the page."""
+    """Whether an output can be made of this result, and is small enough for the page.
+
+    Args:
+        name: of the output.
+        outcome: of one frame.
+    """
     output, prediction = OUTPUTS[name], outcome.prediction
     metric = outcome.inputs.kind != "disparity" or "metric" not in output.needs
     sure = prediction.sigma is not None or "sigma" not in output.needs

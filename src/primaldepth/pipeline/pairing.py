@@ -58,7 +58,14 @@ class Named:
 
 
 def list_items(named: Named) -> tuple[list[Item], bool]:
-    """Return the frames to run, and whether they are a batch; check every place to write to."""
+    """Return the frames to run, and whether they are a batch; check every place to write to.
+
+    Args:
+        named: what the user asked for.
+
+    Raises:
+        InputError: if a file has no partner, or a result could not be written or would replace something.
+    """
     recording = _recording(named)
     batch = recording is not None or _is_many(named.depth)
     if recording is not None:
@@ -77,7 +84,16 @@ def list_items(named: Named) -> tuple[list[Item], bool]:
 
 
 def pairs(depths: str, guides: str, note: Note) -> list[tuple[Path, Path]]:
-    """Return depth map and image of each frame: one pair, or those of two folders or globs."""
+    """Return depth map and image of each frame: one pair, or those of two folders or globs.
+
+    Args:
+        depths: file, folder or glob.
+        guides: file, folder or glob.
+        note: is told what was assumed.
+
+    Raises:
+        InputError: if there are no files, or one has no partner.
+    """
     found = _matches(depths) if _is_many(depths) else [Path(depths)]
     return list(zip(found, _partners(guides, "images", found, note, TOGETHER), strict=True))
 

@@ -27,14 +27,27 @@ def mean(values: Iterable[Value]) -> Value:
 
 
 def marks(values: Sequence[Value], field: Iterable[Value], digits: int) -> list[Mark]:
-    """Mark the smallest and the next smallest values of the field; what prints alike is marked alike."""
+    """Mark the smallest and the next smallest values of the field; what prints alike is marked alike.
+
+    Args:
+        values: of the column.
+        field: that they are compared with.
+        digits: behind the point, as printed.
+    """
     order = sorted({round(value, digits) for value in field if value is not None})
     names: dict[float, Mark] = dict(zip(order, ("best", "second"), strict=False))
     return ["" if value is None else names.get(round(value, digits), "") for value in values]
 
 
 def theirs(title: TableColumn, values: Sequence[Value], field: Iterable[Value], digits: int) -> Filled:
-    """Make a column of published numbers, marked among all that were printed in the field."""
+    """Make a column of published numbers, marked among all that were printed in the field.
+
+    Args:
+        title: of the column.
+        values: by row; None where nothing was published.
+        field: all that were printed, also of rows that are not shown.
+        digits: behind the point.
+    """
     found = marks(values, field, digits)
     return Filled(title, tuple(_cell(v, digits, m, True) for v, m in zip(values, found, strict=True)))
 
@@ -47,7 +60,15 @@ def ours(
     marked: bool = True,
     field: Iterable[Value] | None = None,
 ) -> Filled:
-    """Make a column of our numbers, marked among themselves or among those of the field."""
+    """Make a column of our numbers, marked among themselves or among those of the field.
+
+    Args:
+        title: of the column.
+        values: by row; None where nothing was run.
+        digits: behind the point.
+        marked: whether to mark the best.
+        field: that they are compared with; the values themselves if None.
+    """
     found = marks(values, (values if field is None else field) if marked else (), digits)
     return Filled(title, tuple(_cell(v, digits, m, False) for v, m in zip(values, found, strict=True)))
 
