@@ -301,7 +301,7 @@ def test_a_worker_made_while_the_engine_stops_is_ended(monkeypatch):
     engine = Engine(ServiceSettings(device="cpu"))
 
     def late(settings):
-        engine._queue.stopped = True
+        engine.stopped = True
         return SimpleNamespace(end=lambda: ended.append(True))
 
     monkeypatch.setattr("primaldepth.app.worker_thread._WorkerProcess", late)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import typer
 
+from primaldepth.cli.options import declared
 from primaldepth.cli.output import note, progress_bar, show_json
 from primaldepth.core.errors import InputError
 from primaldepth.io.cameras import needs_sizes, read_cameras
 from primaldepth.io.sequences import read_recording
-from primaldepth.pipeline.request import Item, declarations
 from primaldepth.pipeline.scans import FILES, VOXEL, Scan
 from primaldepth.pipeline.scans import fuse as fuse_scan
 
@@ -37,9 +37,7 @@ def fuse(
     sigma: Path | None = typer.Option(
         None, "--sigma", metavar="DIR", help="Folder of upsample --sigma: what may be far off counts less."
     ),
-    cameras: Path | None = typer.Option(
-        None, "--cameras", metavar="FILE", help=declarations(Item)["cameras"].help
-    ),
+    cameras: Path | None = declared("cameras"),
     voxel: float = typer.Option(
         VOXEL, "--voxel", metavar="METRES", help="Size of the cells in which depth is fused; no finer detail."
     ),

@@ -11,7 +11,7 @@ import typer
 
 from primaldepth.core.errors import InputError
 from primaldepth.pipeline.outputs import OUTPUTS
-from primaldepth.pipeline.request import Request, declarations
+from primaldepth.pipeline.request import Item, Request, declarations
 
 ENSEMBLE_HELP = "Mean of a network's results on eight flips and rotations: better, slower."
 ITERATIONS_HELP = "Primal-dual iterations in place of the method's own number; at most 10000."
@@ -25,6 +25,18 @@ def method_options(pairs: Sequence[str], **given: int | bool | None) -> dict[str
             raise InputError("--set", f"'{pair}' is not KEY=VALUE")
     named = {name: str(value) for name, value in given.items() if value is not None}
     return dict(pair.split("=", 1) for pair in pairs) | named
+
+
+def declared(name: str, default: Any = None) -> Any:
+    """Return the option that stands for an input or an option of the pipeline, with its help.
+
+    Args:
+        name: of a field of `Item` or `Request`.
+        default: of the verb.
+    """
+    each = (declarations(Item) | declarations(Request))[name]
+    metavar = each.metavar or "|".join(each.choices) or "FILE"
+    return typer.Option(default, f"--{name}", metavar=metavar, help=each.help)
 
 
 def with_declared_options(verb: Callable[..., None]) -> Callable[..., None]:
@@ -78,5 +90,5 @@ def option(name: str, kind: Any, default: Any, metavar: str, text: str, *more: s
         text: the help.
         more: other names, such as "-o".
     """
-    declared = typer.Option(f"--{name.replace('_', '-')}", *more, metavar=metavar, help=text)
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared])
+    found = typer.Option(f"--{name.replace('_', '-')}", *more, metavar=metavar, help=text)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, found])

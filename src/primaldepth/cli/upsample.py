@@ -10,6 +10,7 @@ from primaldepth.cli.options import (
     ENSEMBLE_HELP,
     ITERATIONS_HELP,
     SET_HELP,
+    declared,
     method_options,
     with_declared_options,
 )
@@ -31,7 +32,6 @@ from primaldepth.pipeline.request import Item, Request, declarations
 from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import SolverProgress
 
-_INPUTS = declarations(Item)
 ADVICE = Advice.of_options("--{}", "--{} {}", keep_small="write .npy, .exr or .tiff to keep them")
 
 
@@ -45,9 +45,9 @@ def upsample(
         None,
         "--confidence",
         metavar="FILE",
-        help=f"{_INPUTS['confidence'].help} A folder for a batch.",
+        help=f"{declarations(Item)['confidence'].help} A folder for a batch.",
     ),
-    cameras: Path | None = typer.Option(None, "--cameras", metavar="FILE", help=_INPUTS["cameras"].help),
+    cameras: Path | None = declared("cameras"),
     time_apart: float | None = typer.Option(
         None,
         "--time-apart",
