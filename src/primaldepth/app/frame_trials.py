@@ -33,7 +33,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of a trial.
+    """The result of a trial.
 
     Args:
         rows: as `Row.as_json` gives them; none where a picture was drawn.

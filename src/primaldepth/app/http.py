@@ -61,7 +61,7 @@ class ServiceState(BaseModel):
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
-    """The whole service as an ASGI application; its engine runs between start-up and shutdown."""
+    """Return the whole service as an ASGI application; its engine runs between start-up and shutdown."""
     metrics = Metrics()
     engine = Engine(settings, metrics.computed)
     metrics.watch(engine)

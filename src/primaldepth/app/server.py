@@ -22,8 +22,9 @@ _BACKLOG = 2048  # connections that wait to be taken
 
 
 class Server(uvicorn.Server):
-    """On SIGTERM or SIGINT new work is refused with 503, what was accepted is finished, then the port closes.
+    """A server that ends in order.
 
+    On SIGTERM or SIGINT new work is refused with 503, what was accepted is finished, then the port closes.
     A second signal ends it at once.
     """
 
@@ -45,7 +46,7 @@ class Server(uvicorn.Server):
         self.should_exit = self.force_exit = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Called ten times a second."""
+        """Close the port once nothing is left to do; uvicorn calls this ten times a second."""
         if self._told_at is not None and not self.should_exit:
             late = time.monotonic() - self._told_at > self._grace
             self.should_exit = late or self._all_sent

@@ -50,7 +50,7 @@ class Task:
 
     @property
     def item(self) -> Item:
-        """The uploads."""
+        """The uploads, as the inputs of a frame."""
         found: dict[str, Any] = {name: self.folder / name for name in INPUTS}
         return Item(**{name: path for name, path in found.items() if path.exists()})
 

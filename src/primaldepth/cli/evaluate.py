@@ -1,7 +1,6 @@
 """`primaldepth evaluate`: methods over a frozen protocol."""
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,17 @@ from pathlib import Path
 import torch
 import typer
 
-from primaldepth.cli.options import ENSEMBLE_HELP, ITERATIONS_HELP, SET_HELP, method_options
+from primaldepth.cli.options import (
+    DATA_HELP,
+    ENSEMBLE_HELP,
+    ITERATIONS_HELP,
+    JOBS_HELP,
+    NO_CACHE_HELP,
+    SET_HELP,
+    data_folder,
+    method_options,
+    processes,
+)
 from primaldepth.cli.output import StagedBar, note, progress_bar
 from primaldepth.cli.score_tables import print_scores, print_verdict
 from primaldepth.compute.device import pick_device
@@ -30,15 +39,6 @@ from primaldepth.pipeline.pairing import pairs
 from primaldepth.report.frame_picture import METHODS
 
 PICTURE = Path("worst-frame.png")
-DATA_HELP = "Folder with the protocol's data; PRIMALDEPTH_DATA if not given."
-
-
-def data_folder(data: Path | None) -> Path | None:
-    """Return --data, else PRIMALDEPTH_DATA, else None: protocols on rendered scenes need neither."""
-    named = data or (Path(os.environ["PRIMALDEPTH_DATA"]) if os.environ.get("PRIMALDEPTH_DATA") else None)
-    if named is not None and not named.is_dir():
-        raise InputError(named, "not a folder")
-    return named
 
 
 def evaluate(
@@ -75,18 +75,11 @@ def evaluate(
     ),
     data: Path | None = typer.Option(None, "--data", metavar="DIR", help=DATA_HELP),
     device: str = typer.Option("auto", "--device", metavar="auto|cpu|cuda", help="Where to compute."),
-    jobs: int = typer.Option(
-        0,
-        "--jobs",
-        metavar="N",
-        help="Frames computed at the same time; 0: one per core, or one on a GPU.",
-    ),
+    jobs: int = typer.Option(0, "--jobs", metavar="N", help=JOBS_HELP),
     ensemble: bool = typer.Option(False, "--ensemble", help=ENSEMBLE_HELP),
     iterations: int | None = typer.Option(None, "--iterations", metavar="N", help=ITERATIONS_HELP),
     option: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help=SET_HELP),
-    no_cache: bool = typer.Option(
-        False, "--no-cache", help="Compute everything; neither take results from the cache nor keep them."
-    ),
+    no_cache: bool = typer.Option(False, "--no-cache", help=NO_CACHE_HELP),
     json_file: Path | None = typer.Option(
         None, "--json", metavar="FILE", help="Write every number to this file."
     ),
@@ -101,16 +94,15 @@ def evaluate(
     scales = sorted(set(scale)) or list(chosen.scales)
     for each in scales:
         chosen.check(each)
-    if jobs < 0:
-        raise InputError(f"--jobs {jobs}", "expected 0 or a number of processes")
+    place = pick_device(device)
+    workers = processes(jobs, place)
     for name, file in (("--json", json_file), ("--picture", picture if own else None)):
         if file is not None:
             check_place(name, file)
     if own and picture == PICTURE:  # the user has not named it
         check_unlinked(picture)
     parts = _parts(chosen, folder, scales, scene)
-    place = pick_device(device)
-    rows = _rows(chosen.name, parts, runs, place, jobs, None if no_cache else ResultCache())
+    rows = _rows(chosen.name, parts, runs, place, workers, None if no_cache else ResultCache())
     if json_file is not None:
         write_bytes(json_file, json.dumps(as_json(chosen, rows), indent=1, allow_nan=False).encode())
         note(f"wrote {json_file}")
@@ -130,7 +122,6 @@ def _rows(
     """Run all methods on all parts, with a progress bar."""
     rows: list[Row] = []
     with progress_bar(title, len(methods) * sum(part.frames for part in parts)) as update:
-        workers = jobs or (1 if device.type == "cuda" else os.cpu_count() or 1)
         for part in parts:
             for row in run_protocol(
                 part.protocol,
@@ -139,7 +130,7 @@ def _rows(
                 part.scales,
                 device,
                 scenes=part.scenes,
-                jobs=workers,
+                jobs=jobs,
                 cache=cache,
             ):
                 rows.append(row)

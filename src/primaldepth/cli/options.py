@@ -1,12 +1,14 @@
 """Options of the command line: those that the pipeline declares, and settings of methods."""
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
+import torch
 import typer
 
 from primaldepth.core.errors import InputError
@@ -15,6 +17,9 @@ from primaldepth.pipeline.request import Item, Request, declarations
 
 ENSEMBLE_HELP = "Mean of a network's results on eight flips and rotations: better, slower."
 ITERATIONS_HELP = "Primal-dual iterations in place of the method's own number; at most 10000."
+DATA_HELP = "Folder with the protocol's data; PRIMALDEPTH_DATA if not given."
+JOBS_HELP = "Frames computed at the same time; 0: one per core, or one on a GPU."
+NO_CACHE_HELP = "Compute everything; neither take results from the cache nor keep them."
 SET_HELP = "Setting of the method; repeat for several."
 
 
@@ -25,6 +30,29 @@ def method_options(pairs: Sequence[str], **given: int | bool | None) -> dict[str
             raise InputError("--set", f"'{pair}' is not KEY=VALUE")
     named = {name: str(value) for name, value in given.items() if value is not None}
     return dict(pair.split("=", 1) for pair in pairs) | named
+
+
+def data_folder(data: Path | None) -> Path | None:
+    """Return --data, else PRIMALDEPTH_DATA, else None: protocols on rendered scenes need neither."""
+    named = data or (Path(os.environ["PRIMALDEPTH_DATA"]) if os.environ.get("PRIMALDEPTH_DATA") else None)
+    if named is not None and not named.is_dir():
+        raise InputError(named, "not a folder")
+    return named
+
+
+def processes(jobs: int, device: torch.device) -> int:
+    """Return how many frames to compute at the same time.
+
+    Args:
+        jobs: as the user asked for; 0 for what suits the device.
+        device: that computes.
+
+    Raises:
+        InputError: if the number is negative.
+    """
+    if jobs < 0:
+        raise InputError(f"--jobs {jobs}", "expected 0 or a number of processes")
+    return jobs or (1 if device.type == "cuda" else os.cpu_count() or 1)
 
 
 def declared(name: str, default: Any = None) -> Any:

@@ -58,7 +58,15 @@ def show_table(title: str, columns: list[str], rows: list[list[str]], left: int 
 
 @contextmanager
 def progress_bar(title: str, total: int | None) -> Iterator[Callable[[str | None, float], None]]:
-    """Yields update(description or None, completed); silent when stderr is not a terminal."""
+    """Draw a bar on stderr while the block runs; nothing is drawn where stderr is no terminal.
+
+    Args:
+        title: beside the bar.
+        total: pieces of work.
+
+    Yields:
+        A function that takes a new title, or None for the same, and the number of pieces that are done.
+    """
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),

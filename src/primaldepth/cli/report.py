@@ -1,7 +1,6 @@
 """`primaldepth report`: every table and figure of the paper beside ours."""
 
 import datetime as dt
-import os
 import time
 from functools import partial
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import typer
 
 from primaldepth.bench.timing import machine
-from primaldepth.cli.evaluate import data_folder
+from primaldepth.cli.options import JOBS_HELP, NO_CACHE_HELP, data_folder, processes
 from primaldepth.cli.output import StagedBar, note, show
 from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
@@ -36,25 +35,20 @@ def report(
         help="Row of the benchmark's table; repeat for several. All if not given.",
     ),
     device: str = typer.Option("auto", "--device", metavar="auto|cpu|cuda", help="Where to compute."),
-    jobs: int = typer.Option(
-        0, "--jobs", metavar="N", help="Frames computed at the same time; 0: one per core, or one on a GPU."
-    ),
-    no_cache: bool = typer.Option(
-        False, "--no-cache", help="Compute everything; neither take results from the cache nor keep them."
-    ),
+    jobs: int = typer.Option(0, "--jobs", metavar="N", help=JOBS_HELP),
+    no_cache: bool = typer.Option(False, "--no-cache", help=NO_CACHE_HELP),
 ) -> None:
     """Write every table and figure of the paper beside ours, as HTML and Markdown; resumes by itself."""
     require_matplotlib()
-    if jobs < 0:
-        raise InputError(f"--jobs {jobs}", "expected 0 or a number of processes")
+    place = pick_device(device)
+    workers = processes(jobs, place)
     check_place("--out", out / "report.html")
-    benchmark, place, folder = get_protocol("noisy-middlebury"), pick_device(device), data_folder(data)
+    benchmark, folder = get_protocol("noisy-middlebury"), data_folder(data)
     settings = ReportSettings.parse({"methods": tuple(method) or None}, "report")
     lines(settings, benchmark.scales)  # an unknown method is told before the work
     for scene in benchmark.scenes:
         for problem in benchmark.problems(benchmark.root(folder), scene):
             raise InputError(problem)
-    workers = jobs or (1 if place.type == "cuda" else os.cpu_count() or 1)
     start = time.monotonic()
     with StagedBar() as bar:
         cache = None if no_cache else ResultCache()

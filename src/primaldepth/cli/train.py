@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from primaldepth.cli.evaluate import data_folder
+from primaldepth.cli.options import data_folder
 from primaldepth.cli.output import note, progress_bar, show
 from primaldepth.cli.render import render_scenes
 from primaldepth.compute.device import pick_device

@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 
 class RayCluster:
-    """A context manager: inside it tasks can be run.
+    """A Ray cluster for the tasks that are run in its `with` block.
 
     It joins the cluster that RAY_ADDRESS names, or one that was started on this machine; without either it
     starts one here and stops it at the end.

@@ -90,11 +90,6 @@ class Report:
         return length_text(value, self.kind)
 
     @property
-    def noise_origin(self) -> str:
-        """Where the noise comes from, in a word or two."""
-        return noise_origin(self.noise_source, self.noise_is_least, self.samples)
-
-    @property
     def line(self) -> str:
         """Size, time, unit, noise and departure of the result in one line of log."""
         low, high = self.input_size, self.output_size
@@ -121,7 +116,8 @@ class Report:
         if self.median_depth is not None:
             yield f"median {name} {self.median_depth:.4g} {unit}"
         if self.noise_sigma is not None:
-            yield f"noise {self.length(self.noise_sigma)} ({self.noise_origin})"
+            origin = noise_origin(self.noise_source, self.noise_is_least, self.samples)
+            yield f"noise {self.length(self.noise_sigma)} ({origin})"
         if self.residual_rms is not None:
             sigmas = f" ({self.residual_sigmas:.2g} sigma)" if self.residual_sigmas else ""
             yield f"departs {self.length(self.residual_rms)} RMS from the samples{sigmas}"

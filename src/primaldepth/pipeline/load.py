@@ -164,7 +164,7 @@ class _LoadedSamples:
 
     @property
     def metres(self) -> float:
-        """Length of the depth's unit; numbers of which nobody says the unit are taken for metres."""
+        """Length of the depth's unit; numbers without a unit are taken for metres."""
         return self.unit_length or 1.0
 
     @property

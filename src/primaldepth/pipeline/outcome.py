@@ -1,4 +1,4 @@
-"""One frame through a method: inputs in, an outcome out."""
+"""Compute the result of one frame: its inputs go through a method and become an outcome."""
 
 import time
 from collections.abc import Callable

@@ -74,7 +74,7 @@ class SequenceLedger(Ledger):
         return True
 
     def add(self, item: Item, report: dict[str, Any], before: str = "") -> None:
-        """Call when all outputs of the frame are in place; `before` is known here."""
+        """Count a frame as finished, and store the memory after it; `before` is known here."""
         super().add(item, report, self._before)
         self._before = self.key(item, self._before)
         self._memory = self._next

@@ -24,10 +24,11 @@ Rows = dict[tuple[str, str, int], Row]
 
 @dataclass(frozen=True, slots=True)
 class CachedRuns:
-    """Where things are computed and kept.
+    """Runs methods on protocols, and takes from a cache what was run before.
 
     Args:
         data: folder of the benchmarks' inputs.
+        device: that computes.
         jobs: processes at the same time.
         cache: None computes everything anew.
         watch: told of every row.
@@ -74,7 +75,7 @@ class CachedRuns:
         return found
 
     def results(self, what: str, works: "Sequence[KeptOfTask]") -> list[dict[str, Any]]:
-        """Yield the result of every work, in order."""
+        """Return the result of every computation, in order; `what` names them for who watches."""
         found: list[dict[str, Any]] = []
         if works:
             self.watch(what, "", 0, len(works))

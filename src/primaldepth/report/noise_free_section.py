@@ -46,7 +46,7 @@ class Sample:
 
     @property
     def title(self) -> str:
-        """Of its columns: name, unit, and how much of it is run."""
+        """Name of the set, its unit, and how much of it is run."""
         part = "" if self.is_complete else f", {len(self.scenes)} of {self.total} frames"
         return f"{self.part.variant} [{self.part.unit}]{part}"
 

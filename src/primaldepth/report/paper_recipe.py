@@ -37,7 +37,7 @@ class TrainedNetwork(Settings):
 
 
 class PaperRecipe(Settings):
-    """What the recipe gave.
+    """Networks that the paper's recipe gave, and what their training cost.
 
     Args:
         scale: of the recipe.

@@ -67,7 +67,7 @@ class Sheet:
 
     @property
     def limits(self) -> Limits:
-        """Of the depth colours: the true depth's."""
+        """Limits of the depth colours: those of the true depth."""
         return robust_limits(*self._truth())
 
     def guide(self) -> Picture:

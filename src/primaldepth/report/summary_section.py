@@ -28,7 +28,7 @@ class Measure:
 
     @property
     def name(self) -> str:
-        """Of the column, in a sentence."""
+        """Name of the column in a sentence."""
         return f"{self.column.group}: {self.column.title}"
 
     def better_than(self, method: str) -> list[str]:

@@ -44,7 +44,14 @@ class Support:
 
 
 def around(values: Tensor, offsets: Sequence[Offset], pixel: Pixel, centre: float) -> Map:
-    """(N, H, W) of a half window -> (n, n) around the pixel; a pair (x, y) is stored once, at its x."""
+    """Return the (n, n) values between a pixel and its neighbours.
+
+    Args:
+        values: (N, H, W) of the pairs of a half window; a pair (x, y) is stored once, at its x.
+        offsets: (dy, dx) of each pair.
+        pixel: row and column.
+        centre: value in the middle.
+    """
     radius = max(max(abs(dy), abs(dx)) for dy, dx in offsets)
     out = np.full((2 * radius + 1, 2 * radius + 1), centre)
     row, column = pixel

@@ -1,4 +1,4 @@
-"""What is where on the page, and what happens on a click."""
+"""The controls and outputs of the page, and what a click does."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -21,10 +21,10 @@ from primaldepth.app.page.sessions import Sessions
 from primaldepth.app.page.theme import theme
 from primaldepth.app.page.transfers import Transfers
 from primaldepth.app.page.visitor_folders import VisitorFolders
+from primaldepth.app.security_headers import INTERFACE
 from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.samples import example_scenes
 
-_OURS = ("/v1/{rest:path}", "/healthz", "/readyz", "/metrics", "/openapi.json")
 _TIDY_SECONDS = 60.0
 _MOST_SESSIONS = 256  # whose last meshes are remembered
 _GRADIO = {
@@ -46,7 +46,7 @@ def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
     page = build(engine, settings, folders, sources)
     page.state_session_capacity = _MOST_SESSIONS
     known = list(app.router.routes)
-    for path in _OURS:
+    for path in ("/v1/{rest:path}", *INTERFACE):
         app.router.routes.append(Route(path, _Refusal(known)))
     gr.mount_gradio_app(
         app,

@@ -1,4 +1,4 @@
-"""What the page shows of one result: pictures, charts, meshes and files, made where it was outcome."""
+"""What the page shows of one result: pictures, charts, meshes and files, made where it was computed."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace

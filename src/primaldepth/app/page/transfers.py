@@ -22,7 +22,7 @@ _DONE = b'data: {"msg": "done"}\n\n'
 
 
 class Transfers:
-    """Takes files in under names that cannot be guessed, and hands them out.
+    """Takes in files under names that cannot be guessed, and hands them out.
 
     Args:
         folders: where they lie.
