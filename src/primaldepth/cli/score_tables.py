@@ -10,7 +10,7 @@ from primaldepth.cli.output import note, show, show_table
 from primaldepth.core.frame import Method
 from primaldepth.evaluation.own_frames import OwnFrames, verdict
 from primaldepth.evaluation.protocols import Protocol
-from primaldepth.evaluation.rows import Row
+from primaldepth.evaluation.rows import Row, mean_number
 from primaldepth.evaluation.scoring import ScoreColumn
 from primaldepth.report.frame_picture import draw_frame
 
@@ -58,8 +58,8 @@ def _print_means(protocol: Protocol, rows: Sequence[Row]) -> None:
 
 def _mean(rows: Sequence[Row], column: ScoreColumn) -> str:
     """Mean over the rows that have the number; a dash if none has it."""
-    found = [value for row in rows if (value := row.number(column.key)) is not None]
-    return f"{fmean(found):.{column.digits}f}" if found else "-"
+    found = mean_number(rows, column.key)
+    return "-" if found is None else f"{found:.{column.digits}f}"
 
 
 def _print_sets(protocol: Protocol, parts: Sequence[Protocol], rows: Sequence[Row]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from primaldepth.geometry.backproject import point_cloud
 from primaldepth.geometry.cameras import Intrinsics
@@ -138,9 +139,9 @@ class Scale:
         return cls("Depth", "mm", 1000.0) if small else cls("Depth", "m", 1.0)
 
 
-def guide_rgb(inputs: Inputs) -> NDArray[np.uint8]:
-    """Return the first guide as 8-bit colours, (H, W, 3)."""
-    planes = [np.rint(plane * 255).astype(np.uint8) for plane in inputs.frame.guide[0].cpu().numpy()]
+def rgb_of(guide: Tensor) -> NDArray[np.uint8]:
+    """Return the first image of a guide, (B, C, H, W) in [0, 1], as 8-bit colours, (H, W, 3)."""
+    planes = [np.rint(plane * 255).astype(np.uint8) for plane in guide[0].cpu().numpy()]
     return np.stack(planes * (3 // len(planes)), axis=-1)
 
 
@@ -171,7 +172,7 @@ def preview_of(outcome: Outcome, truth: DepthMap | None = None) -> NDArray[np.ui
 
     inputs, prediction, scale = outcome.inputs, outcome.prediction, Scale.of(outcome.inputs)
     return overview(
-        guide_rgb(inputs),
+        rgb_of(inputs.frame.guide),
         first(inputs.frame.depth) * scale.factor,
         first_mask(inputs.frame.valid),
         first(prediction.depth) * scale.factor,
@@ -200,7 +201,7 @@ def _write_preview(path: Path, outcome: Outcome) -> None:
 def _cloud(outcome: Outcome) -> PointCloud:
     """Return every estimate as a coloured point in metres, seen by `guide_camera`."""
     depth, valid = _metric(outcome)
-    measured, colors = first_mask(outcome.kept.measured), guide_rgb(outcome.inputs)
+    measured, colors = first_mask(outcome.kept.measured), rgb_of(outcome.inputs.frame.guide)
     return point_cloud(depth, valid, guide_camera(outcome.inputs), colors=colors, measured=measured)
 
 
@@ -216,7 +217,7 @@ def _write_measured(path: Path, outcome: Outcome) -> None:
 
 def _write_mesh(path: Path, outcome: Outcome) -> None:
     """Write the mesh in metres, cut where neighbours differ by more than `mesh_jump` of the nearer one."""
-    (depth, valid), colors = _metric(outcome), guide_rgb(outcome.inputs)
+    (depth, valid), colors = _metric(outcome), rgb_of(outcome.inputs.frame.guide)
     camera, jump = guide_camera(outcome.inputs), outcome.request.mesh_jump
     write_mesh(path, depth_mesh(depth, valid, camera, colors=colors, max_jump=jump))
 
@@ -250,7 +251,7 @@ def _write_rerun(path: Path, outcome: Outcome) -> None:
     }
     maps = {name: np.where(first_mask(mask), first(values), 0.0) for name, (values, mask) in masked.items()}
     camera = guide_camera(inputs)
-    write_rrd(path, Recorded(guide_rgb(inputs), maps, _cloud(outcome), camera, inputs.pose))
+    write_rrd(path, Recorded(rgb_of(inputs.frame.guide), maps, _cloud(outcome), camera, inputs.pose))
 
 
 _DEPTH = tuple(name for codec in CODECS if codec.encode is not None for name in codec.extensions)

@@ -23,6 +23,7 @@ from primaldepth.pictures.preview import (
     enlarge,
     robust_limits,
 )
+from primaldepth.pipeline.outputs import rgb_of
 from primaldepth.report.blocks import Picture
 from primaldepth.report.cached_runs import KeptOfTask
 
@@ -72,8 +73,7 @@ class Sheet:
 
     def guide(self) -> Picture:
         """Draw the sharp image."""
-        rgb = self.case.frame.guide[0].permute(1, 2, 0).mul(255).round().byte().numpy()
-        image = Image.fromarray(np.repeat(rgb, 3 // rgb.shape[2], axis=2))
+        image = Image.fromarray(rgb_of(self.case.frame.guide))
         buffer = io.BytesIO()
         image.resize(self._size(), Image.Resampling.BOX).save(buffer, "JPEG", quality=85)
         return self._picture("guide", "jpg", buffer.getvalue(), "guide")

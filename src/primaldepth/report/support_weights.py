@@ -16,6 +16,7 @@ from primaldepth.methods.network_inputs import NetworkInputs, Window
 from primaldepth.methods.variational import DEFAULTS
 from primaldepth.networks.joint import DepthNet
 from primaldepth.operators.pairwise import Offset, half_window
+from primaldepth.pipeline.outputs import rgb_of
 from primaldepth.report.figures import INK, drawing
 from primaldepth.variational.affinities import guide_distance, proximity, support_weights
 
@@ -125,8 +126,7 @@ def _patch(image: Tensor, pixel: Pixel, window: int) -> Map:
 def surroundings(case: Case, pixel: Pixel, window: int, radius: int = 80) -> bytes:
     """Draw the guide around the pixel, enlarged, with the window outlined; a PNG."""
     part, (row, column) = _cut(case.frame.guide, pixel, radius)
-    grey_or_rgb = part[0].permute(1, 2, 0).mul(255).round().byte().numpy()
-    image = Image.fromarray(np.repeat(grey_or_rgb, 3 // grey_or_rgb.shape[2], axis=2))
+    image = Image.fromarray(rgb_of(part))
     image = image.resize((_ZOOM * image.width, _ZOOM * image.height), Image.Resampling.NEAREST)
     first, last = (_ZOOM * (column - window // 2), _ZOOM * (row - window // 2)), _ZOOM * window
     box = (*first, first[0] + last, first[1] + last)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from primaldepth.app.engine import Engine
@@ -16,7 +15,7 @@ from primaldepth.app.page.visitor_requests import AS_FILE_SAYS, problem_text
 from primaldepth.app.problems import Problem, RefusedError
 from primaldepth.app.tasks import Task
 from primaldepth.evaluation.own_frames import verdict
-from primaldepth.evaluation.rows import Row
+from primaldepth.evaluation.rows import Row, mean_number
 from primaldepth.io.sequences.base import natural_order, number
 from primaldepth.pipeline.request import Request
 from primaldepth.report.camera_section import NUMBERS
@@ -164,10 +163,6 @@ def _body(variant: str, rows: Sequence[Row]) -> str:
 
 
 def _line(method: str, rows: Sequence[Row]) -> str:
-    cells = "".join(f"<td>{_mean(rows, key)}</td>" for key in _COLUMNS.values())
+    means = (mean_number(rows, key) for key in _COLUMNS.values())
+    cells = "".join(f"<td>{'–' if mean is None else f'{mean:.1f}'}</td>" for mean in means)
     return f'<tr><th scope="row">{escape(method)}</th>{cells}</tr>'
-
-
-def _mean(rows: Sequence[Row], key: str) -> str:
-    known = [value for row in rows if (value := row.number(key)) is not None]
-    return f"{fmean(known):.1f}" if known else "–"

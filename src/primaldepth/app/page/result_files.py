@@ -36,8 +36,8 @@ from primaldepth.pipeline.outputs import (
     Scale,
     depth_result,
     guide_camera,
-    guide_rgb,
     possible,
+    rgb_of,
     sample_reach,
 )
 from primaldepth.pipeline.warnings import Advice
@@ -91,7 +91,7 @@ def draw(outcome: Outcome, *, folder: Path, prefix: str) -> Drawn:
     return Drawn(
         before=save("before", draw_samples(low, low_valid, limits, size, sample_reach(inputs))),
         after=save("after", _shrunk(filled, size)),
-        guide=save("guide", _shrunk(guide_rgb(inputs), size)),
+        guide=save("guide", _shrunk(rgb_of(inputs.frame.guide), size)),
         bar=colour_bar(label, limits),
         residual=save("residual", residual),
         residual_bar=residual_bar,
@@ -163,7 +163,7 @@ def _mesh(path: Path, outcome: Outcome, jump: float) -> Path | None:
     step = int(np.ceil(np.sqrt(prediction.depth.numel() / _MESH_PIXELS)))
     depth = first(prediction.depth)[step // 2 :: step, step // 2 :: step]
     valid = first_mask(prediction.valid)[step // 2 :: step, step // 2 :: step] & (depth > 0)
-    colors = np.ascontiguousarray(guide_rgb(inputs)[step // 2 :: step, step // 2 :: step])
+    colors = np.ascontiguousarray(rgb_of(inputs.frame.guide)[step // 2 :: step, step // 2 :: step])
     camera = guide_camera(inputs).scaled_to(depth.shape[1], depth.shape[0])
     try:
         write_mesh(path, depth_mesh(depth, valid, camera, colors=colors, max_jump=jump * step))
