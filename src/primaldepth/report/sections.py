@@ -1,7 +1,6 @@
 """The sections of the report: words around tables and pictures."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.networks.joint import DepthNet
@@ -20,16 +19,7 @@ from primaldepth.report.support_weights import (
     surroundings,
     true_support,
 )
-from primaldepth.report.window_heads import window_heads
 from primaldepth.variational import MODELS
-
-
-class WindowCost(NamedTuple):
-    """What a window of one size gives and takes, on average over the scenes."""
-
-    rmse: float
-    seconds: float
-    peak_mib: float | None
 
 
 def lead(benchmark: Protocol, lines: Sequence[Line], rows: Rows) -> str:
@@ -98,43 +88,6 @@ def _missing(name: str, scale: int) -> Paragraph:
     return Paragraph(
         f"There are no weights of `{name}` for x{scale} yet; what needs them is left out.", notice=True
     )
-
-
-def windows(costs: Mapping[int, WindowCost], settings: ReportSettings, unit: str) -> Section:
-    """Return the study of window sizes."""
-    study = window_heads()
-    errors = {
-        "ours, classical": {side: cost.rmse for side, cost in costs.items()},
-        "ours, networks": {side: study.rmse[side] for side in costs if side in study.rmse},
-    }
-    plots = [_plot("rmse", f"mean RMSE [{unit}]", errors, published().windows)]
-    seconds = {side: cost.seconds for side, cost in costs.items()}
-    plots.append(_plot("seconds", "seconds per frame", {"": seconds}))
-    memory = {side: cost.peak_mib / 1024 for side, cost in costs.items() if cost.peak_mib is not None}
-    if memory:
-        plots.append(_plot("memory", "peak memory [GiB]", {"": memory}))
-    return Section(
-        "Window sizes",
-        "windows",
-        (
-            Paragraph(
-                f"Classical is `{settings.shown_energy}` at x{settings.study_scale}, whose weights come from "
-                f"the guide, with {settings.iterations} iterations on each of its grids; seconds and memory "
-                "are its own. Networks are `fcn-s` with a last layer and a solver of 20 iterations, trained "
-                f"for each window in {study.steps} steps (`benchmarks/quality/window_heads.py`). The paper "
-                "trained for much longer, so compare how the curves bend, not how high they lie."
-            ),
-            Gallery(tuple(plots), 3, caption="One thread; memory above what the process held before."),
-            tables.window_table(costs, study.rmse),
-        ),
-    )
-
-
-def _plot(
-    name: str, title: str, ours: Mapping[str, Mapping[int, float]], theirs: Mapping[int, float] | None = None
-) -> Picture:
-    svg = figures.window_figure(title, ours, theirs or {})
-    return Picture(f"window-{name}", "svg", svg, f"{title} against the size of the window")
 
 
 def tof(protocol: Protocol, names: Sequence[str], rows: Rows, notice: Paragraph | None = None) -> Section:

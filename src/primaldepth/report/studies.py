@@ -10,14 +10,21 @@ from primaldepth.evaluation.code_version import code_version
 from primaldepth.evaluation.protocol import Protocol
 from primaldepth.methods import create
 from primaldepth.networks.zoo import load
-from primaldepth.report import camera_section, noise_free_section, paper_recipe, sections, summary_section
+from primaldepth.report import (
+    camera_section,
+    noise_free_section,
+    paper_recipe,
+    sections,
+    summary_section,
+    window_section,
+)
 from primaldepth.report.blocks import Document, Paragraph, Section
 from primaldepth.report.cached_runs import CachedRuns, PeakMemory, Rows
 from primaldepth.report.camera_section import VariantRows
 from primaldepth.report.noise_free_section import Sample
 from primaldepth.report.picture_sheet import Predicted, Sheet, unpacked
 from primaldepth.report.plan import Line, ReportSettings, energy_networks, has_weights, lines
-from primaldepth.report.sections import WindowCost
+from primaldepth.report.window_section import WindowCost
 from primaldepth.version import __version__
 
 
@@ -72,7 +79,7 @@ class Studies:
             camera_section.section(self.cameras, views, q.camera_methods, missing),
             paper_recipe.section(self.benchmark, rows, paper_recipe.paper_recipe()),
             sections.energies(self.benchmark, q, {**rows, **networks}),
-            sections.windows(windows, q, self.benchmark.unit),
+            window_section.section(windows, q, self.benchmark.unit),
             tof,
             self._pictures(own, rows),
             self._support(),
