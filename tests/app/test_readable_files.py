@@ -24,7 +24,7 @@ def folder(tmp_path):
 
 def test_an_upload_is_copied(folder, tmp_path):
     ReadableFiles([folder]).copy(folder / "." / "depth.png", tmp_path / "copy", "depth")
-    assert (tmp_path / "copy", "depth").read_text() == "uploaded"
+    assert (tmp_path / "copy").read_text() == "uploaded"
 
 
 def test_nothing_else_is(folder, tmp_path):
@@ -46,7 +46,7 @@ def test_nothing_else_is(folder, tmp_path):
     for path in wrong:
         with pytest.raises(RefusedError, match="not uploaded"):
             ReadableFiles([folder]).copy(path, tmp_path / "copy", "depth")
-        assert not (tmp_path / "copy", "depth").exists()
+        assert not (tmp_path / "copy").exists()
 
 
 def test_small_files_count_as_what_they_take_on_the_disk(tmp_path):
