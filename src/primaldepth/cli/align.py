@@ -16,7 +16,7 @@ from primaldepth.io import Kind
 from primaldepth.io.cameras import write_cameras
 from primaldepth.io.destination import check_place
 from primaldepth.pipeline.load import known_cameras, load
-from primaldepth.pipeline.pairing import Named, list_items
+from primaldepth.pipeline.pairing import NamedFiles, list_items
 from primaldepth.pipeline.request import Item, Request
 
 
@@ -33,7 +33,7 @@ def align(
     if out.suffix != ".json":
         raise InputError(f"--out {out}", f"extension '{out.suffix}', expected .json")
     check_place("--out", out)
-    items, _ = list_items(Named(depth, image, {}, None, None, None, note))
+    items, _ = list_items(NamedFiles(depth, image, {}, None, None, None, note))
     request = Request("bilinear", unit=unit, kind=cast("Kind | None", kind))
     given = _cameras(cameras, items[0], request)
     before, found = _fitted(items, request, given)

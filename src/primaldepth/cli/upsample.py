@@ -22,12 +22,12 @@ from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.atomic import remove_leftovers
 from primaldepth.io.cameras import needs_sizes, read_cameras
 from primaldepth.methods import create
-from primaldepth.pipeline.batches import Batch, Finished, open_ledger, sole_use
+from primaldepth.pipeline.batches import Batch, FinishedFrame, open_ledger, sole_use
 from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.on_ray import check_engine, worker_device
 from primaldepth.pipeline.output_checks import check_method
 from primaldepth.pipeline.outputs import OUTPUTS
-from primaldepth.pipeline.pairing import Named, list_items
+from primaldepth.pipeline.pairing import NamedFiles, list_items
 from primaldepth.pipeline.request import Item, Request, declarations
 from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import SolverProgress
@@ -84,7 +84,7 @@ def upsample(
     made = create(request.method, options)  # a wrong name or option is told before any file is read
     check_method(outputs, request, made)
     known = None if cameras is None else _cameras(cameras)
-    named = Named(depth, guide, outputs, confidence, known, time_apart, note)
+    named = NamedFiles(depth, guide, outputs, confidence, known, time_apart, note)
     _run(named, request, as_json, overwrite, temporal, gpus if engine == "ray" else None)
 
 
@@ -100,7 +100,7 @@ def _cameras(path: Path) -> Cameras | Path:
 
 
 def _run(
-    named: Named, request: Request, as_json: bool, overwrite: bool, temporal: bool, gpus: float | None
+    named: NamedFiles, request: Request, as_json: bool, overwrite: bool, temporal: bool, gpus: float | None
 ) -> None:
     """Run the frames, print the report, and say which of a batch failed."""
     items, many = list_items(named)
@@ -124,7 +124,7 @@ def _run(
 
 def _run_items(
     items: list[Item], request: Request, ledger: Ledger | None, overwrite: bool, gpus: float | None
-) -> dict[Item, Finished]:
+) -> dict[Item, FinishedFrame]:
     """Run what no earlier run has finished, here or on a cluster."""
     remove_leftovers(path for item in items for path in item.outputs.values())
     kept = {} if ledger is None or overwrite else ledger.kept(items)
@@ -139,10 +139,10 @@ def _run_items(
         raise
 
 
-def _run_all(batch: Batch) -> dict[Item, Finished]:
+def _run_all(batch: Batch) -> dict[Item, FinishedFrame]:
     """Run every frame and tell how each ended, with a progress bar."""
     request, clock = batch.request, RemainingTime(len(batch.items) - len(batch.kept))
-    ended: dict[Item, Finished] = {}
+    ended: dict[Item, FinishedFrame] = {}
     told: set[type | str] = set()
     with progress_bar(request.method, clock.total) as update:
 
@@ -159,7 +159,7 @@ def _run_all(batch: Batch) -> dict[Item, Finished]:
     return ended
 
 
-def _tell(ended: Finished, rest: str, told: set[type | str]) -> None:
+def _tell(ended: FinishedFrame, rest: str, told: set[type | str]) -> None:
     """Say how a frame ended; a note or a warning that concerns the whole batch is said once."""
     if ended.report is None:
         fail(ended.message)

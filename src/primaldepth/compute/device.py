@@ -4,10 +4,10 @@ import torch
 
 from primaldepth.core.errors import InputError
 
-Place = str | torch.device
+DeviceName = str | torch.device
 
 
-def pick_device(device: Place) -> torch.device:
+def pick_device(device: DeviceName) -> torch.device:
     """Return the device to run on.
 
     Args:

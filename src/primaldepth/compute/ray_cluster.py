@@ -13,7 +13,7 @@ from primaldepth.core.errors import MissingDependencyError, PrimalDepthError
 
 LOST_WORKERS = 5  # times Ray runs one task again because its worker or node is gone
 
-Item = TypeVar("Item")
+Input = TypeVar("Input")
 
 
 class RayCluster:
@@ -56,12 +56,12 @@ class RayCluster:
     def run(
         self,
         body: Callable[..., Any],
-        queue: deque[Item],
-        arguments: Callable[[Item], tuple[Any, ...]],
+        queue: deque[Input],
+        arguments: Callable[[Input], tuple[Any, ...]],
         *,
         at_once: int,
         gpus: float = 0.0,
-    ) -> Iterator[tuple[Item, Any]]:
+    ) -> Iterator[tuple[Input, Any]]:
         """Yield each item with what body(*arguments(item)) returned, in the order in which tasks end.
 
         A task whose worker or node is lost is run again. Where arguments cannot be made, or a task fails for

@@ -19,7 +19,7 @@ from primaldepth.core.errors import InputError
 RGB = NDArray[np.uint8]
 Map = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
-Limits = tuple[float, float]
+ColorLimits = tuple[float, float]
 Colors = tuple[tuple[int, int, int], ...]
 
 
@@ -46,11 +46,11 @@ class Bar:
     """
 
     title: str
-    limits: Limits
+    limits: ColorLimits
     colors: Colors = DEPTH_COLORS
 
 
-def robust_limits(depth: Map, valid: Mask) -> Limits:
+def robust_limits(depth: Map, valid: Mask) -> ColorLimits:
     """Return the 1st and 99th percentile of the valid values; widened if equal, (0, 1) if none is valid.
 
     Args:
@@ -67,7 +67,9 @@ def robust_limits(depth: Map, valid: Mask) -> Limits:
     return low - spread, high + spread
 
 
-def colorize(depth: Map, valid: Mask, limits: Limits | None = None, colors: Colors = DEPTH_COLORS) -> RGB:
+def colorize(
+    depth: Map, valid: Mask, limits: ColorLimits | None = None, colors: Colors = DEPTH_COLORS
+) -> RGB:
     """Colour (depth - low) / (high - low), clipped to [0, 1], by the table; mid-grey where not valid.
 
     Args:

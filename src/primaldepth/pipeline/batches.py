@@ -31,7 +31,7 @@ from primaldepth.pipeline.warnings import Advice
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedFrame:
     """How one frame ended: with a report, with one of an earlier run, or with an error.
 
     Args:
@@ -81,33 +81,33 @@ class Batch:
     kept: Mapping[Item, Mapping[str, Any]] = field(default_factory=dict)
     gpus: float | None = None
 
-    def run(self, method: Method) -> Iterator[Finished]:
+    def run(self, method: Method) -> Iterator[FinishedFrame]:
         """Run every frame that no earlier run has finished; on a cluster they end in any order."""
         if self.gpus is not None:
             yield from self._run_on_ray(self.gpus)
             return
         for item in self.items:
             if item in self.kept and self.ledger is not None and self.ledger.holds(item):
-                yield Finished(item, kept=self.kept[item])
+                yield FinishedFrame(item, kept=self.kept[item])
             else:
                 yield self._attempt(item, partial(self._compute, item, method))
 
-    def _run_on_ray(self, gpus: float) -> Iterator[Finished]:
+    def _run_on_ray(self, gpus: float) -> Iterator[FinishedFrame]:
         for item, report in self.kept.items():
-            yield Finished(item, kept=report)
+            yield FinishedFrame(item, kept=report)
         missing = [item for item in self.items if item not in self.kept]
         for item, outcome in run_on_ray(missing, self.request, self._prepare, gpus):
             yield self._attempt(item, outcome)
 
-    def _attempt(self, item: Item, outcome: Callable[[], Outcome]) -> Finished:
+    def _attempt(self, item: Item, outcome: Callable[[], Outcome]) -> FinishedFrame:
         try:
             found = outcome()
             report = report_of(found, self.advice, write_outputs(item.outputs, found))
         except (PrimalDepthError, OSError) as error:
             if self.ledger is None:
                 raise
-            return Finished(item, error=error)
-        finished = Finished(item, report, notes=_notes(item, found.inputs))
+            return FinishedFrame(item, error=error)
+        finished = FinishedFrame(item, report, notes=_notes(item, found.inputs))
         if self.ledger is not None:
             self.ledger.add(item, finished.json())
         return finished

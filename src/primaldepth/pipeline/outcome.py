@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from primaldepth.compute.device import Place, pick_device
+from primaldepth.compute.device import DeviceName, pick_device
 from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.measurement.residual import NO_DEPARTURE, Departure, departure
@@ -56,7 +56,9 @@ class Outcome:
         return replace(self, inputs=replace(inputs, frame=frame, metres=1.0), prediction=found)
 
 
-def compute(inputs: Inputs, request: Request, method: FrameMethod, device: Place | None = None) -> Outcome:
+def compute(
+    inputs: Inputs, request: Request, method: FrameMethod, device: DeviceName | None = None
+) -> Outcome:
     """Compute the result of inputs that are loaded.
 
     Args:

@@ -123,7 +123,7 @@ def write_depth(path: Path, outcome: Outcome) -> DepthResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class DisplayUnit:
     """Metres or pixels as people read them; `factor` takes metres or pixels to `unit`."""
 
     name: str
@@ -131,7 +131,7 @@ class Scale:
     factor: float
 
     @classmethod
-    def of(cls, inputs: Inputs) -> "Scale":
+    def of(cls, inputs: Inputs) -> "DisplayUnit":
         """Choose millimetres where the input's file resolves them, else metres; pixels for disparity."""
         if inputs.kind == "disparity":
             return cls("Disparity", "px", 1.0)
@@ -170,7 +170,7 @@ def preview_of(outcome: Outcome, truth: DepthMap | None = None) -> NDArray[np.ui
     """
     from primaldepth.pictures.preview import overview  # Pillow takes time to import
 
-    inputs, prediction, scale = outcome.inputs, outcome.prediction, Scale.of(outcome.inputs)
+    inputs, prediction, scale = outcome.inputs, outcome.prediction, DisplayUnit.of(outcome.inputs)
     return overview(
         rgb_of(inputs.frame.guide),
         first(inputs.frame.depth) * scale.factor,

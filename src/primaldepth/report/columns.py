@@ -12,7 +12,7 @@ Value = float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledColumn:
     """A column with its cells, one for each row."""
 
     column: TableColumn
@@ -39,7 +39,7 @@ def marks(values: Sequence[Value], field: Iterable[Value], digits: int) -> list[
     return ["" if value is None else names.get(round(value, digits), "") for value in values]
 
 
-def theirs(title: TableColumn, values: Sequence[Value], field: Iterable[Value], digits: int) -> Filled:
+def theirs(title: TableColumn, values: Sequence[Value], field: Iterable[Value], digits: int) -> FilledColumn:
     """Make a column of published numbers, marked among all that were printed in the field.
 
     Args:
@@ -49,7 +49,7 @@ def theirs(title: TableColumn, values: Sequence[Value], field: Iterable[Value], 
         digits: behind the point.
     """
     found = marks(values, field, digits)
-    return Filled(title, tuple(_cell(v, digits, m, True) for v, m in zip(values, found, strict=True)))
+    return FilledColumn(title, tuple(_cell(v, digits, m, True) for v, m in zip(values, found, strict=True)))
 
 
 def ours(
@@ -59,7 +59,7 @@ def ours(
     *,
     marked: bool = True,
     field: Iterable[Value] | None = None,
-) -> Filled:
+) -> FilledColumn:
     """Make a column of our numbers, marked among themselves or among those of the field.
 
     Args:
@@ -70,7 +70,7 @@ def ours(
         field: that they are compared with; the values themselves if None.
     """
     found = marks(values, (values if field is None else field) if marked else (), digits)
-    return Filled(title, tuple(_cell(v, digits, m, False) for v, m in zip(values, found, strict=True)))
+    return FilledColumn(title, tuple(_cell(v, digits, m, False) for v, m in zip(values, found, strict=True)))
 
 
 def _cell(value: Value, digits: int, mark: Mark, published: bool) -> Cell:
@@ -79,7 +79,9 @@ def _cell(value: Value, digits: int, mark: Mark, published: bool) -> Cell:
     return Cell(f"{value:.{digits}f}", "published" if published else "number", mark)
 
 
-def differences(title: TableColumn, own: Sequence[Value], other: Sequence[Value], digits: int) -> Filled:
+def differences(
+    title: TableColumn, own: Sequence[Value], other: Sequence[Value], digits: int
+) -> FilledColumn:
     """Make a column of own - other, with the sign."""
 
     def cell(a: Value, b: Value) -> Cell:
@@ -89,10 +91,10 @@ def differences(title: TableColumn, own: Sequence[Value], other: Sequence[Value]
         sign = "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
         return Cell(f"{sign}{abs(value):.{digits}f}", "difference")
 
-    return Filled(title, tuple(map(cell, own, other)))
+    return FilledColumn(title, tuple(map(cell, own, other)))
 
 
-def ratios(title: TableColumn, own: Sequence[Value], other: Sequence[Value]) -> Filled:
+def ratios(title: TableColumn, own: Sequence[Value], other: Sequence[Value]) -> FilledColumn:
     """Make a column of own / other, of the kind "beyond" above the tolerance."""
 
     def cell(a: Value, b: Value) -> Cell:
@@ -100,12 +102,12 @@ def ratios(title: TableColumn, own: Sequence[Value], other: Sequence[Value]) -> 
             return DASH
         return Cell(f"{a / b:.2f}", "beyond" if a > TOLERANCE * b else "difference")
 
-    return Filled(title, tuple(map(cell, own, other)))
+    return FilledColumn(title, tuple(map(cell, own, other)))
 
 
 def assemble(
     names: Sequence[str],
-    columns: Sequence[Filled],
+    columns: Sequence[FilledColumn],
     *,
     title: str = "",
     first: str = "method",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from primaldepth.core.errors import MissingDependencyError
-from primaldepth.pictures.preview import DEPTH_COLORS, ERROR_COLORS, Colors, Limits
+from primaldepth.pictures.preview import DEPTH_COLORS, ERROR_COLORS, ColorLimits, Colors
 from primaldepth.report.columns import TOLERANCE, Value
 
 INK, GRID, FAINT = "#22262b", "#dfe2e6", "#8a9099"
@@ -140,7 +140,7 @@ def window_figure(title: str, ours: Mapping[str, Mapping[int, float]], theirs: M
     return canvas.svg
 
 
-def bars_figure(depth: Limits, error: Limits, unit: str) -> bytes:
+def bars_figure(depth: ColorLimits, error: ColorLimits, unit: str) -> bytes:
     """Draw what the colours of depth and error pictures mean."""
     with drawing(3.0, 2.37) as canvas:
         top, bottom = canvas.figure.subplots(2, 1)
@@ -163,6 +163,6 @@ def colormap(colors: Colors) -> Any:
     return LinearSegmentedColormap.from_list("own", [tuple(c / 255 for c in color) for color in colors])
 
 
-def _ramp(limits: Limits) -> tuple[list[float], list[float], list[list[float]]]:
+def _ramp(limits: ColorLimits) -> tuple[list[float], list[float], list[list[float]]]:
     steps = [limits[0] + (limits[1] - limits[0]) * i / 128 for i in range(129)]
     return steps, [0.0, 1.0], [steps[:-1]]

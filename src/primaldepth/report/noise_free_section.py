@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from primaldepth.evaluation.protocol import Protocol
 from primaldepth.report.blocks import Block, Paragraph, Section, Table, TableColumn
 from primaldepth.report.cached_runs import Rows
-from primaldepth.report.columns import Filled, Value, assemble, ours, theirs
+from primaldepth.report.columns import FilledColumn, Value, assemble, ours, theirs
 from primaldepth.report.plan import NO_WEIGHTS
 from primaldepth.report.published import Family, published
 
@@ -19,7 +19,7 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SetFrames:
     """Frames of one set that are run.
 
     Args:
@@ -33,7 +33,7 @@ class Sample:
     total: int
 
     @classmethod
-    def of(cls, protocol: Protocol, part: Protocol, limit: int) -> "Sample":
+    def of(cls, protocol: Protocol, part: Protocol, limit: int) -> "SetFrames":
         """Take every n-th frame that is there, with the smallest n that gives at most `limit` of them."""
         step = -(-len(part.scenes) // limit)
         total = sum(scene.startswith(f"{part.variant}/") for scene in protocol.scenes)
@@ -65,7 +65,7 @@ class Sample:
         return [rows[method, scene, scale].rmse for scene in self.scenes if (method, scene, scale) in rows]
 
 
-def section(protocol: Protocol, sets: Sequence[Sample], methods: Sequence[str], rows: Rows) -> Section:
+def section(protocol: Protocol, sets: Sequence[SetFrames], methods: Sequence[str], rows: Rows) -> Section:
     """Make the section: ours with its published family in one table, the other families in theirs."""
     blocks: list[Block] = [Paragraph(_about(protocol, sets))]
     if sets:
@@ -82,11 +82,11 @@ def section(protocol: Protocol, sets: Sequence[Sample], methods: Sequence[str], 
     return Section("Without noise", protocol.name, tuple(blocks))
 
 
-def _places(sets: Sequence[Sample]) -> Iterator[tuple[Sample, int]]:
+def _places(sets: Sequence[SetFrames]) -> Iterator[tuple[SetFrames, int]]:
     return ((each, scale) for each in sets for scale in each.part.scales)
 
 
-def _about(protocol: Protocol, sets: Sequence[Sample]) -> str:
+def _about(protocol: Protocol, sets: Sequence[SetFrames]) -> str:
     sentences = [
         f"`{protocol.name}`: complete depth maps, reduced by Pillow's bicubic kernel without any noise, as "
         "learned methods are compared. RMSE without a border of 6 pixels, mean over the frames."
@@ -118,7 +118,7 @@ def standing(method: str, means: Mapping[str, Mapping[Place, Value]], complete: 
     return sentences
 
 
-def _uncertain(method: str, sets: Sequence[Sample], rows: Rows) -> list[str]:
+def _uncertain(method: str, sets: Sequence[SetFrames], rows: Rows) -> list[str]:
     """What a set that is run in part is worth."""
     parts = [each for each in sets if not each.is_complete]
     errors = [f"{each.part.variant} {each.uncertainty(rows, method):.0%}" for each in parts]
@@ -140,7 +140,7 @@ def _ahead(value: float, place: Place, family: Family) -> str:
     return f"{sum(value < other for other in others)} of {len(others)}"
 
 
-def _tables(sets: Sequence[Sample], means: Mapping[str, Mapping[Place, Value]]) -> list[Table]:
+def _tables(sets: Sequence[SetFrames], means: Mapping[str, Mapping[Place, Value]]) -> list[Table]:
     families = published().noise_free
     own = families[OWN_FAMILY]
     title = f"Not trained, or {own.about}"
@@ -151,7 +151,7 @@ def _tables(sets: Sequence[Sample], means: Mapping[str, Mapping[Place, Value]]) 
 
 def _table(
     title: str,
-    sets: Sequence[Sample],
+    sets: Sequence[SetFrames],
     own: Mapping[str, Mapping[Place, Value]],
     beside: Mapping[str, Mapping[Place, float]],
     peers: Mapping[str, Mapping[Place, float]],
@@ -172,7 +172,7 @@ def _table(
             *theirs(column, [row.get(place) for row in beside.values()], (), 2).cells,
             *theirs(column, printed, together or printed, 2).cells,
         ]
-        columns.append(Filled(column, tuple(cells)))
+        columns.append(FilledColumn(column, tuple(cells)))
     families = [*("ours" for _ in own), *("reference" for _ in beside), *("published" for _ in peers)]
     absent = {name: NO_WEIGHTS for name, row in own.items() if not any(row.values())}
     return assemble([*own, *beside, *peers], columns, title=title, families=families, absent=absent)

@@ -21,7 +21,7 @@ from primaldepth.report import (
 from primaldepth.report.blocks import Document, Paragraph, Section
 from primaldepth.report.cached_runs import CachedRuns, PeakMemory, Rows
 from primaldepth.report.camera_section import VariantRows
-from primaldepth.report.noise_free_section import Sample
+from primaldepth.report.noise_free_section import SetFrames
 from primaldepth.report.picture_sheet import Predicted, Sheet, unpacked
 from primaldepth.report.plan import Line, ReportSettings, energy_networks, has_weights, lines
 from primaldepth.report.window_section import WindowCost
@@ -102,7 +102,9 @@ class Studies:
             "protocols": {each.name: each.version for each in protocols},
         }
 
-    def _evidence(self, rows: Rows, sets: list[Sample], set_rows: Rows, views: list[VariantRows]) -> Section:
+    def _evidence(
+        self, rows: Rows, sets: list[SetFrames], set_rows: Rows, views: list[VariantRows]
+    ) -> Section:
         names = self.settings.camera_methods
         measures = [
             summary_section.benchmark_measure(self.benchmark, rows, names),
@@ -151,13 +153,13 @@ class Studies:
         rows = self.runs.rows(benchmark, runs)
         return sections.tof(benchmark, names, rows), {benchmark.name: rows}
 
-    def _noise_free(self) -> tuple[list[Sample], Rows]:
+    def _noise_free(self) -> tuple[list[SetFrames], Rows]:
         """Every set that is in the data folder, or a part of its frames."""
         q, protocol = self.settings, self.noise_free
         if protocol.find(self.runs.data) is None:
             return [], {}
         parts = protocol.parts(self.runs.data)
-        sets = [Sample.of(protocol, part, q.noise_free_frames) for part in parts]
+        sets = [SetFrames.of(protocol, part, q.noise_free_frames) for part in parts]
         scales = {
             name: tuple(scale for scale in protocol.scales if has_weights(name, scale))
             for name in q.noise_free_methods

@@ -8,8 +8,8 @@ from primaldepth.report import tables
 from primaldepth.report.blocks import Block, Paragraph, Section, TableColumn
 from primaldepth.report.cached_runs import Rows
 from primaldepth.report.camera_section import VariantRows
-from primaldepth.report.columns import Filled, Value, assemble, mean, ours, theirs
-from primaldepth.report.noise_free_section import Sample
+from primaldepth.report.columns import FilledColumn, Value, assemble, mean, ours, theirs
+from primaldepth.report.noise_free_section import SetFrames
 from primaldepth.report.published import published
 
 _PAPER = "fcn-pdn-s"
@@ -52,7 +52,7 @@ def benchmark_measure(protocol: Protocol, rows: Rows, methods: Sequence[str]) ->
     )
 
 
-def noise_free_measures(sets: Sequence[Sample], rows: Rows, methods: Sequence[str]) -> list[Measure]:
+def noise_free_measures(sets: Sequence[SetFrames], rows: Rows, methods: Sequence[str]) -> list[Measure]:
     """Return one measure for each scale of every complete set: only these compare with published numbers."""
     return [
         Measure(
@@ -111,10 +111,10 @@ def section(measures: Sequence[Measure], methods: Sequence[str]) -> Section:
     return Section("Three kinds of evidence", "evidence", tuple(blocks))
 
 
-def _filled(measure: Measure, names: Sequence[str], methods: Sequence[str]) -> Filled:
+def _filled(measure: Measure, names: Sequence[str], methods: Sequence[str]) -> FilledColumn:
     own = ours(measure.column, [measure.ours.get(name) for name in methods], 2)
     rest = [measure.published.get(name) for name in names[len(methods) :]]
-    return Filled(measure.column, (*own.cells, *theirs(measure.column, rest, (), 2).cells))
+    return FilledColumn(measure.column, (*own.cells, *theirs(measure.column, rest, (), 2).cells))
 
 
 def behind(measures: Sequence[Measure], method: str) -> str:

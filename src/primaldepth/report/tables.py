@@ -7,7 +7,7 @@ from primaldepth.methods import list_methods
 from primaldepth.report.blocks import Cell, Table, TableColumn, TableRow
 from primaldepth.report.cached_runs import Rows
 from primaldepth.report.columns import (
-    Filled,
+    FilledColumn,
     Value,
     assemble,
     differences,
@@ -22,7 +22,7 @@ from primaldepth.report.published import Numbers, published
 
 def overview_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scales: Sequence[int]) -> Table:
     """Make the table of geometric means over the scenes, by scale: published, ours, and their ratio."""
-    columns: list[Filled] = []
+    columns: list[FilledColumn] = []
     for scale in scales:
         printed, own = means(lines, rows, scenes, scale)
         group = f"x{scale}"
@@ -53,7 +53,7 @@ def means(
 def benchmark_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scale: int) -> Table:
     """Make the table of one scale: every scene's published number, ours and the difference."""
     known = published().benchmark
-    columns: list[Filled] = []
+    columns: list[FilledColumn] = []
     for scene in scenes:
         printed = [known.get((line.name, scale), {}).get(scene) for line in lines]
         own = [rmse(rows, line.name, scene, scale) for line in lines]
@@ -71,7 +71,7 @@ def energy_table(rows: Rows, scenes: Sequence[str], scale: int) -> Table:
     """Make the table of the FCN alone and followed by each energy."""
     known = published().energies
     names = ["fcn" if name == "fcn" else f"fcn+{name}" for name in known]
-    columns: list[Filled] = []
+    columns: list[FilledColumn] = []
     for scene in scenes:
         own = [rmse(rows, name, scene, scale) for name in names]
         printed = [each.get(scene) for each in known.values()]
@@ -98,7 +98,7 @@ def tof_table(
 ) -> Table:
     """Make the table of ToFMark, compared by scene; simulated scenes, which differ, stand beside it."""
     known = published().tof
-    columns: list[Filled] = []
+    columns: list[FilledColumn] = []
     for scene in next(iter(known.values())) if simulated else scenes:
         printed = [known.get(name, {}).get(scene) for name in names]
         field = [each.get(scene) for each in known.values()]
@@ -162,7 +162,7 @@ def _short(value: object) -> str:
 
 def _compared(
     scene: str, printed: Sequence[Value], own: Sequence[Value], field: Sequence[Value], digits: int
-) -> list[Filled]:
+) -> list[FilledColumn]:
     group = scene.title()
     return [
         theirs(TableColumn("paper", group), printed, field, digits),

@@ -6,13 +6,13 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.pictures.preview import DEPTH_COLORS, Colors, Limits, ticks
+from primaldepth.pictures.preview import DEPTH_COLORS, ColorLimits, Colors, ticks
 
 _WIDTH, _HEIGHT, _FOOT = 600, 220, 24
 _BINS = 64
 
 
-def colour_bar(title: str, limits: Limits, colors: Colors = DEPTH_COLORS) -> str:
+def colour_bar(title: str, limits: ColorLimits, colors: Colors = DEPTH_COLORS) -> str:
     """Draw what the colours of a picture mean, in numbers."""
     stops = ", ".join(f"rgb{color}" for color in colors)
     marks = "".join(f'<span style="left:{at:.2f}%">{label}</span>' for at, label in _marks(limits, 5))
@@ -25,7 +25,9 @@ def colour_bar(title: str, limits: Limits, colors: Colors = DEPTH_COLORS) -> str
     )
 
 
-def histogram(title: str, limits: Limits, before: NDArray[np.float64], after: NDArray[np.float64]) -> str:
+def histogram(
+    title: str, limits: ColorLimits, before: NDArray[np.float64], after: NDArray[np.float64]
+) -> str:
     """Draw a histogram: the samples as a line, the result as an area, in equal bins."""
     edges = np.linspace(*limits, _BINS + 1)
     shares = [_shares(values, edges) for values in (before, after)]
@@ -60,7 +62,7 @@ def _path(heights: NDArray[np.float64]) -> str:
     return " ".join(points)
 
 
-def _marks(limits: Limits, count: int) -> Sequence[tuple[float, str]]:
+def _marks(limits: ColorLimits, count: int) -> Sequence[tuple[float, str]]:
     """(place in per cent, label)."""
     low, high = limits
     return [(100 * (value - low) / (high - low), label) for value, label in ticks(low, high, count)]

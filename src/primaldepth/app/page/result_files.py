@@ -33,7 +33,7 @@ from primaldepth.pipeline.load import Inputs
 from primaldepth.pipeline.outcome import Outcome, first, first_mask
 from primaldepth.pipeline.outputs import (
     OUTPUTS,
-    Scale,
+    DisplayUnit,
     depth_result,
     guide_camera,
     possible,
@@ -78,7 +78,7 @@ class Drawn:
 
 def draw(outcome: Outcome, *, folder: Path, prefix: str) -> Drawn:
     """Make everything in `folder`, in files whose names begin with `prefix`."""
-    inputs, prediction, scale = outcome.inputs, outcome.prediction, Scale.of(outcome.inputs)
+    inputs, prediction, scale = outcome.inputs, outcome.prediction, DisplayUnit.of(outcome.inputs)
     low, low_valid = first(inputs.frame.depth) * scale.factor, first_mask(inputs.frame.valid)
     depth, valid = first(prediction.depth) * scale.factor, first_mask(prediction.valid)
     limits = robust_limits(low, low_valid)
@@ -123,7 +123,9 @@ def _save(folder: Path, prefix: str, what: str, rgb: RGB) -> Path:
     return path
 
 
-def _residual(inputs: Inputs, prediction: Prediction, scale: Scale, size: tuple[int, int]) -> tuple[RGB, str]:
+def _residual(
+    inputs: Inputs, prediction: Prediction, scale: DisplayUnit, size: tuple[int, int]
+) -> tuple[RGB, str]:
     """The result reduced to the samples' grid, less the samples: the signed map and its colours."""
     frame = inputs.frame
     again = prediction.depth.to(frame.depth)
@@ -137,7 +139,7 @@ def _residual(inputs: Inputs, prediction: Prediction, scale: Scale, size: tuple[
     return enlarge(picture, *size), colour_bar(title, (-limit, limit), ERROR_COLORS)
 
 
-def _sigma(prediction: Prediction, scale: Scale, size: tuple[int, int]) -> tuple[RGB | None, str]:
+def _sigma(prediction: Prediction, scale: DisplayUnit, size: tuple[int, int]) -> tuple[RGB | None, str]:
     if prediction.sigma is None:
         return None, ""
     sigma, valid = first(prediction.sigma) * scale.factor, first_mask(prediction.valid)
