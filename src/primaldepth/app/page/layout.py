@@ -20,7 +20,7 @@ from primaldepth.app.page.visitor_requests import (
 )
 from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import method_names
-from primaldepth.io.units import COMMON_UNITS, KINDS
+from primaldepth.io.units import COMMON_UNITS
 from primaldepth.pipeline.request import KEEP_SAMPLES, Item, Request, declarations
 from primaldepth.samples import Example, example_scenes
 
@@ -65,6 +65,11 @@ def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
     def file(name: str, types: list[str]) -> Any:
         return gr.File(label=shown[name].label, file_types=types, height=150)
 
+    def dropdown(name: str, *first: str, info: str | None = None) -> Any:
+        each, choices = shown[name], [*first, *shown[name].choices]
+        more = {"allow_custom_value": each.open_ended, "label": each.label, "info": info}
+        return gr.Dropdown(choices, value=choices[0], **more)
+
     depth, guide = file("depth", _DEPTH_TYPES), file("guide", _GUIDE_TYPES)
     examples = example_scenes()
     with gr.Row():
@@ -72,23 +77,11 @@ def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
     with gr.Row():
         method = gr.Dropdown(names, value=settings.method, label=shown["method"].label, min_width=140)
         other = gr.Dropdown([NO_METHOD, *names], value=NO_METHOD, label="Compare with", min_width=140)
-    noise = gr.Dropdown(
-        list(shown["noise"].choices),
-        value="auto",
-        allow_custom_value=True,
-        label=shown["noise"].label,
-        info="auto, a standard deviation in the unit of the file, or a sensor",
-    )
+    noise = dropdown("noise", info="auto, a standard deviation in the unit of the file, or a sensor")
     run = gr.Button("Run", variant="primary", size="lg")
     with gr.Accordion("Unit, kind, spikes, limits, confidence, cameras", open=False):
-        unit = gr.Dropdown(
-            [AS_FILE_SAYS, *shown["unit"].choices],
-            value=AS_FILE_SAYS,
-            allow_custom_value=True,
-            label=shown["unit"].label,
-            info="a number counts stored numbers per metre",
-        )
-        kind = gr.Dropdown([AS_FILE_SAYS, *KINDS], value=AS_FILE_SAYS, label=shown["kind"].label)
+        unit = dropdown("unit", AS_FILE_SAYS, info="a number counts stored numbers per metre")
+        kind = dropdown("kind", AS_FILE_SAYS)
         spikes = gr.Checkbox(label="Keep spikes: samples far off all around them")
         with gr.Row():
             keep = gr.Number(
