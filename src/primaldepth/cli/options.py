@@ -12,6 +12,8 @@ import torch
 import typer
 
 from primaldepth.core.errors import InputError
+from primaldepth.geometry.cameras import Cameras
+from primaldepth.io.cameras import needs_sizes, read_cameras
 from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.request import Item, Request, declarations
 
@@ -53,6 +55,20 @@ def processes(jobs: int, device: torch.device) -> int:
     if jobs < 0:
         raise InputError(f"--jobs {jobs}", "expected 0 or a number of processes")
     return jobs or (1 if device.type == "cuda" else os.cpu_count() or 1)
+
+
+def early_cameras(path: Path | None) -> Cameras | Path | None:
+    """Read a camera file, so that what is wrong is told early, unless it needs the sizes of the images.
+
+    Args:
+        path: as the user gave it.
+
+    Returns:
+        The cameras, or the path of a file that is read with the images.
+    """
+    if path is None or (path.is_file() and needs_sizes(path)):
+        return path
+    return read_cameras(path)
 
 
 def declared(name: str, default: Any = None) -> Any:

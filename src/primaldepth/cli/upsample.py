@@ -11,6 +11,7 @@ from primaldepth.cli.options import (
     ITERATIONS_HELP,
     SET_HELP,
     declared,
+    early_cameras,
     method_options,
     with_declared_options,
 )
@@ -18,9 +19,7 @@ from primaldepth.cli.output import fail, note, progress_bar, show_json
 from primaldepth.cli.remaining_time import RemainingTime
 from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
-from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.atomic import remove_leftovers
-from primaldepth.io.cameras import needs_sizes, read_cameras
 from primaldepth.methods import create
 from primaldepth.pipeline.batches import Batch, FinishedFrame, open_ledger, sole_use
 from primaldepth.pipeline.ledger import Ledger
@@ -83,8 +82,7 @@ def upsample(
     )
     made = create(request.method, options)  # a wrong name or option is told before any file is read
     check_method(outputs, request, made)
-    known = None if cameras is None else _cameras(cameras)
-    named = NamedFiles(depth, guide, outputs, confidence, known, time_apart, note)
+    named = NamedFiles(depth, guide, outputs, confidence, early_cameras(cameras), time_apart, note)
     _run(named, request, as_json, overwrite, temporal, gpus if engine == "ray" else None)
 
 
@@ -92,11 +90,6 @@ def _device(device: str, engine: str, gpus: float, temporal: bool) -> str:
     """Where to compute; options that do not go together are refused."""
     ray = check_engine(engine, gpus, temporal)
     return worker_device(device, gpus) if ray else pick_device(device).type
-
-
-def _cameras(path: Path) -> Cameras | Path:
-    """A JSON file is read now, to be told early what is wrong, unless it needs the sizes of the images."""
-    return path if path.is_file() and needs_sizes(path) else read_cameras(path)
 
 
 def _run(
