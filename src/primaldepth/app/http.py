@@ -61,7 +61,11 @@ class ServiceState(BaseModel):
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
-    """Return the whole service as an ASGI application; its engine runs between start-up and shutdown."""
+    """Return the whole service as an ASGI application; its engine runs between start-up and shutdown.
+
+    Args:
+        settings: of the service.
+    """
     metrics = Metrics()
     engine = Engine(settings, metrics.computed)
     metrics.watch(engine)

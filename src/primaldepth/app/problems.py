@@ -133,7 +133,13 @@ def place_of(error: BaseException) -> str:
 
 
 def problem_of_status(status: int, detail: str, headers: dict[str, str] | None = None) -> Problem:
-    """Return the problem for what a web framework refuses by a bare status."""
+    """Return the problem for what a web framework refuses by a bare status.
+
+    Args:
+        status: of the HTTP answer.
+        detail: in the framework's words.
+        headers: of the HTTP answer.
+    """
     code = _CODES.get(status, "bad_request" if status < 500 else "internal")
     return Problem(status, code, _sentence(detail), _HINTS.get(status, ""), headers or {})
 

@@ -65,7 +65,15 @@ def offered(output: str) -> list[str]:
 
 
 def accepted(header: str | None, output: str = "out") -> str:
-    """Return the media type that an Accept header prefers; the usual one where it leaves the choice."""
+    """Return the media type that an Accept header prefers; the usual one where it leaves the choice.
+
+    Args:
+        header: the request's, or None.
+        output: a name of `OUTPUTS`.
+
+    Raises:
+        RefusedError: 406 if it accepts no format of this output.
+    """
     ranked: list[tuple[float, int, str]] = []
     for index, part in enumerate((header or "*/*").split(",")):
         name, *parameters = (each.strip().lower() for each in part.split(";"))
@@ -96,12 +104,23 @@ def _quality(parameters: list[str]) -> float:
 
 
 def result_file(folder: Path, wanted: OneFile) -> Path:
-    """Return the path of the file that is wanted, whose extension picks its format."""
+    """Return the path of the file that is wanted, whose extension picks its format.
+
+    Args:
+        folder: of the task.
+        wanted: the output and its format.
+    """
     return folder / f"{RESULT}{SUFFIXES[wanted.media_type][1:]}"
 
 
 def answer_to(wanted: OneFile, folder: Path, outcome: Outcome) -> Answer:
-    """Return the file that was asked for, made in `folder`; npz of the depth also says what was measured."""
+    """Return the file that was asked for, made in `folder`; npz of the depth also says what was measured.
+
+    Args:
+        wanted: the output and its format.
+        folder: of the task.
+        outcome: of its frame.
+    """
     path = result_file(folder, wanted)
     result = depth_result(path if wanted.output == "out" else Path("result.npy"), outcome)
     if wanted.output == "out" and path.suffix == ".npz":

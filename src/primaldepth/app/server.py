@@ -78,7 +78,13 @@ def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
 
 
 def serve(app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> None:
-    """Serve until a signal; returns when the port is closed."""
+    """Serve until a signal; returns when the port is closed.
+
+    Args:
+        app: the service.
+        listener: as `listen` returns it.
+        settings: of the service.
+    """
     asyncio.run(_serve(create_server(app, settings), listener))
 
 
@@ -94,7 +100,14 @@ def _note(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
-    """Return a socket that listens at the place asked for: who connects from now on waits for the service."""
+    """Return a socket that listens at the place asked for: who connects from now on waits for the service.
+
+    Args:
+        settings: of the service.
+
+    Raises:
+        InputError: if the address cannot be listened at.
+    """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

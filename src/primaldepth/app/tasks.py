@@ -61,7 +61,16 @@ def method_names() -> list[str]:
 
 
 def request_of(method: str, **options: Any) -> Request:
-    """Return the request that a client's fields mean; raise on one that cannot be meant."""
+    """Return the request that a client's fields mean; raise on one that cannot be meant.
+
+    Args:
+        method: its name.
+        options: fields of `Request`.
+
+    Raises:
+        RefusedError: 422 if there is no such method.
+        InputError: if an option cannot be meant.
+    """
     names = method_names()
     if method not in names:
         hint = did_you_mean(method, names) or "see /v1/methods for those there are"

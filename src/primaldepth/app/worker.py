@@ -61,7 +61,12 @@ class _Loaded:
 
 
 def work(connection: Connection, settings: ServiceSettings) -> None:
-    """Serve tickets until the other end is closed, the service has died or the device is lost."""
+    """Serve tickets until the other end is closed, the service has died or the device is lost.
+
+    Args:
+        connection: to the service.
+        settings: of the service.
+    """
     end_with_parent()
     for name in (signal.SIGINT, signal.SIGTERM):  # meant for the service, which lets this process finish
         signal.signal(name, signal.SIG_IGN)

@@ -26,7 +26,15 @@ SET_HELP = "Setting of the method; repeat for several."
 
 
 def method_options(pairs: Sequence[str], **given: int | bool | None) -> dict[str, str]:
-    """Return the method's options: KEY=VALUE pairs, and those given under names of their own."""
+    """Return the method's options: KEY=VALUE pairs, and those given under names of their own.
+
+    Args:
+        pairs: texts such as `window=5`.
+        given: values by name; None for options that were not given.
+
+    Raises:
+        InputError: if a pair has no equals sign.
+    """
     for pair in pairs:
         if "=" not in pair:
             raise InputError("--set", f"'{pair}' is not KEY=VALUE")
@@ -35,7 +43,14 @@ def method_options(pairs: Sequence[str], **given: int | bool | None) -> dict[str
 
 
 def data_folder(data: Path | None) -> Path | None:
-    """Return --data, else PRIMALDEPTH_DATA, else None: protocols on rendered scenes need neither."""
+    """Return --data, else PRIMALDEPTH_DATA, else None: protocols on rendered scenes need neither.
+
+    Args:
+        data: as the user gave it.
+
+    Raises:
+        InputError: if it is not a folder.
+    """
     named = data or (Path(os.environ["PRIMALDEPTH_DATA"]) if os.environ.get("PRIMALDEPTH_DATA") else None)
     if named is not None and not named.is_dir():
         raise InputError(named, "not a folder")

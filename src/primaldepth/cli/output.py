@@ -44,7 +44,14 @@ def show_json(value: Any) -> None:
 
 
 def show_table(title: str, columns: list[str], rows: list[list[str]], left: int = 1) -> None:
-    """Print a table on stdout; the first `left` columns are text, the others numbers."""
+    """Print a table on stdout; the first `left` columns are text, the others numbers.
+
+    Args:
+        title: above it; empty for none.
+        columns: their heads.
+        rows: texts of the cells.
+        left: how many columns are text.
+    """
     if title:
         show(title)
     table = Table(box=None, pad_edge=False)

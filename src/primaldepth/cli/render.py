@@ -71,7 +71,16 @@ def render_scenes(
     *,
     verify: bool = False,
 ) -> RenderProgress:
-    """Render into a folder, with lines and a progress bar on standard error; see `render_job`."""
+    """Render into a folder, with lines and a progress bar on standard error; see `render_job`.
+
+    Args:
+        out: folder of the shards.
+        settings: of the scenes.
+        count: scenes in the folder in the end.
+        workers: scenes rendered at the same time.
+        engine: where they are rendered.
+        verify: whether to check the shards that are there.
+    """
     with StagedBar() as bar:
         try:
             return render_job(

@@ -82,7 +82,14 @@ def _cell(value: Value, digits: int, mark: Mark, published: bool) -> Cell:
 def differences(
     title: TableColumn, own: Sequence[Value], other: Sequence[Value], digits: int
 ) -> FilledColumn:
-    """Make a column of own - other, with the sign."""
+    """Make a column of own - other, with the sign.
+
+    Args:
+        title: of the column.
+        own: by row.
+        other: by row.
+        digits: behind the point.
+    """
 
     def cell(a: Value, b: Value) -> Cell:
         if a is None or b is None:
@@ -95,7 +102,13 @@ def differences(
 
 
 def ratios(title: TableColumn, own: Sequence[Value], other: Sequence[Value]) -> FilledColumn:
-    """Make a column of own / other, of the kind "beyond" above the tolerance."""
+    """Make a column of own / other, of the kind "beyond" above the tolerance.
+
+    Args:
+        title: of the column.
+        own: by row.
+        other: by row.
+    """
 
     def cell(a: Value, b: Value) -> Cell:
         if a is None or b is None:

@@ -87,7 +87,15 @@ def drawing(width: float, height: float) -> Iterator[Canvas]:
 
 
 def ratio_figure(names: Sequence[str], ratios: Mapping[int, Sequence[Value]]) -> bytes:
-    """Draw ours / published: one row per method, one marker per scale."""
+    """Draw ours / published: one row per method, one marker per scale.
+
+    Args:
+        names: of the methods.
+        ratios: by scale, then by method.
+
+    Returns:
+        SVG.
+    """
     with drawing(4.4, 0.9 + 0.3 * len(names)) as canvas:
         axes = canvas.figure.subplots()
         axes.axvspan(0, TOLERANCE, color="#eef5ee", zorder=0)
@@ -141,7 +149,16 @@ def window_figure(title: str, ours: Mapping[str, Mapping[int, float]], theirs: M
 
 
 def bars_figure(depth: ColorLimits, error: ColorLimits, unit: str) -> bytes:
-    """Draw what the colours of depth and error pictures mean."""
+    """Draw what the colours of depth and error pictures mean.
+
+    Args:
+        depth: limits of the colours of depth.
+        error: limits of the colours of errors.
+        unit: of both.
+
+    Returns:
+        SVG.
+    """
     with drawing(3.0, 2.37) as canvas:
         top, bottom = canvas.figure.subplots(2, 1)
         for axes, title, limits, colors in (

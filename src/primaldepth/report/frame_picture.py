@@ -25,7 +25,15 @@ METHODS = ("bicubic", "ferstl13", "pdn-any-small", "pdn-any")
 
 
 def draw_frame(protocol: OwnFrames, method: Method, scene: str, device: torch.device, picture: Path) -> None:
-    """Write image, samples, result, the sensor's own map and the difference side by side."""
+    """Write image, samples, result, the sensor's own map and the difference side by side.
+
+    Args:
+        protocol: of one's own frames.
+        method: whose result is drawn.
+        scene: name of the frame.
+        device: that computes.
+        picture: file to write.
+    """
     case = protocol.load(None, scene, protocol.way.scales[0])
     depth = predict(method, case, device)[0].depth[0, 0].double().numpy()
     truth, known = case.truth[0, 0].double().numpy(), case.known[0, 0].numpy()

@@ -66,7 +66,14 @@ class SetFrames:
 
 
 def section(protocol: Protocol, sets: Sequence[SetFrames], methods: Sequence[str], rows: Rows) -> Section:
-    """Make the section: ours with its published family in one table, the other families in theirs."""
+    """Make the section: ours with its published family in one table, the other families in theirs.
+
+    Args:
+        protocol: of the sets.
+        sets: that are run, or parts of them.
+        methods: rows of ours; the last one is compared in words.
+        rows: of all sets.
+    """
     blocks: list[Block] = [Paragraph(_about(protocol, sets))]
     if sets:
         means = {
@@ -102,7 +109,16 @@ def _about(protocol: Protocol, sets: Sequence[SetFrames]) -> str:
 
 
 def standing(method: str, means: Mapping[str, Mapping[Place, Value]], complete: Sequence[str]) -> list[str]:
-    """Write where the method stands against bicubic, and against each family on complete sets."""
+    """Write where the method stands against bicubic, and against each family on complete sets.
+
+    Args:
+        method: that is compared.
+        means: mean RMSE by method, then by set and scale.
+        complete: names of the sets that are run completely.
+
+    Returns:
+        A sentence for each comparison.
+    """
     own = {place: value for place, value in means[method].items() if value is not None}
     if not own:
         return [f"There are no weights of `{method}` yet."]

@@ -68,7 +68,13 @@ def paper_recipe() -> PaperRecipe | None:
 
 
 def section(protocol: Protocol, rows: Rows, run: PaperRecipe | None) -> Section:
-    """Return what the paper printed, what its recipe gave here, and what our recipe gave."""
+    """Return what the paper printed, what its recipe gave here, and what our recipe gave.
+
+    Args:
+        protocol: of the benchmark.
+        rows: of our methods.
+        run: figures of the run, or None if there are none yet.
+    """
     if run is None:
         text = f"`{CONFIG}`, the paper's own training, was not run to its end yet; its rows are left out."
         return Section("The paper's training", "recipe", (Paragraph(text, notice=True),))

@@ -70,12 +70,25 @@ class Line:
 
 
 def has_weights(name: str, scale: int) -> bool:
-    """Whether `name` is no network, or its weights for this scale are shipped."""
+    """Whether `name` is no network, or its weights for this scale are shipped.
+
+    Args:
+        name: of a method.
+        scale: pixels per sample, each way.
+    """
     return name not in SHIPPED or not {None, scale}.isdisjoint(SHIPPED[name].present)
 
 
 def lines(settings: ReportSettings, scales: Sequence[int]) -> list[Line]:
-    """List every method in the order of the documentation, then the networks."""
+    """List every method in the order of the documentation, then the networks.
+
+    Args:
+        settings: of the report.
+        scales: of the benchmark.
+
+    Raises:
+        InputError: if a method is not known.
+    """
     families = {info.name: info.family for info in list_methods()} | dict.fromkeys(SHIPPED, "network")
     chosen = families if settings.methods is None else settings.methods
     for name in chosen:

@@ -14,7 +14,15 @@ PAGE, TWIN, NUMBERS = "report.html", "report.md", "report.json"
 
 
 def write_report(report: EvaluationReport, folder: Path) -> list[Path]:
-    """Write every file, each atomically; the page comes last and tells that all is there."""
+    """Write every file, each atomically; the page comes last and tells that all is there.
+
+    Args:
+        report: with everything in it.
+        folder: for the files; made if it is missing.
+
+    Returns:
+        Paths of the page, its twin and the numbers.
+    """
     for picture in report.document.pictures():
         write_bytes(folder / FIGURES / f"{picture.name}.{picture.suffix}", picture.data)
     write_bytes(folder / NUMBERS, json.dumps(report.as_json(), indent=1, allow_nan=False).encode())

@@ -33,7 +33,15 @@ class Rectangle(NamedTuple):
 
 
 def runtime_figure(points: Sequence[Point], unit: str) -> bytes:
-    """Draw the geometric mean of RMSE against seconds per frame, on logarithmic axes."""
+    """Draw the geometric mean of RMSE against seconds per frame, on logarithmic axes.
+
+    Args:
+        points: a method each.
+        unit: of the RMSE.
+
+    Returns:
+        SVG.
+    """
     with drawing(_WIDTH, _HEIGHT) as canvas:
         axes = canvas.figure.subplots()
         for family, (color, shape) in FAMILIES.items():

@@ -23,7 +23,13 @@ from primaldepth.variational import MODELS
 
 
 def lead(benchmark: Protocol, lines: Sequence[Line], rows: Rows) -> str:
-    """Write the result in two sentences."""
+    """Write the result in two sentences.
+
+    Args:
+        benchmark: protocol of the tables.
+        lines: rows of the tables.
+        rows: of our methods.
+    """
     ratios = {line.name: _ratios(benchmark, line, rows) for line in lines}
     known = [name for name, values in ratios.items() if any(values)]
     good = [name for name in known if all(r is not None and r <= TOLERANCE for r in ratios[name])]
@@ -45,7 +51,13 @@ def _ratios(benchmark: Protocol, line: Line, rows: Rows) -> list[float | None]:
 
 
 def benchmark(protocol: Protocol, lines: Sequence[Line], rows: Rows) -> Section:
-    """Make the section of the noisy-Middlebury tables."""
+    """Make the section of the noisy-Middlebury tables.
+
+    Args:
+        protocol: of the benchmark.
+        lines: rows of the tables.
+        rows: of our methods.
+    """
     scenes, scales = protocol.scenes, protocol.scales
     compared = [line for line in lines if any(_ratios(protocol, line, rows))]
     ratios = {s: [_ratios(protocol, line, rows)[i] for line in compared] for i, s in enumerate(scales)}
@@ -66,7 +78,13 @@ def benchmark(protocol: Protocol, lines: Sequence[Line], rows: Rows) -> Section:
 
 
 def energies(protocol: Protocol, settings: ReportSettings, rows: Rows) -> Section:
-    """Make the section of energies: each one after the FCN, and by itself."""
+    """Make the section of energies: each one after the FCN, and by itself.
+
+    Args:
+        protocol: of the benchmark.
+        settings: of the report.
+        rows: of our methods, and of the networks followed by each energy.
+    """
     scale, scenes = settings.study_scale, protocol.scenes
     missing = () if ("fcn", scenes[0], scale) in rows else (_missing("fcn-s", scale),)
     blocks: list[Block] = [
@@ -91,7 +109,14 @@ def _missing(name: str, scale: int) -> Paragraph:
 
 
 def tof(protocol: Protocol, names: Sequence[str], rows: Rows, notice: Paragraph | None = None) -> Section:
-    """Make the section of time of flight, real or simulated."""
+    """Make the section of time of flight, real or simulated.
+
+    Args:
+        protocol: tofmark, or its simulation.
+        names: of the methods.
+        rows: of our methods; none if it was not run.
+        notice: says why it was not run.
+    """
     simulated = protocol.name != "tofmark"
     text = (
         "The benchmark's files are not in the data folder, so the same cameras and the same kind of noise "
@@ -108,7 +133,13 @@ def tof(protocol: Protocol, names: Sequence[str], rows: Rows, notice: Paragraph 
 
 
 def gallery(sheet: Sheet, depths: Mapping[str, Map], scores: Mapping[str, float]) -> Gallery:
-    """Make a gallery: guide, truth, input and colours, then every result with its error."""
+    """Make a gallery: guide, truth, input and colours, then every result with its error.
+
+    Args:
+        sheet: of the case.
+        depths: results (H, W) by method.
+        scores: RMSE by method.
+    """
     unit = sheet.case.scoring.unit
     name = f"{sheet.case.scene}-x{sheet.case.scale}-colours"
     bars = figures.bars_figure(sheet.limits, (-sheet.error, sheet.error), unit)
@@ -119,7 +150,13 @@ def gallery(sheet: Sheet, depths: Mapping[str, Map], scores: Mapping[str, float]
 
 
 def pictures(galleries: Sequence[Gallery], settings: ReportSettings, unit: str) -> Section:
-    """Make the section of pictures of results."""
+    """Make the section of pictures of results.
+
+    Args:
+        galleries: one for each scene.
+        settings: of the report.
+        unit: of the errors.
+    """
     text = (
         f"Blue is too small, red too large; the full colour is an error of {settings.error_limit:g} ({unit}) "
         "or more, in every scene and for every method."
@@ -128,7 +165,14 @@ def pictures(galleries: Sequence[Gallery], settings: ReportSettings, unit: str) 
 
 
 def support(case: Case, pixel: tuple[int, int], settings: ReportSettings, net: DepthNet | None) -> Section:
-    """Make the section that shows where the support weights of one pixel come from."""
+    """Make the section that shows where the support weights of one pixel come from.
+
+    Args:
+        case: whose guide is shown.
+        pixel: row and column.
+        settings: of the report.
+        net: a network with a solver; None while it has no weights.
+    """
     guide = guide_support(case, pixel, settings.shown_energy)
     rows = [guide] if net is None else [guide, network_support(case, pixel, net)]
     side = guide.affinity.shape[0]
@@ -150,7 +194,14 @@ def support(case: Case, pixel: tuple[int, int], settings: ReportSettings, net: D
 
 
 def runtime(protocol: Protocol, settings: ReportSettings, lines: Sequence[Line], rows: Rows) -> Section:
-    """Make the section of accuracy against time."""
+    """Make the section of accuracy against time.
+
+    Args:
+        protocol: of the benchmark.
+        settings: of the report.
+        lines: rows of the tables.
+        rows: of our methods.
+    """
     points = []
     for line in lines:
         own = mean(tables.rmse(rows, line.name, scene, settings.study_scale) for scene in protocol.scenes)

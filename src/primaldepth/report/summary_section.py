@@ -42,7 +42,13 @@ class Measure:
 
 
 def benchmark_measure(protocol: Protocol, rows: Rows, methods: Sequence[str]) -> Measure:
-    """Return the geometric mean over all scenes and scales of the benchmark."""
+    """Return the geometric mean over all scenes and scales of the benchmark.
+
+    Args:
+        protocol: of the benchmark.
+        rows: of our methods.
+        methods: that are compared.
+    """
     places = [(scene, scale) for scale in protocol.scales for scene in protocol.scenes]
     printed = published().benchmark
     return Measure(
@@ -53,7 +59,13 @@ def benchmark_measure(protocol: Protocol, rows: Rows, methods: Sequence[str]) ->
 
 
 def noise_free_measures(sets: Sequence[SetFrames], rows: Rows, methods: Sequence[str]) -> list[Measure]:
-    """Return one measure for each scale of every complete set: only these compare with published numbers."""
+    """Return one measure for each scale of every complete set: only these compare with published numbers.
+
+    Args:
+        sets: that are run.
+        rows: of all sets.
+        methods: that are compared.
+    """
     return [
         Measure(
             TableColumn(f"x{scale}", f"noise-free {each.part.variant} [{each.part.unit}]"),
@@ -76,7 +88,12 @@ def _numbers(rows: Mapping[str, Mapping[tuple[str, int], float]], place: tuple[s
 
 
 def camera_measures(views: Sequence[VariantRows], methods: Sequence[str]) -> list[Measure]:
-    """Return the numbers of the first view of each protocol: with noise, at the smallest scale."""
+    """Return the numbers of the first view of each protocol: with noise, at the smallest scale.
+
+    Args:
+        views: in the order of the protocols.
+        methods: that are compared.
+    """
     first = list({view.protocol: view for view in reversed(views)}.values())[::-1]
     return [
         Measure(
@@ -118,7 +135,12 @@ def _filled(measure: Measure, names: Sequence[str], methods: Sequence[str]) -> F
 
 
 def behind(measures: Sequence[Measure], method: str) -> str:
-    """Say in which columns which rows are ahead of the method."""
+    """Say in which columns which rows are ahead of the method.
+
+    Args:
+        measures: columns of the table.
+        method: that is compared.
+    """
     known = [each for each in measures if each.ours.get(method) is not None]
     if not known:
         return f"There are no numbers of `{method}`."

@@ -63,7 +63,13 @@ def around(values: Tensor, offsets: Sequence[Offset], pixel: Pixel, centre: floa
 
 
 def guide_support(case: Case, pixel: Pixel, method: str) -> Support:
-    """Return the weights by the guide, with the parameters of a variational method."""
+    """Return the weights by the guide, with the parameters of a variational method.
+
+    Args:
+        case: whose guide is read.
+        pixel: row and column.
+        method: whose parameters are taken.
+    """
     q = DEFAULTS[method]
     offsets = half_window(q.window)
     part, inner = _cut(case.frame.guide, pixel, q.window)
@@ -73,7 +79,13 @@ def guide_support(case: Case, pixel: Pixel, method: str) -> Support:
 
 
 def network_support(case: Case, pixel: Pixel, net: DepthNet) -> Support:
-    """Return the weights by a network's affinities and, if it has a solver, its learned scales."""
+    """Return the weights by a network's affinities and, if it has a solver, its learned scales.
+
+    Args:
+        case: whose frame is read.
+        pixel: row and column.
+        net: in evaluation mode.
+    """
     size, window = case.frame.high_size, net.settings.window
     here = Window(pixel[0], pixel[0] + 1, pixel[1], pixel[1] + 1)
     outer = here.grown(net.fcn.radius + window, size, net.stride)
@@ -89,7 +101,13 @@ def network_support(case: Case, pixel: Pixel, net: DepthNet) -> Support:
 
 
 def true_support(case: Case, pixel: Pixel, window: int) -> Support:
-    """Return the differences of the true depth, which a network's affinities should be."""
+    """Return the differences of the true depth, which a network's affinities should be.
+
+    Args:
+        case: whose truth is read.
+        pixel: row and column.
+        window: its side.
+    """
     part, inner = _cut(case.truth, pixel, window)
     offsets = half_window(window)
     return Support(
@@ -124,7 +142,14 @@ def _patch(image: Tensor, pixel: Pixel, window: int) -> Map:
 
 
 def surroundings(case: Case, pixel: Pixel, window: int, radius: int = 80) -> bytes:
-    """Draw the guide around the pixel, enlarged, with the window outlined; a PNG."""
+    """Draw the guide around the pixel, enlarged, with the window outlined; a PNG.
+
+    Args:
+        case: whose guide is drawn.
+        pixel: row and column.
+        window: its side.
+        radius: pixels that are shown each way.
+    """
     part, (row, column) = _cut(case.frame.guide, pixel, radius)
     image = Image.fromarray(rgb_of(part))
     image = image.resize((_ZOOM * image.width, _ZOOM * image.height), Image.Resampling.NEAREST)

@@ -21,7 +21,14 @@ from primaldepth.report.published import Numbers, published
 
 
 def overview_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scales: Sequence[int]) -> Table:
-    """Make the table of geometric means over the scenes, by scale: published, ours, and their ratio."""
+    """Make the table of geometric means over the scenes, by scale: published, ours, and their ratio.
+
+    Args:
+        lines: rows of the table.
+        rows: of our methods.
+        scenes: of the means.
+        scales: groups of columns.
+    """
     columns: list[FilledColumn] = []
     for scale in scales:
         printed, own = means(lines, rows, scenes, scale)
@@ -43,7 +50,14 @@ def overview_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], sca
 def means(
     lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scale: int
 ) -> tuple[list[Value], list[Value]]:
-    """Return the published and our geometric means over the scenes, line by line."""
+    """Return the published and our geometric means over the scenes, line by line.
+
+    Args:
+        lines: rows of the table.
+        rows: of our methods.
+        scenes: of the means.
+        scale: of the means.
+    """
     known = published().benchmark
     printed = [mean(_numbers(known.get((line.name, scale)), scenes)) for line in lines]
     own = [mean(rmse(rows, line.name, scene, scale) for scene in scenes) for line in lines]
@@ -51,7 +65,14 @@ def means(
 
 
 def benchmark_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scale: int) -> Table:
-    """Make the table of one scale: every scene's published number, ours and the difference."""
+    """Make the table of one scale: every scene's published number, ours and the difference.
+
+    Args:
+        lines: rows of the table.
+        rows: of our methods.
+        scenes: groups of columns.
+        scale: of the table.
+    """
     known = published().benchmark
     columns: list[FilledColumn] = []
     for scene in scenes:
@@ -68,7 +89,13 @@ def benchmark_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], sc
 
 
 def energy_table(rows: Rows, scenes: Sequence[str], scale: int) -> Table:
-    """Make the table of the FCN alone and followed by each energy."""
+    """Make the table of the FCN alone and followed by each energy.
+
+    Args:
+        rows: of the networks followed by each energy.
+        scenes: groups of columns.
+        scale: of the table.
+    """
     known = published().energies
     names = ["fcn" if name == "fcn" else f"fcn+{name}" for name in known]
     columns: list[FilledColumn] = []
@@ -81,7 +108,14 @@ def energy_table(rows: Rows, scenes: Sequence[str], scale: int) -> Table:
 
 
 def plain_table(names: Sequence[str], rows: Rows, scenes: Sequence[str], scale: int) -> Table:
-    """Make the table of our numbers alone, their geometric mean, and the time of a frame."""
+    """Make the table of our numbers alone, their geometric mean, and the time of a frame.
+
+    Args:
+        names: of the methods.
+        rows: of our methods.
+        scenes: columns.
+        scale: of the table.
+    """
     columns = [
         ours(TableColumn(scene.title()), [rmse(rows, name, scene, scale) for name in names], 2)
         for scene in scenes
@@ -96,7 +130,15 @@ def plain_table(names: Sequence[str], rows: Rows, scenes: Sequence[str], scale: 
 def tof_table(
     names: Sequence[str], rows: Rows, scenes: Sequence[str], scale: int, *, simulated: bool
 ) -> Table:
-    """Make the table of ToFMark, compared by scene; simulated scenes, which differ, stand beside it."""
+    """Make the table of ToFMark, compared by scene; simulated scenes, which differ, stand beside it.
+
+    Args:
+        names: of the methods.
+        rows: of our methods.
+        scenes: columns of ours.
+        scale: of the benchmark.
+        simulated: whether ours are of simulated scenes.
+    """
     known = published().tof
     columns: list[FilledColumn] = []
     for scene in next(iter(known.values())) if simulated else scenes:
@@ -138,7 +180,14 @@ def window_table(windows: Mapping[int, tuple[float, float, Value]], networks: Ma
 
 
 def seconds_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scales: Sequence[int]) -> Table:
-    """Make the table of seconds per frame, scale by scale."""
+    """Make the table of seconds per frame, scale by scale.
+
+    Args:
+        lines: rows of the table.
+        rows: of our methods.
+        scenes: of the means.
+        scales: columns.
+    """
     run = [line for line in lines if line.scales]
     times = {scale: [mean_seconds(rows, line.name, scenes, scale) for line in run] for scale in scales}
     columns = [ours(TableColumn(f"x{scale}", "s/frame"), times[scale], 2, marked=False) for scale in scales]

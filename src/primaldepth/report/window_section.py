@@ -43,7 +43,13 @@ def window_heads() -> WindowHeads:
 
 
 def section(costs: Mapping[int, WindowCost], settings: ReportSettings, unit: str) -> Section:
-    """Return the study of window sizes."""
+    """Return the study of window sizes.
+
+    Args:
+        costs: by the side of the window.
+        settings: of the report.
+        unit: of the errors.
+    """
     study = window_heads()
     errors = {
         "ours, classical": {side: cost.rmse for side, cost in costs.items()},

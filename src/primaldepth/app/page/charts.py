@@ -13,7 +13,16 @@ _BINS = 64
 
 
 def colour_bar(title: str, limits: ColorLimits, colors: Colors = DEPTH_COLORS) -> str:
-    """Draw what the colours of a picture mean, in numbers."""
+    """Draw what the colours of a picture mean, in numbers.
+
+    Args:
+        title: with the unit.
+        limits: values at the two ends.
+        colors: of the picture.
+
+    Returns:
+        HTML.
+    """
     stops = ", ".join(f"rgb{color}" for color in colors)
     marks = "".join(f'<span style="left:{at:.2f}%">{label}</span>' for at, label in _marks(limits, 5))
     spoken = f"{escape(title)} from {limits[0]:.4g} to {limits[1]:.4g}"
@@ -28,7 +37,17 @@ def colour_bar(title: str, limits: ColorLimits, colors: Colors = DEPTH_COLORS) -
 def histogram(
     title: str, limits: ColorLimits, before: NDArray[np.float64], after: NDArray[np.float64]
 ) -> str:
-    """Draw a histogram: the samples as a line, the result as an area, in equal bins."""
+    """Draw a histogram: the samples as a line, the result as an area, in equal bins.
+
+    Args:
+        title: with the unit.
+        limits: values at the two ends; what lies beyond counts there.
+        before: values of the samples.
+        after: values of the result.
+
+    Returns:
+        HTML with an SVG in it.
+    """
     edges = np.linspace(*limits, _BINS + 1)
     shares = [_shares(values, edges) for values in (before, after)]
     top = max(float(np.max(share)) for share in shares) or 1.0

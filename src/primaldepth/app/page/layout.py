@@ -37,7 +37,14 @@ _NO_MESH = (
 
 
 def build(engine: Engine, settings: ServiceSettings, folders: VisitorFolders, sources: ReadableFiles) -> Any:
-    """Return the page as Gradio blocks; it reads files of `sources` alone."""
+    """Return the page as Gradio blocks; it reads files of `sources` alone.
+
+    Args:
+        engine: that computes.
+        settings: of the service.
+        folders: for results.
+        sources: files that may be read.
+    """
     import gradio as gr
 
     with gr.Blocks(title="primaldepth", analytics_enabled=False, delete_cache=(300, 1800)) as page:

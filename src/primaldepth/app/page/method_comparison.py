@@ -46,6 +46,10 @@ def paired(depths: Sequence[str], images: Sequence[str]) -> list[UploadedPair]:
 
     Raises:
         RefusedError: if there are none or too many, or if one has no partner.
+
+    Args:
+        depths: paths of uploads.
+        images: paths of uploads.
     """
     if not depths or not images:
         raise _refused("depth maps and images of the same views are missing", "drop both")
@@ -78,7 +82,13 @@ def _refused(message: str, hint: str) -> RefusedError:
 def comparer(
     engine: Engine, folders: VisitorFolders, sources: ReadableFiles
 ) -> Callable[..., Iterator[Shown]]:
-    """Return what happens on a click: it yields what is shown, step by step."""
+    """Return what happens on a click: it yields what is shown, step by step.
+
+    Args:
+        engine: that computes.
+        folders: for the picture.
+        sources: files that may be read.
+    """
 
     def evaluate(depths: Any, images: Any, reduce: str, unit: str) -> Iterator[Shown]:
         try:

@@ -35,7 +35,13 @@ _GRADIO = {
 
 
 def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
-    """Add the page; what neither it nor the HTTP interface knows is refused as the interface does."""
+    """Add the page; what neither it nor the HTTP interface knows is refused as the interface does.
+
+    Args:
+        app: the service, with the routes of its HTTP interface.
+        engine: that computes.
+        settings: of the service.
+    """
     os.environ.update(_GRADIO)
     folders = VisitorFolders(app.state.workspace.root / "page", settings.disk_gib * 2**30)
     os.environ["GRADIO_TEMP_DIR"] = str(folders.gradio)

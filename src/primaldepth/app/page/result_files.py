@@ -77,7 +77,13 @@ class Drawn:
 
 
 def draw(outcome: Outcome, *, folder: Path, prefix: str) -> Drawn:
-    """Make everything in `folder`, in files whose names begin with `prefix`."""
+    """Make everything in `folder`, in files whose names begin with `prefix`.
+
+    Args:
+        outcome: of one frame.
+        folder: for the files.
+        prefix: of their names.
+    """
     inputs, prediction, scale = outcome.inputs, outcome.prediction, DisplayUnit.of(outcome.inputs)
     low, low_valid = first(inputs.frame.depth) * scale.factor, first_mask(inputs.frame.valid)
     depth, valid = first(prediction.depth) * scale.factor, first_mask(prediction.valid)

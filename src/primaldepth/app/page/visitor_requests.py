@@ -124,7 +124,12 @@ def problem_text(error: Exception) -> str:
 
 
 def facts(drawn: Drawn, other: Drawn | None) -> str:
-    """Return HTML that lists what was computed and how long it took."""
+    """Return HTML that lists what was computed and how long it took.
+
+    Args:
+        drawn: the result.
+        other: of the second method, if one was chosen.
+    """
     report, second = drawn.report, None if other is None else other.report
     low, high = report["input_size"], report["output_size"]
     rows = [
