@@ -25,7 +25,7 @@ from primaldepth.report import figures
 from primaldepth.report.cached_runs import PeakMemory
 from primaldepth.report.figures import Point, require_matplotlib
 from primaldepth.report.picture_sheet import Predicted, Sheet, indexed_png, unpacked
-from primaldepth.report.scatter import Rectangle, label_offsets, runtime_figure
+from primaldepth.report.runtime_figure import Rectangle, label_offsets, runtime_figure
 from primaldepth.report.support_weights import (
     guide_support,
     support_figure,

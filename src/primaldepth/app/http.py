@@ -18,7 +18,6 @@ from starlette.exceptions import HTTPException
 from primaldepth.app import openapi
 from primaldepth.app.engine import Engine
 from primaldepth.app.form_fields import FIELDS, with_declared_fields
-from primaldepth.app.forms import StrictFormRoute
 from primaldepth.app.problems import (
     DRAINING,
     GONE,
@@ -33,6 +32,7 @@ from primaldepth.app.response_formats import Answer, accepted
 from primaldepth.app.security_headers import SafeHeaders
 from primaldepth.app.service_metrics import CONTENT_TYPE, Metrics
 from primaldepth.app.service_settings import ServiceSettings
+from primaldepth.app.strict_forms import StrictFormRoute
 from primaldepth.app.tasks import INPUTS, OneFile, Task, request_of
 from primaldepth.app.upload_slots import UploadSlots
 from primaldepth.app.workspace import Workspace

@@ -33,7 +33,7 @@ from primaldepth.app.worker_messages import (
     send_message,
 )
 from primaldepth.compute.device import pick_device
-from primaldepth.compute.parent import end_with_parent
+from primaldepth.compute.end_with_parent import end_with_parent
 from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.io.formats.base import size_limit

@@ -27,7 +27,7 @@ from primaldepth.app.worker_messages import (
     send_tickets,
 )
 from primaldepth.app.worker_time_limit import WorkerTimeLimit
-from primaldepth.compute.children import safe_imports
+from primaldepth.compute.safe_imports import safe_imports
 
 log = logging.getLogger("primaldepth.app")
 _START_SECONDS = 300.0  # a cold machine imports torch and compiles the kernels

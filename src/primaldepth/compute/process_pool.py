@@ -8,8 +8,8 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
-from primaldepth.compute.children import safe_imports
-from primaldepth.compute.parent import end_with_parent
+from primaldepth.compute.end_with_parent import end_with_parent
+from primaldepth.compute.safe_imports import safe_imports
 from primaldepth.core.errors import PrimalDepthError
 
 Result = TypeVar("Result")

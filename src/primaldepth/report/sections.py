@@ -11,7 +11,7 @@ from primaldepth.report.columns import TOLERANCE, mean
 from primaldepth.report.picture_sheet import Map, Sheet
 from primaldepth.report.plan import Line, ReportSettings
 from primaldepth.report.published import published
-from primaldepth.report.scatter import runtime_figure
+from primaldepth.report.runtime_figure import runtime_figure
 from primaldepth.report.support_weights import (
     guide_support,
     network_support,

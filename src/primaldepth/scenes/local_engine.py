@@ -14,8 +14,8 @@ from pathlib import Path
 
 from typing_extensions import Self
 
-from primaldepth.compute.children import safe_imports
-from primaldepth.compute.parent import end_with_parent
+from primaldepth.compute.end_with_parent import end_with_parent
+from primaldepth.compute.safe_imports import safe_imports
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.part_seconds import PartSeconds, collected, part
 from primaldepth.data.single_scenes import part_path, write_part
