@@ -32,10 +32,10 @@ def test_depth_image_confidence_and_camera(file):
 
 def test_it_is_upsampled_like_any_recording(file, tmp_path):
     from primaldepth.pipeline.load import load
-    from primaldepth.pipeline.pairing import Named, list_items
+    from primaldepth.pipeline.pairing import NamedFiles, list_items
     from primaldepth.pipeline.request import Request
 
-    items, _ = list_items(Named(str(file), None, {}))
+    items, _ = list_items(NamedFiles(str(file), None, {}))
     inputs = load(items[0], Request("bilinear"))
     assert inputs.frame.depth.shape == (1, 1, *LOW)
     assert int((~inputs.frame.valid).sum()) == 1

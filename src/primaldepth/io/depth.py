@@ -15,6 +15,7 @@ from primaldepth.io.formats import CODECS
 from primaldepth.io.formats.base import Codec, Pixels, row_blocks
 from primaldepth.io.units import (
     DepthMap,
+    Kind,
     Unit,
     from_stored,
     holds_integers,
@@ -75,7 +76,7 @@ def encode_values(
     return codec.encode(stored_pixels(where, codec, values, valid, unit), valid)
 
 
-def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
+def output_unit(path: str | os.PathLike[str], unit: Unit, kind: Kind = "z") -> Unit:
     """Return the unit to write `path` in so that reading it with no unit given is right.
 
     Disparity stays. PNG takes mm unless one of its integer units is asked for; the others take metres.
@@ -83,6 +84,7 @@ def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
     Args:
         path: of the file to write.
         unit: of the input.
+        kind: of the input.
 
     Returns:
         A unit for `DepthMap`.
@@ -92,12 +94,17 @@ def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
         >>> output_unit("depth.png", "m"), output_unit("depth.exr", "mm")
         ('mm', 'm')
     """
-    floating = any("float" in name for name in writer_for(Path(path)).dtypes)
     if unit == "disparity":
         return unit
-    if floating:
-        return "m"
+    if largest_stored(Path(path)) == np.inf:
+        return "disparity" if kind == "disparity" else "m"
     return "mm" if unit == "m" else unit
+
+
+def largest_stored(path: Path) -> float:
+    """Return the largest number of a format of integers; infinity for formats of floating point numbers."""
+    names = writer_for(path).dtypes
+    return np.inf if any("float" in name for name in names) else float(np.iinfo(names[-1]).max)
 
 
 def writer_for(path: Path) -> Codec:
@@ -195,19 +202,24 @@ def _integer_type(path: Path, codec: Codec, whole: _Whole, unit: Unit) -> str:
         raise InputError(
             path, f"{codec.name} stores integers and cannot hold metres", "use mm or 5000, or write .exr"
         )
-    fitting = _fitting(codec, whole)
+    check_stored(path, codec, whole.low, whole.high, unit)
+    largest = codec.dtypes[-1]
+    return largest if holds_integers(unit) else _fitting(codec, whole) or largest  # 8 bits: disparity alone
+
+
+def check_stored(path: Path, codec: Codec, low: float, high: float, unit: Unit) -> None:
+    """Raise if a format of integers cannot hold the whole numbers from `low` to `high`."""
     top = np.iinfo(codec.dtypes[-1]).max
-    if fitting is None:
+    if high > top:
         raise InputError(
-            path, f"{whole.high:.6g} does not fit {codec.name} in unit '{unit}' (at most {top})", COARSER
+            path, f"{high:.6g} does not fit {codec.name} in unit '{unit}' (at most {top})", COARSER
         )
-    if whole.low < 1:
+    if low < 1:
         raise InputError(
             path,
             f"a valid value would round to 0, which {codec.name} reads as invalid, in unit '{unit}'",
             "use a finer unit or write .exr, .tiff or .npy",
         )
-    return codec.dtypes[-1] if holds_integers(unit) else fitting  # 8 bits are for disparity alone
 
 
 def _integers(plane: _Plane, name: str) -> Pixels:

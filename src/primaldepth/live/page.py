@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from primaldepth.core.errors import InputError
 from primaldepth.live.view import jpeg, live_picture
-from primaldepth.pipeline.run import Outcome
+from primaldepth.pipeline.outcome import Outcome
 
 HOST = "127.0.0.1"
 MOST_WATCHERS = 4

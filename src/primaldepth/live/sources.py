@@ -9,7 +9,7 @@ from typing import Protocol
 
 from primaldepth.core.errors import InputError
 from primaldepth.io.sequences.base import time_stamp
-from primaldepth.pipeline.pairing import Named, list_items
+from primaldepth.pipeline.pairing import NamedFiles, list_items
 from primaldepth.pipeline.request import Item
 
 FRAMES_PER_SECOND = 30.0
@@ -105,7 +105,7 @@ def open_source(
     if images is None and not Path(name).exists():
         found = "neither a camera nor a file or folder"
         raise InputError(name, found, f"give a recording, depth files with IMAGES, or {', '.join(CAMERAS)}")
-    items, _ = list_items(Named(name, images, {}, note=note))
+    items, _ = list_items(NamedFiles(name, images, {}, note=note))
     return Played(name, items, rate=rate, every=every)
 
 

@@ -6,10 +6,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.pictures.clouds import draw_points
+from primaldepth.pictures.point_pictures import draw_points
 from primaldepth.pictures.preview import colorize, robust_limits
-from primaldepth.pipeline.run import Outcome, first, first_mask
-from primaldepth.pipeline.views import guide_camera, guide_rgb
+from primaldepth.pipeline.outcome import Outcome, first, first_mask
+from primaldepth.pipeline.outputs import guide_camera, rgb_of
 
 RGB = NDArray[np.uint8]
 MOST_POINTS = 80_000
@@ -25,7 +25,7 @@ def live_picture(outcome: Outcome, index: int) -> RGB:
         outcome: of one frame.
         index: its number, by which the cloud's view turns.
     """
-    image = guide_rgb(outcome.inputs)
+    image = rgb_of(outcome.inputs.frame.guide)
     kept = outcome.kept
     depth = first(kept.depth)
     valid = first_mask(kept.valid) & np.isfinite(depth) & (depth > 0)

@@ -23,8 +23,8 @@ from primaldepth.io.clouds import is_cloud, read_points
 from primaldepth.io.rasters import is_number
 from primaldepth.io.units import from_stored
 from primaldepth.measurement.spikes import spikes as find_spikes
-from primaldepth.pipeline.arrays import confidence_tensor, depth_tensor, guide_tensor, tensor_like
 from primaldepth.pipeline.request import ArrayLike, File, Item, PathLike, Request
+from primaldepth.pipeline.user_arrays import confidence_tensor, depth_tensor, guide_tensor, tensor_like
 from primaldepth.sensors.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS, UNITLESS_SENSORS, noise_map
 
 GIVE_CAMERAS = Worded("give --cameras (Python: cameras=)", "give 'cameras'")
@@ -164,7 +164,7 @@ class _LoadedSamples:
 
     @property
     def metres(self) -> float:
-        """Length of the depth's unit; numbers of which nobody says the unit are taken for metres."""
+        """Length of the depth's unit; numbers without a unit are taken for metres."""
         return self.unit_length or 1.0
 
     @property

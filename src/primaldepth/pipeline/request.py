@@ -202,29 +202,22 @@ class Request:
 
     def __post_init__(self) -> None:
         for name in ("spikes", "holes"):
-            self._check_choice(name)
+            known, given = declarations(Request)[name].choices, getattr(self, name)
+            if given not in known:
+                raise InputError(name, f"'{given}' is not {' or '.join(known)}")
         custom = "disparity" if self.kind == "disparity" else "m"
         DepthMap.from_array([[1.0]], unit=self.unit or custom, kind=self.kind)
         one = torch.ones(1, 1, 1, 1)
         noise_map(self.noise, one, one > 0)
         check_sampling(self.sampling)
         check_jump(self.mesh_jump)
-        self._check_number("keep_samples", self.keep_samples, self.keep_samples >= 0)
-        if self.max_sigma is not None:
-            self._check_number("max_sigma", self.max_sigma, self.max_sigma > 0)
-        if self.max_depth is not None:
-            self._check_number("max_depth", self.max_depth, self.max_depth > 0)
-
-    def _check_choice(self, name: str) -> None:
-        known = declarations(Request)[name].choices
-        if (found := getattr(self, name)) not in known:
-            raise InputError(name, f"'{found}' is not {' or '.join(known)}")
-
-    def _check_number(self, name: str, found: float, fits: bool) -> None:
-        if not (fits and math.isfinite(found)):
-            option = Worded(f"--{name.replace('_', '-')}", name)
-            expected = "0 or a positive number of sigma" if name == "keep_samples" else "a positive number"
-            raise InputError(option, f"{found:g} is no limit", f"give {expected}")
+        for name in ("keep_samples", "max_sigma", "max_depth"):
+            found: float | None = getattr(self, name)
+            zero = name == "keep_samples"  # which then keeps none
+            if found is not None and not ((found > 0 or (zero and found == 0)) and math.isfinite(found)):
+                option = Worded(f"--{name.replace('_', '-')}", name)
+                expected = "0 or a positive number of sigma" if zero else "a positive number"
+                raise InputError(option, f"{found:g} is no limit", f"give {expected}")
 
     @property
     def meaning(self) -> str | None:

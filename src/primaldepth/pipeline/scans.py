@@ -44,7 +44,7 @@ def _write_cloud(path: Path, mesh: Mesh) -> None:
 
 def _write_turntable(path: Path, mesh: Mesh) -> None:
     from primaldepth.io.picture_files import write_film
-    from primaldepth.pictures.clouds import turntable
+    from primaldepth.pictures.point_pictures import turntable
 
     write_film(path, turntable(mesh.points.points, mesh.points.colors))
 

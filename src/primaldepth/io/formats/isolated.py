@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from primaldepth.compute.children import python_command
+from primaldepth.compute.safe_imports import python_command
 from primaldepth.core.errors import MissingDependencyError
 from primaldepth.io.formats.base import Pixels, Source, current_budget
 
