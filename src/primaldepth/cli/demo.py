@@ -10,7 +10,7 @@ from primaldepth.cli.output import note, progress_bar, show_table
 from primaldepth.core.frame import Prediction
 from primaldepth.evaluation.metrics import mae, rmse
 from primaldepth.io import read_depth
-from primaldepth.io.destination import check_place
+from primaldepth.io.atomic import check_place
 from primaldepth.io.picture_files import write_preview
 from primaldepth.methods import create
 from primaldepth.pipeline.outputs import OUTPUTS

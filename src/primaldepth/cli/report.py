@@ -15,7 +15,7 @@ from primaldepth.cli.output import note, progress_bar, show
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocols import get_protocol
-from primaldepth.io.destination import check_place
+from primaldepth.io.atomic import check_place
 from primaldepth.pipeline.run import pick_device
 from primaldepth.report import (
     Bench,

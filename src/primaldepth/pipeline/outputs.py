@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from primaldepth.core.errors import InputError, MissingDependencyError, Worded, did_you_mean
 from primaldepth.geometry.normals import surface_normals
 from primaldepth.io import Unit, output_unit, write_bytes
+from primaldepth.io.atomic import check_extension, check_place
 from primaldepth.io.depth import encode_values, writer_for
-from primaldepth.io.destination import check_extension, check_place
 from primaldepth.io.formats import CODECS, png
 from primaldepth.io.formats.base import row_blocks
 from primaldepth.io.mesh import write_mesh
