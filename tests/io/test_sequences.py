@@ -261,7 +261,7 @@ def without(monkeypatch, name):
             raise ModuleNotFoundError(module)
         return real(module, *args)
 
-    monkeypatch.setattr("primaldepth.io.sequences.base.import_module", imported)
+    monkeypatch.setattr("primaldepth.io.files.import_module", imported)
 
 
 def test_a_video_without_its_package_says_what_to_install(tmp_path, monkeypatch):

@@ -225,7 +225,7 @@ def library_errors(source: Source, name: str) -> Iterator[None]:
         yield
 
 
-def inflated(packed: bytes, most: int) -> bytes:
+def inflated(packed: bytes | memoryview, most: int) -> bytes:
     """Inflate a zlib stream to its end, which must come within `most` bytes; its checksum is compared.
 
     Raises:

@@ -73,7 +73,7 @@ class _Version5:
     shape: tuple[int, ...]
     dtype: str | None
     order: str
-    body: bytes
+    body: memoryview
     deflated: bool
     start: int
 
@@ -106,8 +106,8 @@ def _choose(source: Source, found: list[MatVariable]) -> MatVariable:
 
 def _variables(source: Source) -> Iterator[MatVariable]:
     """Every top-level array's head; none is expanded further than that."""
-    data, at = source.data, _HEADER
-    order = "<" if data[126:128] == b"IM" else ">"
+    data, at = memoryview(source.data), _HEADER  # parts of it are no copies
+    order = "<" if source.data[126:128] == b"IM" else ">"
     for _ in range(current_budget().members):
         if at == len(data):
             return
@@ -123,12 +123,12 @@ def _variables(source: Source) -> Iterator[MatVariable]:
     raise source.damaged("MATLAB file ends inside a variable")
 
 
-def _variable(source: Source, body: bytes, deflated: bool, order: str) -> MatVariable:
+def _variable(source: Source, body: memoryview, deflated: bool, order: str) -> MatVariable:
     """Parse flags, dimensions and name; `start` is where the numbers' tag lies."""
-    head, at = (_inflated_head(body, _HEAD), 8) if deflated else (body[:_HEAD], 0)
-    _, flags, at = _element(source, head, at, order)
-    _, dims, at = _element(source, head, at, order)
-    _, name, start = _element(source, head, at, order)
+    head, at = (_inflated_head(body, _HEAD), 8) if deflated else (bytes(body[:_HEAD]), 0)
+    flags, at = _element(source, head, at, order)
+    dims, at = _element(source, head, at, order)
+    name, start = _element(source, head, at, order)
     if len(flags) < 4 or len(dims) % 4 or not 8 <= len(dims) <= 128:
         raise source.damaged("MATLAB file has a variable without flags or dimensions")
     (word,) = struct.unpack_from(order + "I", flags)
@@ -139,15 +139,15 @@ def _variable(source: Source, body: bytes, deflated: bool, order: str) -> MatVar
     return MatVariable(source, name.decode("latin1"), shape, dtype is not None, decode)
 
 
-def _element(source: Source, data: bytes, at: int, order: str) -> tuple[int, bytes, int]:
-    """Type and bytes of the element at `at`, and where the next one starts."""
-    kind, start, size = _tag(source, data, at, order)
+def _element(source: Source, data: bytes, at: int, order: str) -> tuple[bytes, int]:
+    """Bytes of the element at `at`, and where the next one starts."""
+    _, start, size = _tag(source, data, at, order)
     if start + size > len(data):
         raise source.damaged("MATLAB file ends inside a variable")
-    return kind, data[start : start + size], at + 8 if start < at + 8 else start + -(-size // 8) * 8
+    return data[start : start + size], at + 8 if start < at + 8 else start + -(-size // 8) * 8
 
 
-def _tag(source: Source, data: bytes, at: int, order: str) -> tuple[int, int, int]:
+def _tag(source: Source, data: bytes | memoryview, at: int, order: str) -> tuple[int, int, int]:
     """Type, start and length of the element at `at`."""
     if at + 8 > len(data):
         raise source.damaged("MATLAB file ends inside a variable")
@@ -162,7 +162,9 @@ def _values(source: Source, variable: _Version5) -> Pixels:
     height, width = variable.shape[:2]
     count = math.prod(variable.shape)
     source.check_size(height, width)
-    body = _inflated_head(variable.body, variable.start + 8) if variable.deflated else variable.body
+    body: bytes | memoryview = variable.body
+    if variable.deflated:
+        body = _inflated_head(variable.body, variable.start + 8)
     kind, start, size = _tag(source, body, variable.start, variable.order)
     stored = _STORED.get(kind)
     if stored is None or size != count * int(stored[1]):
@@ -178,7 +180,7 @@ def _values(source: Source, variable: _Version5) -> Pixels:
     return np.array(numbers, variable.dtype, order="C")
 
 
-def _inflated_head(packed: bytes, length: int) -> bytes:
+def _inflated_head(packed: memoryview, length: int) -> bytes:
     """The first bytes of a stream; the rest is not checked."""
     return zlib.decompressobj().decompress(packed[: length + _HEAD_TABLES], length)
 
