@@ -130,11 +130,10 @@ def _pcd_layout(path: Path, head: dict[str, list[str]]) -> tuple[np.dtype[Any], 
     types = [_PCD_TYPES.get((kind, int(size))) for kind, size in zip(kinds, sizes, strict=True)]
     if None in types or not {"x", "y", "z"} <= set(names) or max(map(int, counts)) > 4096:
         raise FileFormatError(path, f"fields {shortened(names)} of {shortened(kinds)}, expected x, y and z")
+    shapes = [() if int(many) == 1 else (int(many),) for many in counts]
     fields = [
-        (name if name in "xyz" else f"_{index}", str(kind), int(many))
-        if int(many) != 1
-        else (name if name in "xyz" else f"_{index}", str(kind))
-        for index, (name, kind, many) in enumerate(zip(names, types, counts, strict=True))
+        (name if name in "xyz" else f"_{index}", str(kind), shape)
+        for index, (name, kind, shape) in enumerate(zip(names, types, shapes, strict=True))
     ]
     try:
         return np.dtype(fields), int(points[0])
