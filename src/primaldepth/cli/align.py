@@ -13,8 +13,8 @@ from primaldepth.core.frame import Frame
 from primaldepth.geometry.camera_fit import MOST_FRAMES, CameraFit, fit_view, with_view
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.io import Kind
+from primaldepth.io.atomic import check_place
 from primaldepth.io.cameras import write_cameras
-from primaldepth.io.destination import check_place
 from primaldepth.pipeline.load import known_cameras, load
 from primaldepth.pipeline.pairing import NamedFiles, list_items
 from primaldepth.pipeline.request import Item, Request

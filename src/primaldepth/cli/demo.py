@@ -11,7 +11,7 @@ from primaldepth.compute.device import pick_device
 from primaldepth.core.frame import Prediction
 from primaldepth.evaluation.metrics import mae, rmse
 from primaldepth.io import read_depth
-from primaldepth.io.destination import check_place
+from primaldepth.io.atomic import check_place
 from primaldepth.io.picture_files import write_preview
 from primaldepth.methods import create
 from primaldepth.pipeline.outcome import outcome_of

@@ -32,7 +32,7 @@ from primaldepth.evaluation.rows import Row
 from primaldepth.evaluation.run import as_json
 from primaldepth.evaluation.run import evaluate as run_protocol
 from primaldepth.io import write_bytes
-from primaldepth.io.destination import check_place
+from primaldepth.io.atomic import check_place
 from primaldepth.io.files import check_unlinked
 from primaldepth.methods import create
 from primaldepth.pipeline.pairing import pairs

@@ -14,7 +14,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.cameras.camera_file import read_cameras
 from primaldepth.live.page import Page, Screen
-from primaldepth.live.sources import FRAMES_PER_SECOND, Source, open_source
+from primaldepth.live.sources import FRAMES_PER_SECOND, LiveSource, open_source
 from primaldepth.pipeline.output_checks import check_places
 from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.request import Item
@@ -81,7 +81,7 @@ def live(
 
 def _run(
     session: Session,
-    source: Source,
+    source: LiveSource,
     screen: Screen,
     folders: Mapping[str, Path],
     cameras: Cameras | None,

@@ -10,7 +10,7 @@ from primaldepth.cli.output import StagedBar, note, show, show_json
 from primaldepth.core.errors import InputError
 from primaldepth.data.manifest import MOST_SCENES
 from primaldepth.data.shards import Shards
-from primaldepth.io.destination import check_extension, check_place
+from primaldepth.io.atomic import check_extension, check_place
 from primaldepth.io.picture_files import write_preview
 from primaldepth.pictures.contact_sheet import contact_sheet
 from primaldepth.scenes.job import Engine, RenderProgress, render_job

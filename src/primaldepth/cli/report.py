@@ -14,7 +14,7 @@ from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocols import get_protocol
-from primaldepth.io.destination import check_place
+from primaldepth.io.atomic import check_place
 from primaldepth.report.cached_runs import CachedRuns
 from primaldepth.report.figures import require_matplotlib
 from primaldepth.report.plan import ReportSettings, lines

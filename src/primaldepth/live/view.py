@@ -1,6 +1,5 @@
 """A result as a live picture: the image, its depth, and its point cloud seen from the side."""
 
-import io
 import math
 
 import numpy as np
@@ -15,7 +14,6 @@ RGB = NDArray[np.uint8]
 MOST_POINTS = 80_000
 SWAY = 0.45  # radians to either side
 PERIOD = 120  # frames of one sway
-QUALITY = 85
 
 
 def live_picture(outcome: Outcome, index: int) -> RGB:
@@ -52,12 +50,3 @@ def cloud_picture(
     seen, colours = seen[seen[:, 2] > 0.05 * middle[2]], colours[seen[:, 2] > 0.05 * middle[2]]
     pixels = seen[:, :2] / seen[:, 2:] * [camera.fx, camera.fy] + [camera.cx, camera.cy]
     return draw_points(seen, colours, pixels, (height, width), step)
-
-
-def jpeg(picture: RGB) -> bytes:
-    """Return the picture as a JPEG file."""
-    from PIL import Image
-
-    with io.BytesIO() as stream:
-        Image.fromarray(picture).save(stream, "JPEG", quality=QUALITY)
-        return stream.getvalue()

@@ -198,14 +198,13 @@ class _LoadedSamples:
         """Return the samples as z in the guide's view, and a note on how they were registered there."""
         if cameras is not None and cameras.depth is not None:
             maps = tuple(each for each in (self.trust, self.noise) if isinstance(each, Tensor))
-            view = to_guide_view(
+            found, note = to_guide_view(
                 self.depth, self.valid, cameras, size, self.kind, maps=maps, metres=self.metres
             )
-            found = view.samples
             trust = None if self.trust is None else found.maps[0]
             noise = found.maps[-1] if isinstance(self.noise, Tensor) else self.noise
             seen = replace(self, depth=found.depth, valid=found.valid, trust=trust, noise=noise, kind="z")
-            return seen, view.note
+            return seen, note
         if self.kind == "radial":
             z = _radial_to_z(self.depth, self.valid, cameras)
             return replace(self, depth=z, valid=self.valid & torch.isfinite(z), kind="z"), None

@@ -20,7 +20,6 @@ from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.meshing import MAX_JUMP, check_jump
 from primaldepth.geometry.poses import Pose
 from primaldepth.io import DepthMap, Kind, Unit
-from primaldepth.io.cameras.ros import recorded_cameras
 from primaldepth.io.sequences import Shot
 from primaldepth.io.units import COMMON_UNITS, KINDS
 from primaldepth.sensors.noise import METRIC_SENSORS, SENSORS, noise_map
@@ -115,8 +114,8 @@ class Item:
         content, cameras = shot.read(), self.cameras
         if unit is not None and not isinstance(content.depth, Path):
             raise InputError(f"--unit {unit}", f"{self.guide} says its own unit", "leave the option out")
-        if cameras is None and content.camera is not None:
-            cameras = recorded_cameras(content)
+        if cameras is None:
+            cameras = content.cameras
         own = self.unit if isinstance(content.depth, Path) else "m"
         return Item(content.depth, content.guide, content.confidence, cameras, unit=own, pose=content.pose)
 
