@@ -21,7 +21,7 @@ def calibrate(net: DepthNet, validator: Validator) -> dict[str, float]:
     """
     groups: dict[str, list[Tensor]] = {}
     for seen in validator.see(net):
-        groups.setdefault(seen.look.group, []).append(_ratios(seen))
+        groups.setdefault(seen.frame.group, []).append(_ratios(seen))
     ratios = [one for one in (torch.cat(groups[name]) for name in deciding(groups)) if one.numel()]
     if not ratios:
         return {}
@@ -44,5 +44,6 @@ def _ratios(seen: Seen) -> Tensor:
     """|error| / sigma where the truth is known, thinned out; every frame counts by its pixels."""
     if seen.sigma is None:
         return torch.zeros(0)
-    ratio = ((seen.depth - seen.look.truth).abs() / seen.sigma)[seen.look.known][::EVERY]
+    case = seen.frame.case
+    ratio = ((seen.depth - case.truth).abs() / seen.sigma)[case.known][::EVERY]
     return ratio[torch.isfinite(ratio)].float().cpu()

@@ -55,7 +55,7 @@ class RunLog:
             for iteration, value in enumerate(values):
                 self._board.add_scalar(f"coefficients/{name}/{iteration:02d}", value, total_step)
         for one in seen[:SHOWN]:
-            self._board.add_image(f"{one.look.group}/{one.look.name}", _picture(one), total_step)
+            self._board.add_image(f"{one.frame.group}/{one.frame.case.scene}", _picture(one), total_step)
 
     def close(self) -> None:
         """Flush."""
@@ -96,7 +96,8 @@ def _board(folder: Path, steps: int) -> Any:
 
 def _picture(one: Seen) -> np.ndarray[Any, Any]:
     """(3, H, 2 W): the result beside four times its error, both in greys of the truth's range."""
-    known, truth = one.look.known[0, 0].cpu(), one.look.truth[0, 0].cpu()
+    case = one.frame.case
+    known, truth = case.known[0, 0].cpu(), case.truth[0, 0].cpu()
     depth = one.depth[0, 0].float().cpu()
     low, high = truth[known].min(), truth[known].max()
     scale = (high - low).clamp_min(1e-6)
