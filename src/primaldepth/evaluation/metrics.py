@@ -1,6 +1,7 @@
-"""Errors of a depth map, over the pixels where the truth is known. Pure functions, one image at a time.
+"""Errors of a depth map, and counts of samples that it misplaces. Pure functions, one image at a time.
 
-`depth`, `truth` and `known` are (1, 1, H, W); errors are summed in double precision.
+`depth`, `truth` and `known` are (1, 1, H, W); errors, over the pixels where the truth is known, are summed in
+double precision.
 """
 
 import torch
@@ -8,7 +9,10 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
 from primaldepth.core.frame import Frame
+from primaldepth.measurement.neighbours import neighbour_counts
 from primaldepth.measurement.residual import sensor_errors
+
+PER = 10_000  # rates are counts among so many samples
 
 
 def _errors(depth: Tensor, truth: Tensor, known: Tensor) -> Tensor:
@@ -156,6 +160,34 @@ def tolerant_errors(depth: Tensor, truth: Tensor, known: Tensor, tolerance: int)
 def coverage(depth: Tensor, sigma: Tensor, truth: Tensor, known: Tensor) -> float:
     """Return the share of pixels with |d - t| <= sigma, in [0, 1]; 0.68 if sigma is right."""
     return float((_errors(depth, truth, known).abs() <= _at(sigma, known)).double().mean())
+
+
+def surface_samples(values: Tensor, valid: Tensor, same: float, least: int = 3) -> Tensor:
+    """Return True for samples of a surface: `least` neighbours or more are equal, all others are holes."""
+    equal, holes = neighbour_counts(values, valid, same)
+    return valid & (equal >= least) & (equal + holes == 8)
+
+
+def equal_samples(values: Tensor, valid: Tensor, same: float) -> Tensor:
+    """Return True for samples whose eight neighbours are all measured and equal to it."""
+    return surface_samples(values, valid, same, least=8)
+
+
+def misplaced(result: Tensor, values: Tensor, by: float, *, disparities: bool) -> tuple[Tensor, Tensor]:
+    """Return where the result is more than `by` farther than the values, and where it is as much nearer.
+
+    Depth d' is farther than d if d' > (1 + by) d, and nearer if d' < (1 - by) d. Disparities are taken for
+    inverse depths.
+    """
+    if disparities:
+        return result * (1.0 + by) < values, result * (1.0 - by) > values
+    return result > (1.0 + by) * values, result < (1.0 - by) * values
+
+
+def rate(found: Tensor, among: Tensor) -> float | None:
+    """Return how many of 10,000 samples of `among` are in `found`; None if there is no such sample."""
+    count = int(among.sum())
+    return PER * int((found & among).sum()) / count if count else None
 
 
 def geometric_mean(values: list[float]) -> float:

@@ -17,9 +17,10 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
+from primaldepth.evaluation.middlebury import guide_tensor
 from primaldepth.evaluation.protocol import Case, NamedFrames, Protocol
 from primaldepth.evaluation.scoring import Scoring
-from primaldepth.io import Unit, read_depth, read_guide
+from primaldepth.io import Unit, read_depth
 from primaldepth.sensors.noise import AUTO_FLOOR, local_mean
 
 
@@ -49,7 +50,7 @@ class FrameSet:
     forms: tuple[FrameFiles, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NoiseFreeProtocol(NamedFrames):
     """Frames by set and number; a scene is called SET/N.
 
@@ -64,11 +65,6 @@ class NoiseFreeProtocol(NamedFrames):
     files: Mapping[str, str]
 
     @property
-    def variant(self) -> str:
-        """Name of the set, if the protocol has one only."""
-        return next(iter(self.frame_sets)) if len(self.frame_sets) == 1 else ""
-
-    @property
     def made_of(self) -> str:
         """The protocol's inputs, in a few words."""
         return ", ".join(f"{len(self._of_set(name))} frames of {name}" for name in self.frame_sets)
@@ -78,7 +74,7 @@ class NoiseFreeProtocol(NamedFrames):
         root = self.root(data)
         there = {name: self._present(root, name) for name in self.frame_sets}
         return tuple(
-            replace(self, scoring=own.scoring, frame_sets={name: own}, names=there[name])
+            replace(self, variant=name, scoring=own.scoring, frame_sets={name: own}, names=there[name])
             for name, own in self.frame_sets.items()
             if there[name]
         )
@@ -118,7 +114,7 @@ class NoiseFreeProtocol(NamedFrames):
         own = self.frame_sets[_set(scene)]
         image, path = (root / name for name in self._paths(root, scene))
         truth = _cropped(own.per_unit * _depth(path, self._stored(root, scene).unit), own.crop or scale)
-        guide = _cropped(torch.from_numpy(read_guide(image)).permute(2, 0, 1)[None], own.crop or scale)
+        guide = _cropped(guide_tensor(image), own.crop or scale)
         if guide.shape[2:] != truth.shape[2:]:
             raise InputError(image, f"its size differs from that of {path}")
         depth = reduced(truth, scale)
@@ -193,13 +189,13 @@ def inside(truth: Tensor, border: int) -> Tensor:
     return known
 
 
-def noise_free_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> NoiseFreeProtocol:
+def noise_free_protocol(frozen: Mapping[str, Any], common: Mapping[str, Any]) -> NoiseFreeProtocol:
     """Return the protocol of a frozen description."""
     sets = {
         key: FrameSet(
             crop=each["crop"],
             per_unit=each["per_unit"],
-            scoring=Scoring.parse(each["scoring"], f"protocol '{name}', set '{key}'"),
+            scoring=Scoring.parse(each["scoring"], f"protocol '{common['name']}', set '{key}'"),
             forms=tuple(FrameFiles(**form) for form in each["forms"]),
         )
         for key, each in frozen["sets"].items()

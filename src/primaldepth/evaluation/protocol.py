@@ -44,13 +44,14 @@ class Case:
         return self.scoring.scores(prediction.depth, self.frame, self.truth, self.known)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Protocol(ABC):
     """A frozen benchmark: named scenes whose inputs are checked, scales, and how results are scored.
 
     Args:
         folder: its place below the data folder.
         scales: pixels of the guide per sample, per side.
+        variant: name of this part, where a protocol has several: its set of scenes, or how samples are made.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Protocol(ABC):
     folder: str
     scales: tuple[int, ...]
     scoring: Scoring
+    variant: str = ""
 
     @property
     @abstractmethod
@@ -94,11 +96,6 @@ class Protocol(ABC):
     def is_frozen(self) -> bool:
         """Whether the inputs are known beforehand; False for frames of one's own."""
         return True
-
-    @property
-    def variant(self) -> str:
-        """Name of this part, where a protocol has several: its set of scenes, or how samples are made."""
-        return ""
 
     def parts(self, data: Path | None) -> "tuple[Protocol, ...]":
         """Return what has to be run: the protocol itself, or one protocol for each variant or set of scenes.
@@ -140,7 +137,7 @@ class Protocol(ABC):
         return self.build(root, scene, scale)
 
     def changed_files(self, files: Mapping[Path, str]) -> list[str]:
-        """One line for each file that is missing or has another SHA-256 than the one it was frozen with."""
+        """Return a line for each file that is missing or whose SHA-256 is not the frozen one."""
         found = []
         for path, digest in files.items():
             if not path.is_file():
@@ -155,7 +152,7 @@ class Protocol(ABC):
             raise InputError(f"{self.name} has the scales {', '.join(map(str, self.scales))}, not {scale}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NamedFrames(Protocol):
     """A protocol that lists its frames by name.
 

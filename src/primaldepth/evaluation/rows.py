@@ -7,18 +7,17 @@ compute in float32 unless another precision is asked for, so it does not depend 
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.frame import Method, Prediction
-from primaldepth.evaluation.protocol import Case
-from primaldepth.evaluation.protocol import Protocol as Benchmark
+from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.evaluation.scoring import Scores
 
 
@@ -76,20 +75,14 @@ def reproducible(device: torch.device | str) -> Iterator[None]:
         yield
 
 
-@runtime_checkable
-class _Adapts(Protocol):
-    """A method that suits itself to the machine unless it is asked not to."""
-
-    def comparable(self) -> Method: ...
-
-
 def comparable(method: Method) -> Method:
-    """Return the method with float32 convolutions where they would depend on the processor."""
-    return method.comparable() if isinstance(method, _Adapts) else method
+    """Return what the method's own `comparable` does: networks compute in float32; others have none."""
+    adapted: Callable[[], Method] = getattr(method, "comparable", lambda: method)
+    return adapted()
 
 
 def compute_row(
-    protocol: Benchmark, method: Method, root: Path, scene: str, scale: int, device: torch.device | str
+    protocol: Protocol, method: Method, root: Path, scene: str, scale: int, device: torch.device | str
 ) -> Row:
     """Load the case of a scene and scale, and score the method on it."""
     with reproducible(device):  # samples are made by sums, too

@@ -10,7 +10,6 @@ from torch.nn.functional import max_pool2d, unfold
 from primaldepth.core.errors import InputError
 from primaldepth.operators.pairwise import Offset
 
-
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 """Error, mask and truth, (B, 1, H, W) in one unit -> mean over the images of each one's penalty of the error.
 
@@ -138,7 +137,9 @@ def _varies(truth: Tensor) -> Tensor:
 
 
 def affinity_loss(affinities: Tensor, truth: Tensor, valid: Tensor, offsets: tuple[Offset, ...]) -> Tensor:
-    """Return the Huber distance (kink at 0.1) of |a| from |u(x) - u(y)| of the truth, over the pairs that stay inside.
+    """Return the Huber distance (kink at 0.1) of |a| from |u(x) - u(y)| of the truth.
+
+    The mean is over the pairs whose ends both lie inside the image.
 
     Args:
         affinities: (B, N, H, W) in normalised units.

@@ -113,7 +113,10 @@ def write_weights(
 
 
 def commit() -> str:
-    """Return the commit of the code, from PRIMALDEPTH_COMMIT or git, with -dirty if it was changed; else empty."""
+    """Return the commit of the code, from PRIMALDEPTH_COMMIT or git; empty if neither tells it.
+
+    Git's has -dirty at its end if the code was changed.
+    """
     if named := os.environ.get("PRIMALDEPTH_COMMIT"):
         return named
     try:
