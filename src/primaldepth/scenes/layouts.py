@@ -32,7 +32,7 @@ class RoomView:
         """Return the camera of this view, turned by small random angles as if hand-held."""
         level = turn(2, b.between(-0.06, 0.06)) @ turn(1, b.between(-0.15, 0.15))
         # camera axes: y down, z forward
-        axes = turn(0, self.pitch) @ level @ np.diag([1.0, -1.0, 1.0]) @ np.diag([1.0, 1.0, 1.0])
+        axes = turn(0, self.pitch) @ level @ np.diag([1.0, -1.0, 1.0])
         fov = float(np.degrees(2 * np.arctan(self.slope)))
         return Camera(fov_degrees=fov, rotation=rotation_of(axes), position=(0.0, self.height, 0.0))
 

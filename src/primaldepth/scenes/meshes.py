@@ -1,7 +1,7 @@
 """Triangle meshes: the type, and the few ways in which every shape is put together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -160,7 +160,7 @@ def fitted(mesh: ShapeMesh, size: ArrayLike) -> ShapeMesh:
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     extent = np.maximum(high - low, 1e-9)
     vertices = (mesh.vertices - (low + high) / 2) / extent * np.asarray(size, float)
-    return ShapeMesh(vertices, mesh.faces, mesh.uv, mesh.weld)
+    return replace(mesh, vertices=vertices)
 
 
 def normals(mesh: ShapeMesh) -> Floats:

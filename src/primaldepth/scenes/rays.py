@@ -13,7 +13,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PlacedCamera:
     """A camera and its place.
 
     Args:
@@ -60,10 +60,8 @@ def maps(
         shape: rows and columns, N = rows * columns.
     """
     valid = number > 0
-    forward, turned = (
-        _along(directions, to_guide[:3, 2]),
-        [_along(normal, axis) for axis in to_guide[:3, :3].T],
-    )
+    forward = _along(directions, to_guide[:3, 2])
+    turned = [_along(normal, axis) for axis in to_guide[:3, :3].T]
     cosine = np.clip(-(normal * directions).sum(0), 0, 1)
     found: Arrays = {
         "depth": (t * forward).astype(np.float32),

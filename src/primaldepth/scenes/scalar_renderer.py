@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from primaldepth.core.part_seconds import part
 from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.scenes.image_formation import linear_table
-from primaldepth.scenes.rays import Arrays, Matrix, View, maps, pixel_rays
+from primaldepth.scenes.rays import Arrays, Matrix, PlacedCamera, maps, pixel_rays
 from primaldepth.scenes.scene_arrays import ATLAS_TILES, SceneArrays
 from primaldepth.scenes.textures import TILE
 
@@ -56,7 +56,7 @@ class ScalarStage:
         )
 
     def trace(
-        self, views: Sequence[View], samples: int, seed: int
+        self, views: Sequence[PlacedCamera], samples: int, seed: int
     ) -> tuple[NDArray[np.float32], list[Arrays]]:
         """Render the image of the first view and the maps of all; see `VectorStage.trace`."""
         with part("render"):

@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -59,8 +60,7 @@ class ScannedObjects:
         factor = float((size / np.maximum(high - low, 1e-9)).min())
         foot = np.array([(low[0] + high[0]) / 2, low[1], (low[2] + high[2]) / 2])
         standing = (mesh.vertices - foot) * factor - [0.0, size[1] / 2, 0.0]
-        vertices = standing @ np.asarray(item.rotation).T + np.asarray(item.position)
-        return ShapeMesh(vertices, mesh.faces, mesh.uv, mesh.weld)
+        return replace(mesh, vertices=standing @ np.asarray(item.rotation).T + np.asarray(item.position))
 
     def picture(self, texture: Texture) -> RGB | None:
         """Return the tile of a scan's texture; None where no picture lies beside its mesh."""

@@ -134,9 +134,8 @@ def torus(options: Options) -> ShapeMesh:
 
 
 def handle(options: Options) -> ShapeMesh:
-    """A bow of round cross-section over `sweep` radians."""
-    half = options.get("sweep", 3.6) / 2
-    angle = np.linspace(-half, half, 25)
+    """A bow of round cross-section over 3.6 radians, `thin` its radius over the bow's."""
+    angle = np.linspace(-1.8, 1.8, 25)
     return tube(np.stack([np.cos(angle), np.sin(angle), 0 * angle], 1), options.get("thin", 0.12))
 
 

@@ -1,5 +1,7 @@
 """Thin and flat shapes: planes, cloth, paper, leaves, outlines cut from boards."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from primaldepth.scenes.meshes import Floats, ShapeMesh, block, facets, grid, merge
@@ -106,8 +108,7 @@ def outline(options: Options) -> ShapeMesh:
     radius = 1 + options.get("depth", 0.3) * _wave(int(options.get("kind", 0)), angle, options, rng)
     edge = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1)
     hole = options.get("hole", 0.0) * np.stack([np.cos(angle), np.sin(angle)], 1) * radius.min()
-    thick = options.get("thick", 0.1)
-    return _board(edge, hole, thick)
+    return _board(edge, hole, 0.1)
 
 
 def glyphs(options: Options) -> ShapeMesh:
@@ -121,20 +122,17 @@ def glyphs(options: Options) -> ShapeMesh:
             sign[rng.integers(0, 2) : 7 - rng.integers(0, 2), 2 * column] = True
         for row in rng.choice(3, rng.integers(1, 4), replace=False):
             sign[3 * row, :] = True
-    if options.get("joined", 1.0) > 0:
-        cells[-1] = True
+    cells[-1] = True  # joins them
     return raised(cells, 0.15)
 
 
 def lattice(options: Options) -> ShapeMesh:
-    """A board of `rows` times `columns` square holes, or its negative with `inverse`."""
+    """A board of `rows` times `columns` square holes, `open` cells wide each way."""
     rows, columns = int(options.get("rows", 4)), int(options.get("columns", 4))
     open_cells, bar = int(options.get("open", 3)), 1
     pattern = np.zeros((rows * (open_cells + bar) + bar, columns * (open_cells + bar) + bar), dtype=bool)
     pattern[:: open_cells + bar] = True
     pattern[:, :: open_cells + bar] = True
-    if options.get("inverse", 0.0) > 0:
-        pattern = ~pattern
     return raised(pattern, 0.08)
 
 
@@ -162,7 +160,7 @@ def raised(cells: np.ndarray, thick: float) -> ShapeMesh:
     points = np.concatenate(quads)
     mesh = facets(points)
     uv = mesh.vertices[:, :2] / [columns, rows]  # one texture over the whole board
-    return ShapeMesh(mesh.vertices * [1, -1, 1], mesh.faces, uv, mesh.weld)
+    return replace(mesh, vertices=mesh.vertices * [1, -1, 1], uv=uv)
 
 
 def _quads(c: np.ndarray, r: np.ndarray, corners: list[tuple[int, int]], z: list[float]) -> Floats:
@@ -187,12 +185,10 @@ def _board(edge: Floats, hole: Floats, thick: float) -> ShapeMesh:
     ]
     parts = [grid(np.stack(strip)) for strip in strips]
     span = np.abs(edge).max()
-    flat = [
-        ShapeMesh(p.vertices, p.faces, p.vertices[:, :2] / (2 * span) + 0.5, p.weld) for p in parts[::2][:1]
-    ]
-    back = parts[2]
-    flat.append(ShapeMesh(back.vertices, back.faces, back.vertices[:, :2] / (2 * span) + 0.5, back.weld))
-    return merge([flat[0], parts[1], flat[1], parts[3]])
+    for side in (0, 2):  # one texture over the whole front, and back
+        flat = parts[side]
+        parts[side] = replace(flat, uv=flat.vertices[:, :2] / (2 * span) + 0.5)
+    return merge(parts)
 
 
 def _wave(kind: int, angle: Floats, options: Options, rng: np.random.Generator) -> Floats:
