@@ -74,12 +74,7 @@ def shelf(b: SceneBuilder) -> Camera:
     rows, columns = int(b.rng.integers(2, 5)), int(b.rng.integers(1, 5))
     deep, front = 0.2 * view.wall, view.wall * 0.78
     bottom = max(0.0, view.height - h / 2)
-    b.add(
-        "shelf",
-        (w, h, deep),
-        (0.0, bottom + h / 2, front + deep / 2),
-        options={"rows": rows, "columns": columns},
-    )
+    b.add("shelf", (w, h, deep), (0.0, bottom + h / 2, front + deep / 2), rows=rows, columns=columns)
     for row in range(rows):
         for column in range(columns):
             x = (column + 0.5) / columns * w - w / 2
@@ -154,9 +149,9 @@ def _floor_and_walls(b: SceneBuilder, view: RoomView, sides: bool = False) -> No
     """Add floor, back wall and, sometimes or when asked, side walls: large planes with repeated textures."""
     wide, flat = 6 * view.wall, turn(0, np.pi / 2)
     tiles = int(6 / b.between(0.25, 0.8))
-    b.add("plane", (wide, wide, 0), (0, 0, view.wall), flat, options={"tiles": tiles})
+    b.add("plane", (wide, wide, 0), (0, 0, view.wall), flat, tiles=tiles)
     slant = turn(1, b.between(-0.35, 0.35) * float(b.chance(0.5)))
-    b.add("plane", (wide, wide, 0), (0, wide / 2 - 0.01, view.wall), slant, options={"tiles": tiles})
+    b.add("plane", (wide, wide, 0), (0, wide / 2 - 0.01, view.wall), slant, tiles=tiles)
     for side in (-1, 1):
         if sides or b.chance(0.2):
             x = side * view.wall * view.slope * b.between(0.7, 1.1)
@@ -165,7 +160,7 @@ def _floor_and_walls(b: SceneBuilder, view: RoomView, sides: bool = False) -> No
                 (wide, wide, 0),
                 (x, wide / 2 - 0.01, view.wall),
                 turn(1, np.pi / 2 - side * b.between(0.0, 0.4)),
-                options={"tiles": tiles},
+                tiles=tiles,
             )
 
 
@@ -184,7 +179,9 @@ def _on_the_wall(b: SceneBuilder, view: RoomView) -> None:
                 (w * 1.3, h * 1.5, deep),
                 place,
                 turn(1, b.between(-0.2, 0.2)),
-                options={"seed": b.seed(), "folds": b.between(1.5, 9), "crumple": b.between(0, 0.3)},
+                seed=b.seed(),
+                folds=b.between(1.5, 9),
+                crumple=b.between(0, 0.3),
             )
             continue
         thick = {"poster": 0.002, "board": b.between(0.005, 0.04), "lattice": 0.02}[kind] * view.wall
@@ -222,13 +219,7 @@ def _leaning(b: SceneBuilder, view: RoomView, count: int) -> None:
         middle = foot + direction * length / 2
         if b.chance(0.5):
             thin = length * b.between(0.01, 0.04)
-            b.add(
-                "stick",
-                (thin, length, thin),
-                middle,
-                upright_to(direction),
-                options={"taper": b.between(0.3, 1.0)},
-            )
+            b.add("stick", (thin, length, thin), middle, upright_to(direction), taper=b.between(0.3, 1.0))
         else:
             size = (length * b.between(0.3, 0.9), length, length * b.between(0.01, 0.05))
             b.add("box", size, middle, yaw @ turn(0, tilt))
@@ -249,7 +240,8 @@ def _across(b: SceneBuilder, view: RoomView, count: int) -> None:
                 (length, 0.4 * length, 0.2 * length),
                 place,
                 turn(2, b.between(0, 6)),
-                options={"seed": b.seed(), "thin": b.between(0.01, 0.05)},
+                seed=b.seed(),
+                thin=b.between(0.01, 0.05),
             )
         elif kind == "rack":
             b.add(
@@ -257,7 +249,8 @@ def _across(b: SceneBuilder, view: RoomView, count: int) -> None:
                 (0.6 * length, 0.6 * length, 0.02 * length),
                 place,
                 turn(2, b.between(0, 6)),
-                options={"bars": int(b.rng.integers(3, 12)), "thin": b.between(0.1, 0.5)},
+                bars=int(b.rng.integers(3, 12)),
+                thin=b.between(0.1, 0.5),
             )
         else:
             b.add(kind, (thin, length, thin), place, upright_to(direction))
@@ -274,7 +267,7 @@ def _slanted_background(b: SceneBuilder, view: RoomView) -> None:
             np.array([10, 10, 0]) * view.wall,
             (0, middle, view.wall * b.between(1.0, 1.2)),
             tilt,
-            options={"tiles": 4 * tiles},
+            tiles=4 * tiles,
         )
 
 

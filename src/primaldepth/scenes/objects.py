@@ -24,14 +24,14 @@ def over(place: Place, height: float) -> Place:
 def crate(b: SceneBuilder, place: Place, size: float) -> float:
     """A box of any proportions."""
     w, h, d = size * b.rng.uniform(0.25, 1.0, 3)
-    b.add("box", (w, h, d), over(place, h / 2), turn(1, b.between(0, np.pi)))
+    b.stand("box", (w, h, d), place, turn(1, b.between(0, np.pi)))
     return float(place[1] + h)
 
 
 def ball(b: SceneBuilder, place: Place, size: float) -> None:
     """An exact sphere."""
     size *= 0.7
-    b.add("sphere", (size, size, size), over(place, size / 2), upright_to(b.rng.standard_normal(3)))
+    b.stand("sphere", (size, size, size), place, upright_to(b.rng.standard_normal(3)))
 
 
 def drum(b: SceneBuilder, place: Place, size: float) -> float:
@@ -42,14 +42,14 @@ def drum(b: SceneBuilder, place: Place, size: float) -> float:
         lying = turn(1, b.between(0, np.pi)) @ turn(2, np.pi / 2)
         b.add("cylinder", (w, h, w), over(place, w / 2), lying)
         return float(place[1] + 0.9 * w)
-    b.add("cylinder", (w, h, w), over(place, h / 2), turn(1, b.between(0, 6)), options={"top": top})
+    b.stand("cylinder", (w, h, w), place, turn(1, b.between(0, 6)), top=top)
     return float(place[1] + h)
 
 
 def cone(b: SceneBuilder, place: Place, size: float) -> None:
     """A cone, rounded off or not."""
     w = size * b.between(0.3, 0.7)
-    b.add("cylinder", (w, size, w), over(place, size / 2), options={"top": b.between(0.0, 0.25)})
+    b.stand("cylinder", (w, size, w), place, top=b.between(0.0, 0.25))
 
 
 def round_body(b: SceneBuilder, place: Place, size: float) -> None:
@@ -62,7 +62,7 @@ def round_body(b: SceneBuilder, place: Place, size: float) -> None:
     if shape == "blob":
         options |= {"bumps": b.between(0.1, 0.6), "detail": b.between(1.0, 4.0)}
     d = w if shape in ("turned", "vase") else d
-    b.add(shape, (w, h, d), over(place, h / 2), turn(1, b.between(0, 6)), options=options)
+    b.stand(shape, (w, h, d), place, turn(1, b.between(0, 6)), **options)
 
 
 def mug(b: SceneBuilder, place: Place, size: float) -> None:
@@ -70,13 +70,7 @@ def mug(b: SceneBuilder, place: Place, size: float) -> None:
     h, w = size * b.between(0.4, 0.7), size * b.between(0.3, 0.5)
     material, yaw = b.material(), turn(1, b.between(0, 6))
     top = b.between(1.0, 1.4)
-    b.add(
-        "cup",
-        (w, h, w),
-        over(place, h / 2),
-        material=material,
-        options={"top": top, "wall": b.between(0.05, 0.15)},
-    )
+    b.stand("cup", (w, h, w), place, material=material, top=top, wall=b.between(0.05, 0.15))
     if b.chance(0.6):
         ear = (0.5 * h, 0.7 * h, 0.12 * h)
         b.add("handle", ear, place + yaw @ [w / 2 + 0.1 * h, 0, 0] + [0, h / 2, 0], yaw, material=material)
@@ -88,7 +82,9 @@ def mug(b: SceneBuilder, place: Place, size: float) -> None:
             "plant",
             (w, size * b.between(0.5, 1.0), w),
             over(place, h + 0.2 * size),
-            options={"seed": b.seed(), "leaves": int(b.rng.integers(5, 14)), "wide": b.between(0.05, 0.2)},
+            seed=b.seed(),
+            leaves=int(b.rng.integers(5, 14)),
+            wide=b.between(0.05, 0.2),
         )
 
 
@@ -130,13 +126,13 @@ def open_book(b: SceneBuilder, place: Place, size: float) -> None:
     page = b.material(b.texture("text", "text", "image", "scribble"))
     if b.chance(0.5):
         h = size * b.between(0.05, 0.15)
-        b.add(
+        b.stand(
             "open_book",
             (size, h, 0.7 * size),
-            over(place, h / 2),
+            place,
             turn(1, b.between(0, 6)),
             material=page,
-            options={"bow": b.between(0.1, 0.7)},
+            bow=b.between(0.1, 0.7),
         )
         return
     yaw, half = turn(1, b.between(0, 6)), b.between(0.2, 0.9)
@@ -161,7 +157,8 @@ def solid(b: SceneBuilder, place: Place, size: float) -> None:
         (size, size, size),
         over(place, 0.46 * size),
         upright_to(b.rng.standard_normal(3)),
-        options={"kind": int(b.rng.integers(3)), "spike": spike},
+        kind=int(b.rng.integers(3)),
+        spike=spike,
     )
 
 
@@ -180,14 +177,14 @@ def sign(b: SceneBuilder, place: Place, size: float) -> None:
         "rack": {"bars": int(b.rng.integers(3, 14)), "thin": b.between(0.1, 0.6)},
     }
     tilt = turn(1, b.between(-1.2, 1.2)) @ turn(0, b.between(-0.25, 0.1))
-    b.add(shape, (w, h, d), over(place, h / 2), tilt, options={"seed": b.seed(), **numbers[shape]})
+    b.stand(shape, (w, h, d), place, tilt, **{"seed": b.seed(), **numbers[shape]})
 
 
 def ring_on_rod(b: SceneBuilder, place: Place, size: float) -> None:
     """A flat ring with a wide hole on top of a thin rod."""
     material, across = b.material(), size * b.between(0.3, 0.7)
     rod = size * b.between(0.3, 1.2)
-    b.add("stick", (0.02 * size, rod, 0.02 * size), over(place, rod / 2), material=material)
+    b.stand("stick", (0.02 * size, rod, 0.02 * size), place, material=material)
     options = outline_options(b) | {"hole": b.between(0.4, 0.85)}
     b.add(
         "outline",
@@ -195,7 +192,7 @@ def ring_on_rod(b: SceneBuilder, place: Place, size: float) -> None:
         over(place, rod + across / 2),
         turn(1, b.between(-1, 1)),
         material=material,
-        options=options,
+        **options,
     )
 
 
@@ -213,20 +210,22 @@ def ring(b: SceneBuilder, place: Place, size: float) -> None:
     lying = shape == "torus" and b.chance(0.5)
     tilt = turn(1, b.between(0, 6)) @ (turn(0, np.pi / 2) if lying else np.eye(3))
     height = thick if lying else size3[1]
-    b.add(shape, size3, over(place, height / 2), tilt, options=options)
+    b.add(shape, size3, over(place, height / 2), tilt, **options)
 
 
 def draped(b: SceneBuilder, place: Place, size: float) -> None:
     """A box under a cloth."""
     w, h = size * b.between(0.6, 1.1), size * b.between(0.4, 0.9)
     cloth = b.material(b.texture("checks", "stripes", "image", "plain", "noise"))
-    b.add(
+    b.stand(
         "drape",
         (w, h, w * b.between(0.6, 1.0)),
-        over(place, h / 2),
+        place,
         turn(1, b.between(-0.6, 0.6)),
         material=cloth,
-        options={"seed": b.seed(), "folds": float(b.rng.integers(5, 16)), "reach": b.between(0.35, 0.65)},
+        seed=b.seed(),
+        folds=float(b.rng.integers(5, 16)),
+        reach=b.between(0.35, 0.65),
     )
 
 
@@ -235,15 +234,9 @@ def paper(b: SceneBuilder, place: Place, size: float) -> None:
     w, h, d = size * b.between(0.5, 1.0), size * b.between(0.4, 1.0), size * b.between(0.1, 0.5)
     yaw = turn(1, b.between(-1.5, 1.5))
     if b.chance(0.6):
-        b.add("curl", (w, h, d), over(place, h / 2), yaw, options={"seed": b.seed(), "bend": b.between(1, 6)})
+        b.stand("curl", (w, h, d), place, yaw, seed=b.seed(), bend=b.between(1, 6))
     else:
-        b.add(
-            "corrugated",
-            (w, h, d / 4),
-            over(place, h / 2),
-            yaw,
-            options={"waves": float(b.rng.integers(2, 12))},
-        )
+        b.stand("corrugated", (w, h, d / 4), place, yaw, waves=float(b.rng.integers(2, 12)))
 
 
 def furniture(b: SceneBuilder, place: Place, size: float) -> float:
@@ -251,9 +244,9 @@ def furniture(b: SceneBuilder, place: Place, size: float) -> float:
     w, h, d = size * b.between(0.8, 1.6), size * b.between(0.4, 0.9), size * b.between(0.6, 1.2)
     yaw = turn(1, b.between(-0.5, 0.5))
     if b.chance(0.7):
-        b.add("table", (w, h, d), over(place, h / 2), yaw, options={"leg": b.between(0.05, 0.2)})
+        b.stand("table", (w, h, d), place, yaw, leg=b.between(0.05, 0.2))
     else:
-        b.add("stairs", (w, h, d), over(place, h / 2), yaw, options={"steps": int(b.rng.integers(2, 7))})
+        b.stand("stairs", (w, h, d), place, yaw, steps=int(b.rng.integers(2, 7)))
     return float(place[1] + h)
 
 
@@ -263,12 +256,13 @@ def pebbles(b: SceneBuilder, place: Place, size: float) -> None:
         small = size * b.between(0.06, 0.16)
         spot = place + size * 0.5 * b.rng.standard_normal(3) * [1, 0, 1]
         shape = str(b.rng.choice(["box", "polyhedron", "blob", "cylinder"]))
-        b.add(
+        b.stand(
             shape,
             (small, small, small),
-            over(spot, small / 2),
+            spot,
             turn(1, b.between(0, 6)),
-            options={"seed": b.seed(), "kind": int(b.rng.integers(3))},
+            seed=b.seed(),
+            kind=int(b.rng.integers(3)),
         )
 
 
@@ -302,7 +296,7 @@ def _bound(
 ) -> None:
     """Put a book's cover and pages: x from spine to edge, y its thickness, z its height."""
     w, h, d = size
-    b.add("cover", size, middle, turned, options={"thin": b.between(0.06, 0.2)})
+    b.add("cover", size, middle, turned, thin=b.between(0.06, 0.2))
     pages = Material(texture=b.texture("stripes", "plain", "grain"), roughness=1.0)
     b.add("box", (0.95 * w, 0.9 * h, 0.96 * d), middle, turned, material=pages)
 
@@ -319,5 +313,6 @@ def _bundle(b: SceneBuilder, foot: Place, radius: float, length: float) -> None:
             (thin, tall, thin),
             foot + offset + direction * tall / 2,
             upright_to(direction),
-            options={"taper": b.between(0.2, 1.5), "sides": int(b.rng.choice([4, 8, 12]))},
+            taper=b.between(0.2, 1.5),
+            sides=int(b.rng.choice([4, 8, 12])),
         )
