@@ -57,9 +57,8 @@ def room(b: SceneBuilder) -> Camera:
         place = _spot(b, view, 0.5)
         top = objects.furniture(b, place, view.wall * b.between(0.15, 0.3))
         for _ in range(int(b.rng.integers(1, 4))):
-            on_top = np.array([*(place[[0, 2]] + view.wall * 0.06 * b.rng.standard_normal(2)), top])[
-                [0, 2, 1]
-            ]
+            x, z = place[[0, 2]] + view.wall * 0.06 * b.rng.standard_normal(2)
+            on_top = np.array([x, top, z])
             objects.any_thing(b)(b, on_top, view.wall * b.between(0.04, 0.1))
     _crowd(b, view, int(b.rng.integers(8, 22)))
     _across(b, view, int(b.rng.integers(0, 3)))
@@ -155,13 +154,8 @@ def _floor_and_walls(b: SceneBuilder, view: RoomView, sides: bool = False) -> No
     for side in (-1, 1):
         if sides or b.chance(0.2):
             x = side * view.wall * view.slope * b.between(0.7, 1.1)
-            b.add(
-                "plane",
-                (wide, wide, 0),
-                (x, wide / 2 - 0.01, view.wall),
-                turn(1, np.pi / 2 - side * b.between(0.0, 0.4)),
-                tiles=tiles,
-            )
+            yaw = turn(1, np.pi / 2 - side * b.between(0.0, 0.4))
+            b.add("plane", (wide, wide, 0), (x, wide / 2 - 0.01, view.wall), yaw, tiles=tiles)
 
 
 def _on_the_wall(b: SceneBuilder, view: RoomView) -> None:
@@ -174,14 +168,9 @@ def _on_the_wall(b: SceneBuilder, view: RoomView) -> None:
         deep = view.wall * b.between(0.02, 0.12)
         if kind == "cloth":
             place[2] = view.wall - deep
+            size, yaw = (w * 1.3, h * 1.5, deep), turn(1, b.between(-0.2, 0.2))
             b.add(
-                "cloth",
-                (w * 1.3, h * 1.5, deep),
-                place,
-                turn(1, b.between(-0.2, 0.2)),
-                seed=b.seed(),
-                folds=b.between(1.5, 9),
-                crumple=b.between(0, 0.3),
+                "cloth", size, place, yaw, seed=b.seed(), folds=b.between(1.5, 9), crumple=b.between(0, 0.3)
             )
             continue
         thick = {"poster": 0.002, "board": b.between(0.005, 0.04), "lattice": 0.02}[kind] * view.wall
@@ -235,23 +224,11 @@ def _across(b: SceneBuilder, view: RoomView, count: int) -> None:
         thin = z * b.about(0.012, 0.5)
         kind = str(b.rng.choice(["stick", "box", "wire", "rack"], p=[0.4, 0.25, 0.25, 0.1]))
         if kind == "wire":
-            b.add(
-                "wire",
-                (length, 0.4 * length, 0.2 * length),
-                place,
-                turn(2, b.between(0, 6)),
-                seed=b.seed(),
-                thin=b.between(0.01, 0.05),
-            )
+            size, roll = (length, 0.4 * length, 0.2 * length), turn(2, b.between(0, 6))
+            b.add("wire", size, place, roll, seed=b.seed(), thin=b.between(0.01, 0.05))
         elif kind == "rack":
-            b.add(
-                "rack",
-                (0.6 * length, 0.6 * length, 0.02 * length),
-                place,
-                turn(2, b.between(0, 6)),
-                bars=int(b.rng.integers(3, 12)),
-                thin=b.between(0.1, 0.5),
-            )
+            size, roll = (0.6 * length, 0.6 * length, 0.02 * length), turn(2, b.between(0, 6))
+            b.add("rack", size, place, roll, bars=int(b.rng.integers(3, 12)), thin=b.between(0.1, 0.5))
         else:
             b.add(kind, (thin, length, thin), place, upright_to(direction))
 
@@ -262,13 +239,8 @@ def _slanted_background(b: SceneBuilder, view: RoomView) -> None:
     middle = view.height - view.wall * np.tan(view.pitch)
     for _ in range(int(b.rng.integers(1, 3))):
         tilt = turn(1, b.between(-0.6, 0.6)) @ turn(0, b.between(-0.6, 0.6))
-        b.add(
-            "plane",
-            np.array([10, 10, 0]) * view.wall,
-            (0, middle, view.wall * b.between(1.0, 1.2)),
-            tilt,
-            tiles=4 * tiles,
-        )
+        size, away = np.array([10, 10, 0]) * view.wall, view.wall * b.between(1.0, 1.2)
+        b.add("plane", size, (0, middle, away), tilt, tiles=4 * tiles)
 
 
 def _tumble(b: SceneBuilder, first: int, pivot: Place) -> None:

@@ -78,14 +78,9 @@ def mug(b: SceneBuilder, place: Place, size: float) -> None:
         _bundle(b, over(place, 0.1 * h), 0.3 * w, size * b.between(0.8, 1.5))
     elif b.chance(0.5):
         w = size * b.between(0.6, 1.2)
-        b.add(
-            "plant",
-            (w, size * b.between(0.5, 1.0), w),
-            over(place, h + 0.2 * size),
-            seed=b.seed(),
-            leaves=int(b.rng.integers(5, 14)),
-            wide=b.between(0.05, 0.2),
-        )
+        tuft, middle = (w, size * b.between(0.5, 1.0), w), over(place, h + 0.2 * size)
+        leaves = {"seed": b.seed(), "leaves": int(b.rng.integers(5, 14)), "wide": b.between(0.05, 0.2)}
+        b.add("plant", tuft, middle, **leaves)
 
 
 def book(b: SceneBuilder, place: Place, size: float, yaw: float | None = None) -> float:
@@ -126,40 +121,23 @@ def open_book(b: SceneBuilder, place: Place, size: float) -> None:
     page = b.material(b.texture("text", "text", "image", "scribble"))
     if b.chance(0.5):
         h = size * b.between(0.05, 0.15)
-        b.stand(
-            "open_book",
-            (size, h, 0.7 * size),
-            place,
-            turn(1, b.between(0, 6)),
-            material=page,
-            bow=b.between(0.1, 0.7),
-        )
+        yaw = turn(1, b.between(0, 6))
+        b.stand("open_book", (size, h, 0.7 * size), place, yaw, material=page, bow=b.between(0.1, 0.7))
         return
     yaw, half = turn(1, b.between(0, 6)), b.between(0.2, 0.9)
     for side in (-1, 1):
         turned = yaw @ turn(1, side * half)
         w, h = 0.6 * size, 0.85 * size
-        b.add(
-            "box",
-            (w, h, 0.03 * size),
-            over(place, h / 2) + turned @ [side * w / 2, 0, 0],
-            turned,
-            material=page,
-        )
+        middle = over(place, h / 2) + turned @ [side * w / 2, 0, 0]
+        b.add("box", (w, h, 0.03 * size), middle, turned, material=page)
 
 
 def solid(b: SceneBuilder, place: Place, size: float) -> None:
     """A polyhedron, plain or with spikes."""
     size *= b.between(0.4, 0.9)
     spike = b.between(0.3, 1.6) if b.chance(0.5) else 0.0
-    b.add(
-        "polyhedron",
-        (size, size, size),
-        over(place, 0.46 * size),
-        upright_to(b.rng.standard_normal(3)),
-        kind=int(b.rng.integers(3)),
-        spike=spike,
-    )
+    middle, tilt = over(place, 0.46 * size), upright_to(b.rng.standard_normal(3))
+    b.add("polyhedron", (size, size, size), middle, tilt, kind=int(b.rng.integers(3)), spike=spike)
 
 
 def sign(b: SceneBuilder, place: Place, size: float) -> None:
@@ -186,14 +164,8 @@ def ring_on_rod(b: SceneBuilder, place: Place, size: float) -> None:
     rod = size * b.between(0.3, 1.2)
     b.stand("stick", (0.02 * size, rod, 0.02 * size), place, material=material)
     options = outline_options(b) | {"hole": b.between(0.4, 0.85)}
-    b.add(
-        "outline",
-        (across, across, size * b.between(0.01, 0.08)),
-        over(place, rod + across / 2),
-        turn(1, b.between(-1, 1)),
-        material=material,
-        **options,
-    )
+    flat, yaw = (across, across, size * b.between(0.01, 0.08)), turn(1, b.between(-1, 1))
+    b.add("outline", flat, over(place, rod + across / 2), yaw, material=material, **options)
 
 
 def ring(b: SceneBuilder, place: Place, size: float) -> None:
@@ -217,16 +189,9 @@ def draped(b: SceneBuilder, place: Place, size: float) -> None:
     """A box under a cloth."""
     w, h = size * b.between(0.6, 1.1), size * b.between(0.4, 0.9)
     cloth = b.material(b.texture("checks", "stripes", "image", "plain", "noise"))
-    b.stand(
-        "drape",
-        (w, h, w * b.between(0.6, 1.0)),
-        place,
-        turn(1, b.between(-0.6, 0.6)),
-        material=cloth,
-        seed=b.seed(),
-        folds=float(b.rng.integers(5, 16)),
-        reach=b.between(0.35, 0.65),
-    )
+    box, yaw = (w, h, w * b.between(0.6, 1.0)), turn(1, b.between(-0.6, 0.6))
+    options = {"seed": b.seed(), "folds": float(b.rng.integers(5, 16)), "reach": b.between(0.35, 0.65)}
+    b.stand("drape", box, place, yaw, material=cloth, **options)
 
 
 def paper(b: SceneBuilder, place: Place, size: float) -> None:
@@ -256,14 +221,8 @@ def pebbles(b: SceneBuilder, place: Place, size: float) -> None:
         small = size * b.between(0.06, 0.16)
         spot = place + size * 0.5 * b.rng.standard_normal(3) * [1, 0, 1]
         shape = str(b.rng.choice(["box", "polyhedron", "blob", "cylinder"]))
-        b.stand(
-            shape,
-            (small, small, small),
-            spot,
-            turn(1, b.between(0, 6)),
-            seed=b.seed(),
-            kind=int(b.rng.integers(3)),
-        )
+        yaw = turn(1, b.between(0, 6))
+        b.stand(shape, (small, small, small), spot, yaw, seed=b.seed(), kind=int(b.rng.integers(3)))
 
 
 def outline_options(b: SceneBuilder) -> dict[str, float]:
