@@ -20,7 +20,16 @@ FRAME, PATCHES = (1, 1088, 1376), (64, 128, 128)
 class BenchRow:
     """One line of the table; times in milliseconds, memory in MiB (on a GPU); None where none is known.
 
-    `parts_ms` says what the time goes into, where that was measured.
+    Args:
+        name: what was measured.
+        backend: that computed it.
+        ms: its time.
+        reference_ms: the time of what it is compared with.
+        speedup: `reference_ms` over `ms`.
+        floor_ms: the time that memory or arithmetic needs at least.
+        peak_mib: its memory.
+        reference_peak_mib: the memory of what it is compared with.
+        parts_ms: what the time goes into, where that was measured.
     """
 
     name: str
@@ -32,6 +41,15 @@ class BenchRow:
     peak_mib: float | None
     reference_peak_mib: float | None
     parts_ms: dict[str, float] | None = None
+
+    @classmethod
+    def of(
+        cls, name: str, backend: str, run: Measurement, reference: Measurement, floor_ms: float | None = None
+    ) -> "BenchRow":
+        """Return the line of two measurements."""
+        speedup = reference.ms / run.ms
+        peaks = run.peak_mib, reference.peak_mib
+        return cls(name, backend, run.ms, reference.ms, speedup, floor_ms, *peaks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,27 +113,25 @@ def bench_kernels(device: str, *, repeats: int = 9) -> list[BenchRow]:
         fused = frame.resident() if backend == "triton" else frame.run
         fast = measure(fused, device, repeats=repeats)
         rows = [
-            _row("forward 20 x nlh-l2 1088x1376 fp32", backend, fast, reference, floor_ms(frame, bandwidth))
+            BenchRow.of(
+                "forward 20 x nlh-l2 1088x1376 fp32", backend, fast, reference, floor_ms(frame, bandwidth)
+            )
         ]
         if backend == "triton":
             half = measure(frame.resident(torch.bfloat16), device, repeats=repeats)
             floor = floor_ms(frame, bandwidth, 2)
-            rows.append(_row("forward 20 x nlh-l2 1088x1376 bf16 storage", backend, half, reference, floor))
+            rows.append(
+                BenchRow.of("forward 20 x nlh-l2 1088x1376 bf16 storage", backend, half, reference, floor)
+            )
     if device == "cuda":
         patches = KernelInputs.draw(PATCHES, device, learn=True)
         reference = _forced("torch", patches.train, device, 3)
         fast = measure(patches.train, device, repeats=repeats)
         floor = 3 * floor_ms(patches, bandwidth)  # backward: p, w, both gradients read and written
-        rows.append(_row("forward + backward 64 x 128x128 fp32", backend, fast, reference, floor))
+        rows.append(BenchRow.of("forward + backward 64 x 128x128 fp32", backend, fast, reference, floor))
     return rows
 
 
 def _forced(name: Backend, run: Callable[[], object], device: str, repeats: int) -> Measurement:
     with use_backend(name):
         return measure(run, device, repeats=repeats, warmup=1)
-
-
-def _row(name: str, backend: str, fast: Measurement, reference: Measurement, floor: float) -> BenchRow:
-    return BenchRow(
-        name, backend, fast.ms, reference.ms, reference.ms / fast.ms, floor, fast.peak_mib, reference.peak_mib
-    )

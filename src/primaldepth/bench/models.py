@@ -88,16 +88,9 @@ def _bench_size(
     net = net.stored_as(torch.float32)
     with use_backend("torch"):
         reference = _time(net, maps, torch.float32, device, 3)
-    return BenchRow(
-        f"{name} {size[1]}x{size[0]} {str(dtype).removeprefix('torch.')}",
-        pick_backend(maps.depth),
-        fast.ms,
-        reference.ms,
-        reference.ms / fast.ms,
-        1e3 * convolution_flops(settings, size) / rate,
-        fast.peak_mib,
-        reference.peak_mib,
-    )
+    title = f"{name} {size[1]}x{size[0]} {str(dtype).removeprefix('torch.')}"
+    floor_ms = 1e3 * convolution_flops(settings, size) / rate
+    return BenchRow.of(title, pick_backend(maps.depth), fast, reference, floor_ms)
 
 
 def _time(net: DepthNet, window: NetworkInput, dtype: torch.dtype, device: str, repeats: int) -> Measurement:

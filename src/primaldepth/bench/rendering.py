@@ -81,13 +81,5 @@ def _reading(folder: Path, device: str) -> BenchRow:
 
     out = shards.load(device)
     fast, slow = measure(lambda: shards.load(device, out=out), device), measure(reference, device)
-    return BenchRow(
-        f"load {STORED} scenes, {moved / 2e9:.2f} GB",
-        "threads",
-        fast.ms,
-        slow.ms,
-        slow.ms / fast.ms,
-        1e3 * moved / copy_bandwidth(device),
-        fast.peak_mib,
-        slow.peak_mib,
-    )
+    name = f"load {STORED} scenes, {moved / 2e9:.2f} GB"
+    return BenchRow.of(name, "threads", fast, slow, 1e3 * moved / copy_bandwidth(device))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.scenes.description import Material
+from primaldepth.scenes.description import IDENTITY, Material
 from primaldepth.scenes.scene_builder import SceneBuilder, turn, upright_to
 
 Place = NDArray[np.float64]
@@ -70,10 +70,10 @@ def mug(b: SceneBuilder, place: Place, size: float) -> None:
     h, w = size * b.between(0.4, 0.7), size * b.between(0.3, 0.5)
     material, yaw = b.material(), turn(1, b.between(0, 6))
     top = b.between(1.0, 1.4)
-    b.stand("cup", (w, h, w), place, material=material, top=top, wall=b.between(0.05, 0.15))
+    b.stand("cup", (w, h, w), place, IDENTITY, material, top=top, wall=b.between(0.05, 0.15))
     if b.chance(0.6):
         ear = (0.5 * h, 0.7 * h, 0.12 * h)
-        b.add("handle", ear, place + yaw @ [w / 2 + 0.1 * h, 0, 0] + [0, h / 2, 0], yaw, material=material)
+        b.add("handle", ear, place + yaw @ [w / 2 + 0.1 * h, 0, 0] + [0, h / 2, 0], yaw, material)
     if b.chance(0.5):
         _bundle(b, over(place, 0.1 * h), 0.3 * w, size * b.between(0.8, 1.5))
     elif b.chance(0.5):
@@ -122,14 +122,14 @@ def open_book(b: SceneBuilder, place: Place, size: float) -> None:
     if b.chance(0.5):
         h = size * b.between(0.05, 0.15)
         yaw = turn(1, b.between(0, 6))
-        b.stand("open_book", (size, h, 0.7 * size), place, yaw, material=page, bow=b.between(0.1, 0.7))
+        b.stand("open_book", (size, h, 0.7 * size), place, yaw, page, bow=b.between(0.1, 0.7))
         return
     yaw, half = turn(1, b.between(0, 6)), b.between(0.2, 0.9)
     for side in (-1, 1):
         turned = yaw @ turn(1, side * half)
         w, h = 0.6 * size, 0.85 * size
         middle = over(place, h / 2) + turned @ [side * w / 2, 0, 0]
-        b.add("box", (w, h, 0.03 * size), middle, turned, material=page)
+        b.add("box", (w, h, 0.03 * size), middle, turned, page)
 
 
 def solid(b: SceneBuilder, place: Place, size: float) -> None:
@@ -162,10 +162,10 @@ def ring_on_rod(b: SceneBuilder, place: Place, size: float) -> None:
     """A flat ring with a wide hole on top of a thin rod."""
     material, across = b.material(), size * b.between(0.3, 0.7)
     rod = size * b.between(0.3, 1.2)
-    b.stand("stick", (0.02 * size, rod, 0.02 * size), place, material=material)
+    b.stand("stick", (0.02 * size, rod, 0.02 * size), place, IDENTITY, material)
     options = outline_options(b) | {"hole": b.between(0.4, 0.85)}
     flat, yaw = (across, across, size * b.between(0.01, 0.08)), turn(1, b.between(-1, 1))
-    b.add("outline", flat, over(place, rod + across / 2), yaw, material=material, **options)
+    b.add("outline", flat, over(place, rod + across / 2), yaw, material, **options)
 
 
 def ring(b: SceneBuilder, place: Place, size: float) -> None:
@@ -191,7 +191,7 @@ def draped(b: SceneBuilder, place: Place, size: float) -> None:
     cloth = b.material(b.texture("checks", "stripes", "image", "plain", "noise"))
     box, yaw = (w, h, w * b.between(0.6, 1.0)), turn(1, b.between(-0.6, 0.6))
     options = {"seed": b.seed(), "folds": float(b.rng.integers(5, 16)), "reach": b.between(0.35, 0.65)}
-    b.stand("drape", box, place, yaw, material=cloth, **options)
+    b.stand("drape", box, place, yaw, cloth, **options)
 
 
 def paper(b: SceneBuilder, place: Place, size: float) -> None:
@@ -257,7 +257,7 @@ def _bound(
     w, h, d = size
     b.add("cover", size, middle, turned, thin=b.between(0.06, 0.2))
     pages = Material(texture=b.texture("stripes", "plain", "grain"), roughness=1.0)
-    b.add("box", (0.95 * w, 0.9 * h, 0.96 * d), middle, turned, material=pages)
+    b.add("box", (0.95 * w, 0.9 * h, 0.96 * d), middle, turned, pages)
 
 
 def _bundle(b: SceneBuilder, foot: Place, radius: float, length: float) -> None:

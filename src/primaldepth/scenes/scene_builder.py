@@ -57,8 +57,8 @@ class SceneBuilder:
         size: ArrayLike,
         position: ArrayLike,
         rotation: ArrayLike = IDENTITY,
-        *,
         material: Material | None = None,
+        /,
         **options: float,
     ) -> None:
         """Put an object into the scene; a sphere too many becomes a superquadric ball.
@@ -89,13 +89,13 @@ class SceneBuilder:
         size: tuple[float, float, float],
         foot: NDArray[np.float64],
         rotation: ArrayLike = IDENTITY,
-        *,
         material: Material | None = None,
+        /,
         **options: float,
     ) -> None:
         """Put an upright object onto a place; arguments as for `add`, but `foot` is below its middle."""
         middle = np.add(foot, [0.0, size[1] / 2, 0.0])
-        self.add(shape, size, middle, rotation, material=material, **options)
+        self.add(shape, size, middle, rotation, material, **options)
 
     def material(self, texture: int | None = None) -> Material:
         """Draw a material: some glossy, few metallic; one in four has a texture already in the scene."""

@@ -1,7 +1,6 @@
 """Where the scenes of a job come from: settings that fix every byte, and the renderer a worker opens."""
 
 from collections.abc import Hashable, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -18,6 +17,7 @@ from primaldepth.scenes.mitsuba_variants import choose
 from primaldepth.scenes.sampler import PRESETS, sample
 from primaldepth.scenes.scanned_objects import ScannedObjects
 from primaldepth.scenes.textures import TextureSource
+from primaldepth.version import installed_version
 
 Arrays = dict[str, NDArray[Any]]
 _PACKAGES = ("primaldepth", "mitsuba", "drjit", "numpy")
@@ -66,7 +66,7 @@ def render_scene(renderer: SceneRenderer, seed: int, scene: int) -> Arrays:
 
 def package_versions() -> dict[str, str]:
     """Return the versions of the packages that the rendered bytes depend on."""
-    return {name: _version(name) for name in _PACKAGES}
+    return {name: installed_version(name) for name in _PACKAGES}
 
 
 def open_checked(source: SceneSource, versions: Mapping[str, str]) -> SceneRenderer:
@@ -169,10 +169,3 @@ def camera_arrays(scene: Scene, size: int) -> Arrays:
         for name, camera in scene.cameras(size).items()
     }
     return arrays if scene.tof is None else {**arrays, "guide_from_tof": scene.guide_from_tof()}
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "none"
