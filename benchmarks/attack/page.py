@@ -25,7 +25,7 @@ def file_data(path: Any, **more: Any) -> dict[str, Any]:
 
 
 @dataclass
-class Page:
+class PageVisitor:
     """A visitor: uploads of its own, and the event that computes."""
 
     target: Target
@@ -159,7 +159,7 @@ def addresses(target: Target) -> Iterator[str]:
 
 def attack_fields(target: Target, client: Any) -> None:
     """Foreign files and addresses in every field for a file, and beside one that is fine."""
-    page = Page(target, client)
+    page = PageVisitor(target, client)
     if page.submit("page good", page.values()) != "computed":
         target.fault("page: a good choice is not computed")
     for name, index in FIELDS.items():
@@ -183,7 +183,7 @@ def attack_fields(target: Target, client: Any) -> None:
 
 def attack_devices(target: Target, client: Any) -> None:
     """Devices and pipes in the fields: last, since a service that opens one never answers again."""
-    page = Page(target, client)
+    page = PageVisitor(target, client)
     for given in endless(target):
         for name, index in FIELDS.items():
             values = page.values()
@@ -193,14 +193,14 @@ def attack_devices(target: Target, client: Any) -> None:
         ask(target, client, "file route", "GET", f"/gradio_api/file={given}")
 
 
-def _refused(page: Page, what: str, values: list[Any]) -> None:
+def _refused(page: PageVisitor, what: str, values: list[Any]) -> None:
     if page.submit(what, values) == "computed":
         page.target.fault(f"{what}: was computed")
 
 
 def attack_events(target: Target, client: Any, rng: Any, count: int = 60) -> None:
     """Every event of the page with values that no one expects."""
-    page = Page(target, client)
+    page = PageVisitor(target, client)
     canary = file_data(str(target.canaries.folder / "cameras.json"))
     for event in page.events:
         width = len(event["inputs"])

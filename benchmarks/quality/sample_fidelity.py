@@ -31,7 +31,7 @@ RATIO = 4
 STRIDE = 32
 
 
-class Scene(NamedTuple):
+class TrueScene(NamedTuple):
     """Truth (1, 1, H, W) in pixels of disparity, where it is known, and the image (1, 3, H, W)."""
 
     truth: Tensor
@@ -49,17 +49,17 @@ class Estimates(NamedTuple):
     plain: Tensor
 
 
-def scene(depth: Path, image: Path) -> Scene:
+def scene(depth: Path, image: Path) -> TrueScene:
     """Read a scene and cut it to a multiple of the network's stride."""
     values = torch.from_numpy(np.asarray(Image.open(depth)).astype(np.float32))
     colours = torch.from_numpy(np.asarray(Image.open(image).convert("RGB")).astype(np.float32) / 255)
     height, width = (int(side) // STRIDE * STRIDE for side in values.shape)
     truth = values[:height, :width].reshape(1, 1, height, width)
     known = truth > 0
-    return Scene(fill_occlusions(truth, known), known, colours[:height, :width].permute(2, 0, 1)[None])
+    return TrueScene(fill_occlusions(truth, known), known, colours[:height, :width].permute(2, 0, 1)[None])
 
 
-def sampled(given: Scene, sampling: Sampling, noise: float) -> Frame:
+def sampled(given: TrueScene, sampling: Sampling, noise: float) -> Frame:
     """Return the scene's samples with equal noise everywhere."""
     size = (int(given.truth.shape[2]), int(given.truth.shape[3]))
     low = sampling_operator(size, (size[0] // RATIO, size[1] // RATIO), sampling)(given.truth)
@@ -96,7 +96,7 @@ def rms(error: Tensor) -> float:
     return float(error.square().mean().sqrt())
 
 
-def fidelity(net: DepthNet, scenes: list[Scene]) -> dict[str, float]:
+def fidelity(net: DepthNet, scenes: list[TrueScene]) -> dict[str, float]:
     """Mean over the scenes of the RMS of A u - d and of the RMSE, before and after 16 and 60 iterations."""
     rows: list[dict[str, float]] = []
     for each in scenes:
@@ -110,7 +110,7 @@ def fidelity(net: DepthNet, scenes: list[Scene]) -> dict[str, float]:
     return {name: fmean(row[name] for row in rows) for name in rows[0]}
 
 
-def wrong_sampling(net: DepthNet, scenes: list[Scene]) -> dict[str, float]:
+def wrong_sampling(net: DepthNet, scenes: list[TrueScene]) -> dict[str, float]:
     """Mean RMSE for each way the samples were made and each that is assumed, without and with noise."""
     found: dict[str, list[float]] = {}
     for noise in (0.0, 2.0):

@@ -33,7 +33,7 @@ METHODS = {"bilinear": {}, "nlh-l2": {"iterations": 15, "coarse_iterations": 10}
 
 
 @dataclass(frozen=True)
-class Row:
+class TemporalRow:
     scene: int
     move: str
     sensor: str
@@ -58,7 +58,7 @@ def main() -> None:
         views = list(rendered(renderer, seed, move, options.frames))
         for name, (method, settings) in product(SENSORS, METHODS.items()):
             frames = [(measured(name, view, (seed, t)), view["depth"]) for t, view in enumerate(views)]
-            rows.append(Row(seed, move, name, method, **compared(frames, method, settings)))
+            rows.append(TemporalRow(seed, move, name, method, **compared(frames, method, settings)))
             show(rows[-1])
     summarise(rows)
     if options.json:
@@ -170,7 +170,7 @@ def _flicker(depths: list[Tensor]) -> float:
     return float(np.mean([float((b - a).abs().mean()) for a, b in pairwise(depths)]))
 
 
-def show(row: Row) -> None:
+def show(row: TemporalRow) -> None:
     rmse, rmse_temporal, flicker, flicker_temporal = (
         1000 * value for value in (row.rmse, row.rmse_temporal, row.flicker, row.flicker_temporal)
     )
@@ -182,7 +182,7 @@ def show(row: Row) -> None:
     )
 
 
-def summarise(rows: list[Row]) -> None:
+def summarise(rows: list[TemporalRow]) -> None:
     for move in MOVES:
         chosen = [row for row in rows if row.move == move]
         rmse = [row.rmse_temporal / row.rmse for row in chosen]
