@@ -46,7 +46,15 @@ class BenchRow:
     def of(
         cls, name: str, backend: str, run: Measurement, reference: Measurement, floor_ms: float | None = None
     ) -> "BenchRow":
-        """Return the line of two measurements."""
+        """Return the line of two measurements.
+
+        Args:
+            name: what was measured.
+            backend: that computed it.
+            run: the measurement.
+            reference: what it is compared with.
+            floor_ms: the least possible time, if it is known.
+        """
         speedup = reference.ms / run.ms
         peaks = run.peak_mib, reference.peak_mib
         return cls(name, backend, run.ms, reference.ms, speedup, floor_ms, *peaks)
@@ -64,7 +72,13 @@ class KernelInputs:
 
     @classmethod
     def draw(cls, shape: tuple[int, int, int], device: str, *, learn: bool = False) -> "KernelInputs":
-        """Depth of unit spread, weights in (0, 1), the classical step sizes."""
+        """Draw depth of unit spread and weights in (0, 1); the step sizes are the classical ones.
+
+        Args:
+            shape: images, rows, columns.
+            device: where they lie.
+            learn: whether gradients of them are needed.
+        """
         images, height, width = shape
         random = torch.Generator(device).manual_seed(0)
         pairs = len(half_window(WINDOW))
@@ -77,11 +91,11 @@ class KernelInputs:
         return cls(State(f, f, (0.1 * w.detach(),)), w, f, c, rows)
 
     def run(self) -> State:
-        """All iterations on the backend in force."""
+        """Run all iterations on the backend in force."""
         return huber_iterations(self.state, self.w, self.f, self.c, self.coefficients, half_window(WINDOW))
 
     def resident(self, storage: torch.dtype | None = None) -> Callable[[], object]:
-        """All iterations with Triton, the maps already in its layout, where the network makes them."""
+        """Return what runs all iterations with Triton on maps that are in its layout already."""
         from primaldepth.operators.pairwise.padded_layout import PaddedLayout
         from primaldepth.operators.pairwise.triton import iterate
 
@@ -92,18 +106,18 @@ class KernelInputs:
         return lambda: iterate(layout, (*state, dual), fixed, self.coefficients)
 
     def train(self) -> None:
-        """Forward and backward."""
+        """Run forward and backward."""
         loss = self.run().u.square().mean()
         torch.autograd.grad(loss, (self.f, self.w, self.c, self.coefficients))
 
 
 def floor_ms(problem: KernelInputs, bandwidth: float, bytes_each: int = 4) -> float:
-    """P read, p written and w read once per iteration, at the measured copy bandwidth."""
+    """Return the milliseconds to read p and w and write p once per iteration, at the measured bandwidth."""
     return 1e3 * ITERATIONS * 3 * problem.w.numel() * bytes_each / bandwidth
 
 
 def bench_kernels(device: str, *, repeats: int = 9) -> list[BenchRow]:
-    """Forward on one frame (float32, and bfloat16 storage on a GPU), forward and backward on patches."""
+    """Measure forward on a frame (on a GPU in bfloat16 too), and on a GPU forward and backward on patches."""
     bandwidth = copy_bandwidth(device)
     frame = KernelInputs.draw(FRAME, device)
     backend = pick_backend(frame.f)

@@ -87,7 +87,7 @@ def bench_stages(device: str, *, repeats: int = 9) -> list[BenchRow]:
 
 
 def _stages(frame: Frame, method: Network) -> dict[str, Callable[[], object]]:
-    """Everything that is done with a frame, in its order; the last is all of it."""
+    """Return everything that is done with a frame, in its order; the last is all of it."""
 
     def sigma(valid: Tensor) -> Tensor:
         return noise_map("auto", frame.depth, valid)

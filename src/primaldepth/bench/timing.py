@@ -17,7 +17,14 @@ class Measurement:
 
 
 def measure(run: Callable[[], object], device: str, *, repeats: int = 9, warmup: int = 2) -> Measurement:
-    """Return the median over `repeats` runs after `warmup`; on a GPU by device events."""
+    """Return the median over `repeats` runs after `warmup`; on a GPU by device events.
+
+    Args:
+        run: what is measured.
+        device: "cpu" or "cuda".
+        repeats: runs that count.
+        warmup: runs before them.
+    """
     for _ in range(warmup):
         run()
     if device == "cuda":

@@ -38,7 +38,7 @@ class RoomView:
 
 
 def still_life(b: SceneBuilder) -> Camera:
-    """A table or floor before a wall, crowded with things; what is near is cut off by the frame."""
+    """Crowd a table or floor before a wall with things, the near ones cut off; return the camera."""
     view = _view(b, wall=b.about(2.0, 0.45))
     _floor_and_walls(b, view)
     _on_the_wall(b, view)
@@ -49,7 +49,7 @@ def still_life(b: SceneBuilder) -> Camera:
 
 
 def room(b: SceneBuilder) -> Camera:
-    """A corner of a room: walls on both sides, furniture, things on it."""
+    """Furnish a corner of a room: walls on both sides, furniture, things on it; return the camera."""
     view = _view(b, wall=b.about(4.5, 0.3))
     _floor_and_walls(b, view, sides=True)
     _on_the_wall(b, view)
@@ -66,7 +66,7 @@ def room(b: SceneBuilder) -> Camera:
 
 
 def shelf(b: SceneBuilder) -> Camera:
-    """Straight at a shelf: compartments with books and things, some in front of it."""
+    """Fill a shelf with books and things, some in front of it; return a camera that looks straight at it."""
     view = _view(b, wall=b.about(1.8, 0.3), pitch=b.between(-0.1, 0.1))
     _floor_and_walls(b, view)
     w, h = 2.6 * view.slope * view.wall, 2.4 * view.slope * view.wall
@@ -90,7 +90,7 @@ def shelf(b: SceneBuilder) -> Camera:
 
 
 def clutter(b: SceneBuilder) -> Camera:
-    """Objects in any pose floating before a slanted background: no up, no floor."""
+    """Let objects in any pose float before a slanted background, without a floor; return the camera."""
     view = _view(b, wall=b.about(2.0, 0.5), pitch=b.between(-0.3, 0.3))
     _slanted_background(b, view)
     for _ in range(int(b.rng.integers(25, 70))):
@@ -106,7 +106,7 @@ def clutter(b: SceneBuilder) -> Camera:
 
 
 def paper(b: SceneBuilder) -> Camera:
-    """Cubes, spheres and planes of any pose and size before a background."""
+    """Put cubes, spheres and planes of any pose and size before a background; return the camera."""
     view = _view(b, wall=b.about(3.0, 0.3), pitch=0.0)
     _slanted_background(b, view)
     for _ in range(int(b.rng.integers(12, 50))):
@@ -123,7 +123,13 @@ def paper(b: SceneBuilder) -> Camera:
 
 
 def lamps(b: SceneBuilder, camera: Camera, distance: float) -> tuple[Lamp, ...]:
-    """One to four lights around the viewer and above: bulbs, windows, a sun."""
+    """Draw one to four lights around the viewer and above: bulbs, windows, a sun.
+
+    Args:
+        b: the scene.
+        camera: of the viewer.
+        distance: of the farthest object.
+    """
     found = []
     for _ in range(int(b.rng.choice([1, 2, 3, 4], p=[0.35, 0.35, 0.2, 0.1]))):
         toward = np.array([b.between(-1.3, 1.3), b.between(-0.1, 1.5), b.between(-1.2, 0.1)])

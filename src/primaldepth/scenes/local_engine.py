@@ -102,7 +102,7 @@ def rendered(renderer: SceneRenderer, seed: int, scene: int) -> tuple[SceneOutco
 
 
 def stored(outcome: SceneOutcome, arrays: Arrays, folder: Path) -> SceneOutcome:
-    """Write the part of a scene, if it was rendered, and return its outcome.
+    """Write the part of a scene, if it was rendered; return the outcome with the time of that.
 
     Args:
         outcome: of rendering.
@@ -202,7 +202,14 @@ class WorkerPool:
             worker.end()
 
     def run(self, scenes: Iterable[int]) -> Iterator[SceneOutcome]:
-        """Render every scene; one that fails or kills its worker is tried once more."""
+        """Render every scene, and yield how each ended; one that fails or kills its worker gets a second try.
+
+        Args:
+            scenes: their numbers.
+
+        Raises:
+            WorkerError: no worker can render.
+        """
         attempts = Attempts(scenes)
         for _ in range(min(self._size, len(attempts.queue))):
             self._workers.append(self._start())

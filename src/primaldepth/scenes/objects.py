@@ -22,20 +22,20 @@ def over(place: Place, height: float) -> Place:
 
 
 def crate(b: SceneBuilder, place: Place, size: float) -> float:
-    """A box of any proportions."""
+    """Add a box of any proportions."""
     w, h, d = size * b.rng.uniform(0.25, 1.0, 3)
     b.stand("box", (w, h, d), place, turn(1, b.between(0, np.pi)))
     return float(place[1] + h)
 
 
 def ball(b: SceneBuilder, place: Place, size: float) -> None:
-    """An exact sphere."""
+    """Add an exact sphere."""
     size *= 0.7
     b.stand("sphere", (size, size, size), place, upright_to(b.rng.standard_normal(3)))
 
 
 def drum(b: SceneBuilder, place: Place, size: float) -> float:
-    """A cylinder or frustum, sometimes lying."""
+    """Add a cylinder or frustum, sometimes lying."""
     w, h = size * b.between(0.25, 0.8), size * b.between(0.2, 1.0)
     top = float(b.rng.choice([1.0, 1.0, b.between(0.5, 1.0), b.between(1.0, 1.4)]))
     if b.chance(0.25):
@@ -47,13 +47,13 @@ def drum(b: SceneBuilder, place: Place, size: float) -> float:
 
 
 def cone(b: SceneBuilder, place: Place, size: float) -> None:
-    """A cone, rounded off or not."""
+    """Add a cone, rounded off or not."""
     w = size * b.between(0.3, 0.7)
     b.stand("cylinder", (w, size, w), place, top=b.between(0.0, 0.25))
 
 
 def round_body(b: SceneBuilder, place: Place, size: float) -> None:
-    """A turned body, a vase, a superquadric or a bumpy ball."""
+    """Add a turned body, a vase, a superquadric or a bumpy ball."""
     w, h, d = size * b.between(0.4, 0.8), size * b.between(0.5, 1.0), size * b.between(0.4, 0.8)
     shape = str(b.rng.choice(["turned", "vase", "superquadric", "blob"]))
     options: dict[str, float] = {"seed": b.seed()}
@@ -66,7 +66,7 @@ def round_body(b: SceneBuilder, place: Place, size: float) -> None:
 
 
 def mug(b: SceneBuilder, place: Place, size: float) -> None:
-    """A cup with a handle, and often sticks, brushes or a plant in it."""
+    """Add a cup with a handle, and often sticks, brushes or a plant in it."""
     h, w = size * b.between(0.4, 0.7), size * b.between(0.3, 0.5)
     material, yaw = b.material(), turn(1, b.between(0, 6))
     top = b.between(1.0, 1.4)
@@ -84,7 +84,7 @@ def mug(b: SceneBuilder, place: Place, size: float) -> None:
 
 
 def book(b: SceneBuilder, place: Place, size: float, yaw: float | None = None) -> float:
-    """A book lying: a cover around a block of pages."""
+    """Add a book lying: a cover around a block of pages."""
     w, h, d = size * b.between(0.5, 0.8), size * b.between(0.04, 0.25), size
     turned = turn(1, b.between(0, 6.28) if yaw is None else yaw)
     middle = over(place, h / 2)
@@ -93,7 +93,7 @@ def book(b: SceneBuilder, place: Place, size: float, yaw: float | None = None) -
 
 
 def books(b: SceneBuilder, place: Place, size: float) -> float:
-    """A pile of books, each turned a little."""
+    """Add a pile of books, each turned a little."""
     top, yaw = float(place[1]), b.between(0, 6.28)
     for _ in range(int(b.rng.integers(2, 7))):
         foot = np.array([place[0], top, place[2]]) + size * 0.05 * b.rng.standard_normal(3) * [1, 0, 1]
@@ -102,7 +102,7 @@ def books(b: SceneBuilder, place: Place, size: float) -> float:
 
 
 def standing_books(b: SceneBuilder, place: Place, size: float) -> None:
-    """A row of upright books, some leaning on their neighbours."""
+    """Add a row of upright books, some leaning on their neighbours."""
     yaw = turn(1, b.between(-0.7, 0.7) + (np.pi if b.chance(0.3) else 0))
     x, lean = 0.0, 0.0
     for _ in range(int(b.rng.integers(2, 8))):
@@ -117,7 +117,7 @@ def standing_books(b: SceneBuilder, place: Place, size: float) -> None:
 
 
 def open_book(b: SceneBuilder, place: Place, size: float) -> None:
-    """An open book on its back, or standing half open like a tent."""
+    """Add an open book on its back, or standing half open like a tent."""
     page = b.material(b.texture("text", "text", "image", "scribble"))
     if b.chance(0.5):
         h = size * b.between(0.05, 0.15)
@@ -133,7 +133,7 @@ def open_book(b: SceneBuilder, place: Place, size: float) -> None:
 
 
 def solid(b: SceneBuilder, place: Place, size: float) -> None:
-    """A polyhedron, plain or with spikes."""
+    """Add a polyhedron, plain or with spikes."""
     size *= b.between(0.4, 0.9)
     spike = b.between(0.3, 1.6) if b.chance(0.5) else 0.0
     middle, tilt = over(place, 0.46 * size), upright_to(b.rng.standard_normal(3))
@@ -141,7 +141,7 @@ def solid(b: SceneBuilder, place: Place, size: float) -> None:
 
 
 def sign(b: SceneBuilder, place: Place, size: float) -> None:
-    """A board that stands: cut-out letters, a lattice, an outline, a fence."""
+    """Add a board that stands: cut-out letters, a lattice, an outline, a fence."""
     w, h, d = size * b.between(0.5, 1.0), size * b.between(0.4, 1.0), size * b.between(0.01, 0.12)
     shape = str(b.rng.choice(["glyphs", "lattice", "outline", "rack"]))
     numbers: dict[str, dict[str, float]] = {
@@ -159,7 +159,7 @@ def sign(b: SceneBuilder, place: Place, size: float) -> None:
 
 
 def ring_on_rod(b: SceneBuilder, place: Place, size: float) -> None:
-    """A flat ring with a wide hole on top of a thin rod."""
+    """Add a flat ring with a wide hole on top of a thin rod."""
     material, across = b.material(), size * b.between(0.3, 0.7)
     rod = size * b.between(0.3, 1.2)
     b.stand("stick", (0.02 * size, rod, 0.02 * size), place, IDENTITY, material)
@@ -169,7 +169,7 @@ def ring_on_rod(b: SceneBuilder, place: Place, size: float) -> None:
 
 
 def ring(b: SceneBuilder, place: Place, size: float) -> None:
-    """A torus, a spring or a Moebius band lying or standing."""
+    """Add a torus, a spring or a Moebius band lying or standing."""
     w = size * b.between(0.4, 0.9)
     shape = str(b.rng.choice(["torus", "spring", "ribbon"]))
     options = {
@@ -186,7 +186,7 @@ def ring(b: SceneBuilder, place: Place, size: float) -> None:
 
 
 def draped(b: SceneBuilder, place: Place, size: float) -> None:
-    """A box under a cloth."""
+    """Add a box under a cloth."""
     w, h = size * b.between(0.6, 1.1), size * b.between(0.4, 0.9)
     cloth = b.material(b.texture("checks", "stripes", "image", "plain", "noise"))
     box, yaw = (w, h, w * b.between(0.6, 1.0)), turn(1, b.between(-0.6, 0.6))
@@ -195,7 +195,7 @@ def draped(b: SceneBuilder, place: Place, size: float) -> None:
 
 
 def paper(b: SceneBuilder, place: Place, size: float) -> None:
-    """A curled sheet standing on its edge, or a wavy board."""
+    """Add a curled sheet standing on its edge, or a wavy board."""
     w, h, d = size * b.between(0.5, 1.0), size * b.between(0.4, 1.0), size * b.between(0.1, 0.5)
     yaw = turn(1, b.between(-1.5, 1.5))
     if b.chance(0.6):
@@ -205,7 +205,7 @@ def paper(b: SceneBuilder, place: Place, size: float) -> None:
 
 
 def furniture(b: SceneBuilder, place: Place, size: float) -> float:
-    """A small table, or stairs; things stand on them."""
+    """Add a small table, or stairs; things stand on them."""
     w, h, d = size * b.between(0.8, 1.6), size * b.between(0.4, 0.9), size * b.between(0.6, 1.2)
     yaw = turn(1, b.between(-0.5, 0.5))
     if b.chance(0.7):
@@ -216,7 +216,7 @@ def furniture(b: SceneBuilder, place: Place, size: float) -> float:
 
 
 def pebbles(b: SceneBuilder, place: Place, size: float) -> None:
-    """Many small things: dice, stones, beads."""
+    """Add many small things: dice, stones, beads."""
     for _ in range(int(b.rng.integers(4, 12))):
         small = size * b.between(0.06, 0.16)
         spot = place + size * 0.5 * b.rng.standard_normal(3) * [1, 0, 1]
@@ -245,7 +245,7 @@ THINGS: tuple[tuple[Thing, float], ...] = (
 
 
 def any_thing(b: SceneBuilder) -> Thing:
-    """Put one of THINGS, chosen at random by its weight."""
+    """Return one of THINGS, chosen at random by its weight."""
     weights = np.array([weight for _, weight in THINGS])
     return THINGS[int(b.rng.choice(len(THINGS), p=weights / weights.sum()))][0]
 
@@ -253,7 +253,7 @@ def any_thing(b: SceneBuilder) -> Thing:
 def _bound(
     b: SceneBuilder, middle: Place, turned: NDArray[np.float64], size: tuple[float, float, float]
 ) -> None:
-    """Put a book's cover and pages: x from spine to edge, y its thickness, z its height."""
+    """Add a book's cover and pages: x from spine to edge, y its thickness, z its height."""
     w, h, d = size
     b.add("cover", size, middle, turned, thin=b.between(0.06, 0.2))
     pages = Material(texture=b.texture("stripes", "plain", "grain"), roughness=1.0)

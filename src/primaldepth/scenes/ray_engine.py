@@ -49,7 +49,14 @@ class RayEngine:
         self._cluster.__exit__(*error)
 
     def run(self, scenes: Iterable[int]) -> Iterator[SceneOutcome]:
-        """Render every scene; one that fails is tried once more."""
+        """Render every scene, and yield how each ended; one that fails is tried once more.
+
+        Args:
+            scenes: their numbers.
+
+        Raises:
+            WorkerError: no worker can render.
+        """
         attempts = Attempts(scenes)
         for scene, value in self._cluster.run(
             _render,

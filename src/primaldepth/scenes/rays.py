@@ -58,6 +58,9 @@ def maps(
         directions: (3, N) unit.
         to_guide: (4, 4) from the camera's axes to the guide's.
         shape: rows and columns, N = rows * columns.
+
+    Returns:
+        depth, distance, amplitude, ids, valid, each (H, W), and normals (H, W, 3) in the camera's axes.
     """
     valid = number > 0
     forward = _along(directions, to_guide[:3, 2])

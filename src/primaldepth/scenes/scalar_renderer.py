@@ -44,12 +44,8 @@ class ScalarStage:
         for index, (*middle, radius, red, green, blue, chance) in enumerate(packed.lamps.tolist()):
             if chance > 0:
                 glow = {"type": "area", "radiance": {"type": "rgb", "value": [red, green, blue]}}
-                lights[f"lamp{index}"] = {
-                    "type": "sphere",
-                    "center": middle,
-                    "radius": radius,
-                    "emitter": glow,
-                }
+                ball = {"type": "sphere", "center": middle, "radius": radius}
+                lights[f"lamp{index}"] = {**ball, "emitter": glow}
         tracer = {"type": "path", "max_depth": BOUNCES, "hide_emitters": True}
         self.scene = self.mi.load_dict(
             {"type": "scene", "integrator": tracer, **lights, **self._objects(packed)}

@@ -63,12 +63,15 @@ class SceneArrays:
 
 
 def pack(scene: Scene, source: TextureSource, scans: ScannedObjects | None = None) -> SceneArrays:
-    """Convert a scene to arrays of fixed size; a scene that does not fit raises an error.
+    """Return a scene as arrays of fixed size.
 
     Args:
         scene: to be rendered.
         source: of its textures.
         scans: of its objects that come from files.
+
+    Raises:
+        InputError: the scene has more of something than fits.
     """
     numbered = list(enumerate(scene.items, start=1))
     meshes = [(number, item) for number, item in numbered if item.shape != SPHERE]

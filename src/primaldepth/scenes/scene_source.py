@@ -59,7 +59,13 @@ def scene_seed(seed: int, scene: int) -> int:
 
 
 def render_scene(renderer: SceneRenderer, seed: int, scene: int) -> Arrays:
-    """Render one scene and return its arrays with the seed it was rendered from."""
+    """Render one scene and return its arrays with the seed it was rendered from.
+
+    Args:
+        renderer: opened by the job's source.
+        seed: of the job.
+        scene: its number.
+    """
     own = scene_seed(seed, scene)
     return {**renderer.render(own), "seed": np.asarray(own, np.int64)}
 
@@ -70,7 +76,15 @@ def package_versions() -> dict[str, str]:
 
 
 def open_checked(source: SceneSource, versions: Mapping[str, str]) -> SceneRenderer:
-    """Open a renderer, on this or another machine, if it makes the bytes the job was started with."""
+    """Open a renderer, on this or another machine, if it makes the bytes the job was started with.
+
+    Args:
+        source: of the scenes.
+        versions: of the packages when the job was started.
+
+    Raises:
+        InputError: other versions are installed here.
+    """
     here = package_versions()
     if different := [name for name in versions if here.get(name) != versions[name]]:
         texts = [f"{name} {here.get(name)} here, {versions[name]} in the job" for name in different]

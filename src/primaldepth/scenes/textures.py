@@ -78,7 +78,7 @@ def fingerprint(folder: Path, files: Iterable[Path]) -> str:
 
 
 def coloured(picture: RGB, dark: Colour, light: Colour) -> RGB:
-    """Colour a grey picture by a table of 256 entries: dark + (light - dark) picture, per channel.
+    """Return a picture coloured by a table of 256 entries: dark + (light - dark) picture, per channel.
 
     Args:
         picture: (H, W) or (H, W, 3).

@@ -44,7 +44,7 @@ class TrainingBatch:
     unit: Tensor
 
     def part(self, share: slice) -> "TrainingBatch":
-        """Some images of the batch."""
+        """Return some images of the batch."""
         maps = self.maps.part(share)
         return TrainingBatch(maps, self.truth[share], self.valid[share], self.unit[share])
 

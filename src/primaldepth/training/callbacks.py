@@ -40,7 +40,14 @@ def logging(log: RunLog | None, report: Reporter) -> Callback:
 
 
 def validation(recipe: Recipe, validator: Validator | None, log: RunLog | None, report: Reporter) -> Callback:
-    """Return the callback that scores the candidate and ends a stage that no longer improves."""
+    """Return the callback that scores the candidate and ends a stage that no longer improves.
+
+    Args:
+        recipe: of the run.
+        validator: scores networks; None in all processes but the main one.
+        log: where scores are written.
+        report: called with them.
+    """
     patience = recipe.validation.patience
 
     def validate(learner: Learner) -> bool:

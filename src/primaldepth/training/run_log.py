@@ -46,7 +46,15 @@ class RunLog:
     def validation(
         self, total_step: int, stage: int, scores: dict[str, float], net: DepthNet, seen: list[Seen]
     ) -> None:
-        """Scores, coefficients of every iteration, and pictures of a few results with their errors."""
+        """Write scores, coefficients of every iteration, and pictures of a few results with their errors.
+
+        Args:
+            total_step: steps done in all stages.
+            stage: index of the stage.
+            scores: by name.
+            net: that was scored.
+            seen: its results.
+        """
         found = _coefficients(net)
         self.write(total_step, stage=stage, **scores, **({"coefficients": found} if found else {}))
         if self._board is None:
@@ -58,7 +66,7 @@ class RunLog:
             self._board.add_image(f"{one.frame.group}/{one.frame.case.scene}", _picture(one), total_step)
 
     def close(self) -> None:
-        """Flush."""
+        """Close the files."""
         if self._board is not None:
             self._board.close()
 
@@ -72,7 +80,7 @@ def _coefficients(net: DepthNet) -> dict[str, list[float]]:
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a log; a kill may have cut the last one."""
+    """Return the whole lines of a log; a kill may have cut the last one."""
     found = json_lines(path) if path.exists() else ()
     return [line for line in found if line is not None]
 
