@@ -41,7 +41,15 @@ class HoleVariant:
     noise: float
 
     def frame(self, truth: Tensor, measured: Tensor, guide: Tensor, scale: int, *seed: str | int) -> Frame:
-        """Return the samples of a scene as a frame; their noise is given or left to be estimated."""
+        """Return the samples of a scene as a frame; their noise is given or left to be estimated.
+
+        Args:
+            truth: (1, 1, H, W).
+            measured: (1, 1, H, W) where the sensor measures.
+            guide: (1, C, H, W).
+            scale: pixels per sample, each way.
+            seed: of the noise.
+        """
         depth, valid = (mean_samples if self.mean else point_samples)(truth, measured, scale)
         sampling: Sampling = "average" if self.mean else "point"
         if not self.noise:

@@ -85,7 +85,13 @@ class Protocol(ABC):
 
     @abstractmethod
     def build(self, root: Path, scene: str, scale: int) -> Case:
-        """Build the case of a scene and scale from inputs that were checked."""
+        """Build the case of a scene and scale from inputs that were checked.
+
+        Args:
+            root: folder of the protocol's inputs.
+            scene: of `scenes`.
+            scale: of `scales`.
+        """
 
     @property
     def unit(self) -> str:
@@ -116,11 +122,14 @@ class Protocol(ABC):
         return next((folder for folder in candidates if self.holds(folder)), None)
 
     def root(self, data: Path | None, watch: Watcher | None = None) -> Path:
-        """Return the folder of the inputs; an error says where they were looked for.
+        """Return the folder of the inputs.
 
         Args:
             data: folder of the protocols' folders, or the protocol's own.
             watch: told of the progress where the inputs have to be made first.
+
+        Raises:
+            InputError: it is not there.
         """
         found = self.find(data)
         if found is None:
@@ -129,7 +138,19 @@ class Protocol(ABC):
         return found
 
     def load(self, data: Path | None, scene: str, scale: int) -> Case:
-        """Check the scene's inputs, then build the case."""
+        """Check the scene's inputs, then build the case.
+
+        Args:
+            data: folder of the protocols' folders, or the protocol's own.
+            scene: of `scenes`.
+            scale: of `scales`.
+
+        Returns:
+            the case, on the CPU.
+
+        Raises:
+            InputError: an input is missing or differs from the frozen one.
+        """
         self.check(scale)
         root = self.root(data)
         for problem in self.problems(root, scene):

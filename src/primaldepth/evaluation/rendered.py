@@ -117,7 +117,7 @@ class RenderedScenes(Protocol):
         return {entry.file: entry.sha256}
 
     def problems(self, root: Path, scene: str) -> list[str]:
-        """Compare the shard with its checksum and the scene with its frozen means; return what differs."""
+        """Return how the shard differs from its checksum, or the scene from its frozen means."""
         entry = self._entry(root, scene)
         path = root / entry.file
         if not path.is_file():
@@ -208,7 +208,7 @@ def _means(values: NDArray[np.float64]) -> list[float]:
 
 
 def differences(found: Mapping[str, list[float]], frozen: Mapping[str, Any]) -> str:
-    """Say in words which difference is the largest of those too large; empty if there is none."""
+    """Return in words which array differs too much, and where most; empty if none does."""
     for name, means in found.items():
         now, then = np.asarray(means), np.asarray(frozen[name])
         limit = IMAGE_TOLERANCE if name == "image" else DEPTH_TOLERANCE * np.maximum(np.abs(then), 1e-6)
@@ -238,5 +238,5 @@ def tensor_of(values: NDArray[Any]) -> Tensor:
 
 
 def image_of(arrays: Arrays) -> Tensor:
-    """Convert an 8-bit image (H, W, 3) to (1, 3, H, W) in [0, 1]."""
+    """Return the 8-bit image (H, W, 3) as (1, 3, H, W) in [0, 1]."""
     return torch.from_numpy(arrays["image"].astype(np.float32) / 255.0).permute(2, 0, 1)[None].contiguous()

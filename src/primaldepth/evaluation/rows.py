@@ -55,7 +55,7 @@ class Row:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> "Row":
-        """Rebuild a row from what `as_json` returned."""
+        """Return the row of what `as_json` returned."""
         head = ("method", "scene", "scale", "rmse", "mae", "seconds", "prediction")
         more = {name: value for name, value in values.items() if name not in (*head, "variant")}
         variant = values.get("variant", "")
@@ -84,7 +84,16 @@ def comparable(method: Method) -> Method:
 def compute_row(
     protocol: Protocol, method: Method, root: Path, scene: str, scale: int, device: torch.device | str
 ) -> Row:
-    """Load the case of a scene and scale, and score the method on it."""
+    """Return the row of a method on a scene and scale.
+
+    Args:
+        protocol: which samples and metrics.
+        method: to be scored.
+        root: folder of the protocol's inputs.
+        scene: of the protocol.
+        scale: of the protocol.
+        device: to compute on.
+    """
     with reproducible(device):  # samples are made by sums, too
         case = protocol.load(root, scene, scale)
         return replace(score(method, case, device), variant=protocol.variant)
@@ -95,6 +104,14 @@ def predict(method: Method, case: Case, device: torch.device | str = "cpu") -> t
 
     On the CPU these are seconds of computing time, so that a busy machine gives the same numbers as an idle
     one: there is one thread. On a GPU they are seconds of the clock.
+
+    Args:
+        method: to be run.
+        case: has the frame.
+        device: to compute on.
+
+    Raises:
+        PrimalDepthError: the depth is not finite at a scored pixel.
     """
     frame, method = case.frame.to(device), comparable(method)
     now = time.perf_counter if torch.device(device).type == "cuda" else time.process_time

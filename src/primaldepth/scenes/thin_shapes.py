@@ -9,7 +9,7 @@ from primaldepth.scenes.solid_shapes import Options
 
 
 def plane(options: Options) -> ShapeMesh:
-    """Make a rectangle in x and y with `tiles` copies of the texture along each side, each second mirrored."""
+    """Make a rectangle in x and y with `tiles` copies of the texture a side, each second mirrored."""
     tiles = int(options.get("tiles", 1))
     edges = np.linspace(-1, 1, tiles + 1)
     x0, y0 = np.meshgrid(edges[:-1], edges[:-1])

@@ -30,7 +30,7 @@ class StageLoss(nn.Module):
             net.pdn.requires_grad_(stage.part != "fcn")
 
     def forward(self, maps: NetworkInput, truth: Tensor, valid: Tensor, unit: Tensor) -> Tensor:
-        """Return the loss of a batch, whose errors are in the benchmark's unit; arguments as `TrainingBatch`."""
+        """Return the loss of a batch, with errors in the benchmark's unit; arguments as `TrainingBatch`."""
         stage = self.stage
 
         def penalty(estimate: Tensor) -> Tensor:
