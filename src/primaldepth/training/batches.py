@@ -172,7 +172,7 @@ def _drawn(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[
     kind: Literal["disparity", "z"] = "disparity" if camera.kind == "disparity" else "z"
     colours = recipe.net.colours
     size = patch // scale * scale
-    patches = scenes.draw(count, size, generator, recipe.data.variation, kind, colours)
+    patches = scenes.draw(count, size, generator, recipe.data, kind, colours)
     sampling = _sampling(recipe, camera, place) if recipe.net.samples else None
     return observed(patches, camera, recipe.data, generator, mix, sampling)
 

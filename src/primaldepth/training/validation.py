@@ -149,7 +149,8 @@ def _held_out_frames(scenes: Scenes, recipe: Recipe, scale: int, group: str) -> 
     camera = sensor(recipe.data.mixture[0].sensor, scale=scale)
     size = min(int(side) for side in scenes.depth.shape[1:]) // scale * scale
     colours = recipe.net.colours
-    still = Variation(recipe.data.far, recipe.data.near, 0.0, 0.0, 0.0, False)
+    ranges = {"far": recipe.data.far, "near": recipe.data.near}
+    still = Variation(**ranges, gamma=0.0, contrast=0.0, grain=0.0, turn=False)
     for index in range(len(scenes)):
         one = Scenes(scenes.depth[index : index + 1], scenes.image[index : index + 1])
         random = generator("held-out", index)
