@@ -96,13 +96,8 @@ def outside(target: Target) -> Iterator[str]:
     for name in ("depth.png", "guide.png", "cameras.txt", "cameras.yaml", "cameras.json"):
         yield str(canary / name)
     whole = str(canary / "depth.png")
-    yield from (
-        f"file://{whole}",
-        f"file:{whole}",
-        f"/proc/self/root{whole}",
-        f"//{whole}",
-        f"{whole}/../depth.png",
-    )
+    yield from (f"{before}{whole}" for before in ("file://", "file:", "/proc/self/root", "//"))
+    yield f"{whole}/../depth.png"
     yield from (quote(whole, safe=""), whole.replace("/", "%2f"), whole.replace("/", "\\"), f"{whole}\0.png")
     up = "../" * 12
     yield from (
@@ -110,11 +105,7 @@ def outside(target: Target) -> Iterator[str]:
         f"{target.temporary}/{up}{whole}",
         f"{target.temporary}/../canaries/depth.png",
     )
-    yield from (
-        "/etc/passwd",
-        "/proc/self/environ",
-        "/dev/null",
-    )
+    yield from ("/etc/passwd", "/proc/self/environ", "/dev/null")
     yield from ("~/.bashrc", ".", "", "/", "x" * 5000, f"/gradio_api/file={whole}")
     for folder in target.temporary.glob("*/gradio"):
         place = folder / "linked"
@@ -133,28 +124,12 @@ def endless(target: Target) -> tuple[str, ...]:
 
 def addresses(target: Target) -> Iterator[str]:
     """URLs that the service must not fetch."""
-    place = f"127.0.0.1:{target.listener.port}"
-    yield from (
-        f"http://{place}/a.png",
-        f"HTTP://{place}/a.png",
-        f"https://{place}/a.png",
-        f"//{place}/a.png",
-    )
-    yield from (
-        f"http://localhost:{target.listener.port}/a.png",
-        f"http://0x7f000001:{target.listener.port}/a.png",
-    )
-    yield from (
-        f"ftp://{place}/a.png",
-        f"http://user@{place}/a.png#.png",
-        f"http:{place}/a.png",
-        f" http://{place}/a.png",
-    )
-    yield from (
-        f"http://[::1]:{target.listener.port}/a.png",
-        "http://192.0.2.1/a.png",
-        "data:image/png;base64,AAAA",
-    )
+    port = target.listener.port
+    place = f"127.0.0.1:{port}"
+    schemes = ("http://", "HTTP://", "https://", "//", "ftp://", "http:", " http://")
+    yield from (f"{scheme}{place}/a.png" for scheme in schemes)
+    yield from (f"http://{host}:{port}/a.png" for host in ("localhost", "0x7f000001", "[::1]"))
+    yield from (f"http://user@{place}/a.png#.png", "http://192.0.2.1/a.png", "data:image/png;base64,AAAA")
 
 
 def attack_fields(target: Target, client: Any) -> None:

@@ -14,7 +14,7 @@ from primaldepth.training.run_log import RunLog
 from primaldepth.training.stage import stage_network
 from primaldepth.training.stage_loop import Callback, Learner
 from primaldepth.training.state import Position
-from primaldepth.training.validation import Validator, summary
+from primaldepth.training.validation import Validator, selection_score, summary
 
 LOG_EVERY = 50  # steps
 Reporter = Callable[..., None]
@@ -67,7 +67,7 @@ def _judge(learner: Learner, validator: Validator, log: RunLog, report: Reporter
     net = stage_network(learner.recipe.net, learner.stage, weights).to(learner.fabric.device)
     seen = list(validator.see(net))
     scores = summary(seen)
-    score = validator.score(scores)
+    score = selection_score(scores, validator.parts)
     shown = scores if score is None else {**scores, "score": score}
     log.validation(total_step(learner.recipe, position), position.stage, shown, net, seen)
     report("validation", position, **shown)

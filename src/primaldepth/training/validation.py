@@ -100,10 +100,6 @@ class Validator:
             )
         net.train()
 
-    def score(self, scores: Mapping[str, float]) -> float | None:
-        """Return the score by which checkpoints are chosen, see `selection_score`."""
-        return selection_score(scores, self.parts)
-
 
 def summary(seen: Iterable[Seen]) -> dict[str, float]:
     """Return the mean of every number of each group, over the frames on which it is defined."""
