@@ -53,7 +53,7 @@ class InputOutcome:
         self.faults.append((kind, " ".join(detail.split())[:300]))
 
 
-class PeakMemory:
+class MemoryGrowth:
     """Peak of this process since `start`, and of the processes that it started meanwhile."""
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class Watch:
     scratch: Path
     limits: InputLimits = InputLimits()
     clock: Callable[[], float] = cpu_seconds
-    memory: Any = field(default_factory=PeakMemory)
+    memory: Any = field(default_factory=MemoryGrowth)
     baseline: dict[str, float] = field(default_factory=dict)
 
     def look(

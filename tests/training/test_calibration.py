@@ -7,20 +7,20 @@ from primaldepth.evaluation.protocol import Case
 from primaldepth.networks import DepthNet, NetworkSettings, from_pretrained
 from primaldepth.networks.card import read_card
 from primaldepth.training.calibration import calibrate
-from primaldepth.training.validation import Seen, ValidationFrame
+from primaldepth.training.validation import ValidationFrame, ValidationResult
 
 NET = {"backbone": "unet", "widths": (8, 8), "blocks": (1, 1), "window": 3, "iterations": 2}
 
 
 def seen(group, truth, depth):
     case = Case("scene", 2, None, truth, torch.ones_like(truth, dtype=torch.bool))
-    return Seen(ValidationFrame(group, case), depth, torch.ones_like(truth), {})
+    return ValidationResult(ValidationFrame(group, case), depth, torch.ones_like(truth), {})
 
 
 class Judge:
     """A validator whose errors are normal with standard deviation 3 where sigma says 1."""
 
-    def see(self, net):
+    def results(self, net):
         random = torch.Generator().manual_seed(0)
         truth = torch.zeros(1, 1, 200, 200)
         depth = 3.0 * torch.randn(truth.shape, generator=random)
@@ -43,7 +43,7 @@ def test_the_factor_is_the_one_that_was_missing():
 class TwoGroups:
     """A large group whose sigma is right, and a small one in which it is four times too small."""
 
-    def see(self, net):
+    def results(self, net):
         random = torch.Generator().manual_seed(0)
         for group, deviation, size in (("large", 1.0, 400), ("small", 4.0, 60)):
             truth = torch.zeros(1, 1, size, size)
@@ -60,8 +60,8 @@ def test_every_group_counts_alike():
 class WithHeldOut(TwoGroups):
     """The same, and scenes held out in which sigma is much too large."""
 
-    def see(self, net):
-        yield from super().see(net)
+    def results(self, net):
+        yield from super().results(net)
         truth = torch.zeros(1, 1, 60, 60)
         yield seen("held-out x2", truth, truth + 0.01)
 

@@ -1,8 +1,8 @@
 """Scenes to arrays with Mitsuba: one Mitsuba scene per process, whose buffers each new scene overwrites.
 
-Shapes, textures and lamps of all scenes have the same number and size (see `packing`), and every value is
-data rather than a constant in a kernel; so all kernels are compiled with the first scene and used for every
-other. Mitsuba's world is the guide camera's frame: x right, y down, z forward, the camera at the origin.
+Shapes, textures and lamps of all scenes have the same number and size (see `scene_arrays`), and every value
+is data rather than a constant in a kernel; so all kernels are compiled with the first scene and used for
+every other. Mitsuba's world is the guide camera's frame: x right, y down, z forward, the camera at the origin.
 """
 
 from collections.abc import Iterator, Sequence

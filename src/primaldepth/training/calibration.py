@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.networks import DepthNet
-from primaldepth.training.validation import Seen, Validator, deciding
+from primaldepth.training.validation import ValidationResult, Validator, deciding
 
 ONE_SIGMA = 0.6827
 EVERY = 7  # pixels: errors of neighbours are alike
@@ -27,8 +27,8 @@ def calibrate(net: DepthNet, validator: Validator) -> dict[str, float]:
         The factor, and the share of errors within one sigma before; empty if nothing was validated.
     """
     groups: dict[str, list[Tensor]] = {}
-    for seen in validator.see(net):
-        groups.setdefault(seen.frame.group, []).append(_ratios(seen))
+    for result in validator.results(net):
+        groups.setdefault(result.frame.group, []).append(_ratios(result))
     ratios = [one for one in (torch.cat(groups[name]) for name in deciding(groups)) if one.numel()]
     if not ratios:
         return {}
@@ -47,10 +47,10 @@ def _within(ratios: Tensor) -> float:
     return float((ratios <= 1.0).float().mean())
 
 
-def _ratios(seen: Seen) -> Tensor:
+def _ratios(result: ValidationResult) -> Tensor:
     """Return |error| / sigma where the truth is known, thinned out; every frame counts by its pixels."""
-    if seen.sigma is None:
+    if result.sigma is None:
         return torch.zeros(0)
-    case = seen.frame.case
-    ratio = ((seen.depth - case.truth).abs() / seen.sigma)[case.known][::EVERY]
+    case = result.frame.case
+    ratio = ((result.depth - case.truth).abs() / result.sigma)[case.known][::EVERY]
     return ratio[torch.isfinite(ratio)].float().cpu()

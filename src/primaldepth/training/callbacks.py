@@ -65,11 +65,11 @@ def _judge(learner: Learner, validator: Validator, log: RunLog, report: Reporter
     """Score the candidate, log the scores, and keep its weights if they are the best so far."""
     position, weights = learner.position, learner.candidate.state_dict()
     net = stage_network(learner.recipe.net, learner.stage, weights).to(learner.fabric.device)
-    seen = list(validator.see(net))
-    scores = summary(seen)
+    results = list(validator.results(net))
+    scores = summary(results)
     score = selection_score(scores, validator.parts)
     shown = scores if score is None else {**scores, "score": score}
-    log.validation(total_step(learner.recipe, position), position.stage, shown, net, seen)
+    log.validation(total_step(learner.recipe, position), position.stage, shown, net, results)
     report("validation", position, **shown)
     if score is None or (math.isfinite(score) and (position.best is None or score < position.best)):
         position.best, position.waited, position.scores = score, 0, scores

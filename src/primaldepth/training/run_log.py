@@ -11,7 +11,7 @@ from primaldepth.io.atomic import write_bytes
 from primaldepth.io.files import check_unlinked, json_lines, open_to_append
 from primaldepth.networks import DepthNet
 from primaldepth.networks.unrolled import COEFFICIENTS
-from primaldepth.training.validation import Seen
+from primaldepth.training.validation import ValidationResult
 
 LOG = "log.jsonl"
 SHOWN = 3
@@ -44,7 +44,12 @@ class RunLog:
                     self._board.add_scalar(name, value, total_step)
 
     def validation(
-        self, total_step: int, stage: int, scores: dict[str, float], net: DepthNet, seen: list[Seen]
+        self,
+        total_step: int,
+        stage: int,
+        scores: dict[str, float],
+        net: DepthNet,
+        results: list[ValidationResult],
     ) -> None:
         """Write scores, coefficients of every iteration, and pictures of a few results with their errors.
 
@@ -53,7 +58,7 @@ class RunLog:
             stage: index of the stage.
             scores: by name.
             net: that was scored.
-            seen: its results.
+            results: its results.
         """
         found = _coefficients(net)
         self.write(total_step, stage=stage, **scores, **({"coefficients": found} if found else {}))
@@ -62,7 +67,7 @@ class RunLog:
         for name, values in found.items():
             for iteration, value in enumerate(values):
                 self._board.add_scalar(f"coefficients/{name}/{iteration:02d}", value, total_step)
-        for one in seen[:SHOWN]:
+        for one in results[:SHOWN]:
             self._board.add_image(f"{one.frame.group}/{one.frame.case.scene}", _picture(one), total_step)
 
     def close(self) -> None:
@@ -102,7 +107,7 @@ def _board(folder: Path, steps: int) -> Any:
     return SummaryWriter(str(folder), purge_step=steps + 1)
 
 
-def _picture(one: Seen) -> np.ndarray[Any, Any]:
+def _picture(one: ValidationResult) -> np.ndarray[Any, Any]:
     """(3, H, 2 W): the result beside four times its error, both in greys of the truth's range."""
     case = one.frame.case
     known, truth = case.known[0, 0].cpu(), case.truth[0, 0].cpu()

@@ -40,7 +40,7 @@ class ValidationFrame:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class ValidationResult:
     """What the network made of one frame.
 
     Args:
@@ -86,7 +86,7 @@ class Validator:
             {number_name(each.group, metric) for each in self.frames for metric in ("rmse", *each.metrics)}
         )
 
-    def see(self, net: DepthNet) -> Iterator[Seen]:
+    def results(self, net: DepthNet) -> Iterator[ValidationResult]:
         """Yield the network's result on every frame."""
         half = self._precision if next(net.parameters()).is_cuda else torch.float32
         method = Network("net", net.eval(), precision=half)
@@ -95,16 +95,16 @@ class Validator:
             error = torch.where(case.known, found.depth - case.truth, 0.0)
             rmse = float((error.square().sum() / case.known.sum()).sqrt())
             more = case.scores(found) if each.metrics else {}
-            yield Seen(
+            yield ValidationResult(
                 each, found.depth, found.sigma, {"rmse": rmse, **{name: more[name] for name in each.metrics}}
             )
         net.train()
 
 
-def summary(seen: Iterable[Seen]) -> dict[str, float]:
+def summary(results: Iterable[ValidationResult]) -> dict[str, float]:
     """Return the mean of every number of each group, over the frames on which it is defined."""
     values: dict[str, list[float]] = {}
-    for one in seen:
+    for one in results:
         for metric, value in one.scores.items():
             if value is not None:
                 values.setdefault(number_name(one.frame.group, metric), []).append(value)

@@ -90,7 +90,7 @@ def write_weights(
     net = stage_network(recipe.net, stage, state.weights).to(device)
     if recipe.keep:
         net = partly(net, _start(recipe), recipe.keep)
-        scores = summary(validator.see(net))
+        scores = summary(validator.results(net))
     if stage.likelihood and net.is_for_any_scale and validator.frames:
         scores = scores | calibrate(net, validator)
     card = ModelCard(
