@@ -2,7 +2,8 @@
 
 Shapes, textures and lamps of all scenes have the same number and size (see `scene_arrays`), and every value
 is data rather than a constant in a kernel; so all kernels are compiled with the first scene and used for
-every other. Mitsuba's world is the guide camera's frame: x right, y down, z forward, the camera at the origin.
+every other. Mitsuba's world is the guide camera's frame: x right, y down, z forward, the camera at
+the origin.
 """
 
 from collections.abc import Iterator, Sequence

@@ -23,19 +23,6 @@ Arrays = dict[str, NDArray[Any]]
 _PACKAGES = ("primaldepth", "mitsuba", "drjit", "numpy")
 
 
-class SceneRenderer(Protocol):
-    """The renderer that one worker holds; `compiles` counts its kernel compilations so far."""
-
-    @property
-    def compiles(self) -> int:
-        """Number of kernel compilations so far."""
-        ...
-
-    def render(self, seed: int) -> Arrays:
-        """Render one scene; the same seed gives the same arrays everywhere."""
-        ...
-
-
 class SceneSource(Hashable, Protocol):
     """A recipe of scenes, small enough to be sent to a worker anywhere; equal ones open equal renderers."""
 
@@ -48,7 +35,7 @@ class SceneSource(Hashable, Protocol):
         """Return every setting that the bytes depend on."""
         ...
 
-    def open(self) -> SceneRenderer:
+    def open(self) -> "SceneRenderer":
         """Open a renderer in this process."""
         ...
 
@@ -58,7 +45,7 @@ def scene_seed(seed: int, scene: int) -> int:
     return derive_seed("scene", seed, scene)
 
 
-def render_scene(renderer: SceneRenderer, seed: int, scene: int) -> Arrays:
+def render_scene(renderer: "SceneRenderer", seed: int, scene: int) -> Arrays:
     """Render one scene and return its arrays with the seed it was rendered from.
 
     Args:
@@ -75,7 +62,7 @@ def package_versions() -> dict[str, str]:
     return {name: installed_version(name) for name in _PACKAGES}
 
 
-def open_checked(source: SceneSource, versions: Mapping[str, str]) -> SceneRenderer:
+def open_checked(source: SceneSource, versions: Mapping[str, str]) -> "SceneRenderer":
     """Open a renderer, on this or another machine, if it makes the bytes the job was started with.
 
     Args:
@@ -139,13 +126,20 @@ class RenderSettings(Settings):
         scans = {} if self.scans == "none" else {"meshes": self.scans}
         return {**values, "textures": self.images, **scans}
 
-    def open(self) -> SceneRenderer:
+    def open(self) -> "SceneRenderer":
         """Open a renderer in this process; the textures must be those the job was started with."""
-        return _Rendered(self)
+        return SceneRenderer(self)
 
 
-class _Rendered:
-    """Seeds to arrays: sample the scene, render it, and add its cameras."""
+class SceneRenderer:
+    """The renderer that one worker holds: it samples the scene of a seed, renders it and adds its cameras.
+
+    Args:
+        settings: resolved ones.
+
+    Raises:
+        InputError: the folders of textures and meshes hold other files than when they were resolved.
+    """
 
     def __init__(self, settings: RenderSettings) -> None:
         from primaldepth.scenes.renderer import Renderer
@@ -168,9 +162,11 @@ class _Rendered:
 
     @property
     def compiles(self) -> int:
+        """Number of kernel compilations so far."""
         return self._renderer.compiles
 
     def render(self, seed: int) -> Arrays:
+        """Render one scene; the same seed gives the same arrays everywhere."""
         with part("sample"):
             scene = sample(self._settings.preset, seed, scans=self._scans)
         return {**self._renderer.render(scene), **camera_arrays(scene, self._settings.size)}
