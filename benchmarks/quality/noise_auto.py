@@ -21,6 +21,7 @@ from torch import Tensor
 from primaldepth.core.frame import Frame, Method
 from primaldepth.core.seeds import generator
 from primaldepth.evaluation.metrics import rmse
+from primaldepth.evaluation.rendered import image_of, tensor_of
 from primaldepth.methods import create
 from primaldepth.operators.sampling import Resample
 from primaldepth.scenes.renderer import Renderer
@@ -87,9 +88,8 @@ def rendered(seeds: range) -> Iterator[RenderedView]:
     renderer = Renderer(preset="rich", size=SIZE, samples=16)
     for seed in seeds:
         found = renderer.render(sample("rich", seed))
-        depth, known = (torch.from_numpy(found[name])[None, None] for name in ("depth", "valid"))
-        image = torch.from_numpy(found["image"]).permute(2, 0, 1)[None].float() / 255
-        yield RenderedView(seed, image, fill_occlusions(depth, known), known)
+        depth, known = tensor_of(found["depth"]), tensor_of(found["valid"])
+        yield RenderedView(seed, image_of(found), fill_occlusions(depth, known), known)
 
 
 def noisy(view: RenderedView, scale: int, model: str, level: float) -> Frame:

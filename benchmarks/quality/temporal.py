@@ -19,6 +19,7 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.seeds import generator
+from primaldepth.evaluation.rendered import image_of
 from primaldepth.methods import create
 from primaldepth.methods.temporal import Temporal
 from primaldepth.scenes.description import Camera, Scene, SceneObject
@@ -91,7 +92,7 @@ def _view(scene: Scene, renderer: Renderer) -> dict[str, Tensor]:
     y = (np.arange(HEIGHT) + 0.5 - pinhole.cy)[:, None] / pinhole.fy
     far = float(found["depth"].max())
     return {
-        "image": torch.from_numpy(found["image"]).permute(2, 0, 1)[None].float() / 255,
+        "image": image_of(found),
         "depth": torch.from_numpy(np.where(found["valid"], found["depth"], far))[None, None].float(),
         "rays": torch.from_numpy(np.sqrt(1 + x**2 + y**2))[None, None].float(),
     }
