@@ -4,8 +4,8 @@
     python -m benchmarks.tuning.tune nlh-l2 lam growth sigma_d sigma_v eps --data DIR --device cuda
     python -m benchmarks.tuning.tune nlh-l2 --data DIR --set lam=8 growth=1
 
-A seeded evolution in the logarithm of each named parameter, from the present defaults or those that are set. The
-score is the geometric mean of RMSE over scenes and scales, on crops, so that a trial takes seconds.
+A seeded evolution in the logarithm of each named parameter, from the present defaults or those that are
+set. The score is the geometric mean of RMSE over scenes and scales, on crops, so that a trial takes seconds.
 """
 
 import argparse
