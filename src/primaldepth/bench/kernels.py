@@ -126,17 +126,12 @@ def bench_kernels(device: str, *, repeats: int = 9) -> list[BenchRow]:
         reference = _forced("torch", frame.run, device, slow)
         fused = frame.resident() if backend == "triton" else frame.run
         fast = measure(fused, device, repeats=repeats)
-        rows = [
-            BenchRow.of(
-                "forward 20 x nlh-l2 1088x1376 fp32", backend, fast, reference, floor_ms(frame, bandwidth)
-            )
-        ]
+        name, floor = "forward 20 x nlh-l2 1088x1376", floor_ms(frame, bandwidth)
+        rows = [BenchRow.of(f"{name} fp32", backend, fast, reference, floor)]
         if backend == "triton":
             half = measure(frame.resident(torch.bfloat16), device, repeats=repeats)
             floor = floor_ms(frame, bandwidth, 2)
-            rows.append(
-                BenchRow.of("forward 20 x nlh-l2 1088x1376 bf16 storage", backend, half, reference, floor)
-            )
+            rows.append(BenchRow.of(f"{name} bf16 storage", backend, half, reference, floor))
     if device == "cuda":
         patches = KernelInputs.draw(PATCHES, device, learn=True)
         reference = _forced("torch", patches.train, device, 3)

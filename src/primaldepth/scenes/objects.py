@@ -267,11 +267,6 @@ def _bundle(b: SceneBuilder, foot: Place, radius: float, length: float) -> None:
         lean = np.array([*(0.25 * b.rng.standard_normal(2)), 1.0])[[0, 2, 1]]
         direction = lean / np.linalg.norm(lean)
         offset = radius * b.rng.uniform(-1, 1, 3) * [1, 0, 1]
-        b.add(
-            "stick",
-            (thin, tall, thin),
-            foot + offset + direction * tall / 2,
-            upright_to(direction),
-            taper=b.between(0.2, 1.5),
-            sides=int(b.rng.choice([4, 8, 12])),
-        )
+        middle, tilt = foot + offset + direction * tall / 2, upright_to(direction)
+        taper, sides = b.between(0.2, 1.5), int(b.rng.choice([4, 8, 12]))
+        b.add("stick", (thin, tall, thin), middle, tilt, taper=taper, sides=sides)

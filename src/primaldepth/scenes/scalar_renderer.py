@@ -110,11 +110,8 @@ class ScalarStage:
         corner = np.stack([column, row], -1) * TILE
         uv = (corner + 0.5 + packed.uv[:count] * (TILE - 1)) / (ATLAS_TILES * TILE)
         properties = mi.Properties()
-        properties["mesh_bsdf"] = mi.load_dict(
-            _surface(
-                mi, self.table[packed.atlas], _attribute("vertex_roughness"), _attribute("vertex_metallic")
-            )
-        )
+        looks = (_attribute(f"vertex_{name}") for name in ("roughness", "metallic"))
+        properties["mesh_bsdf"] = mi.load_dict(_surface(mi, self.table[packed.atlas], *looks))
         mesh = mi.Mesh(
             "mesh", count, used, props=properties, has_vertex_normals=True, has_vertex_texcoords=True
         )

@@ -166,22 +166,16 @@ def _lamps(scene: Scene) -> Floats:
         distance = np.linalg.norm(np.asarray(lamp.position) - middle)
         radiance = np.asarray(lamp.power) / (np.pi * lamp.radius**2)
         place = _to_camera(scene, np.asarray([lamp.position]))[0]
-        table[index] = (
-            *place,
-            lamp.radius,
-            *radiance,
-            np.mean(lamp.power) / max(float(distance), 0.1) ** 2 + 1e-9,
-        )
+        share = np.mean(lamp.power) / max(float(distance), 0.1) ** 2 + 1e-9
+        table[index] = (*place, lamp.radius, *radiance, share)
     table[:, 7] /= table[:, 7].sum()
     return table.astype(np.float32)
 
 
 def _to_camera(scene: Scene, points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Move points from the room to the camera's axes: X_camera = R^T (X_room - t)."""
-    turned: NDArray[np.float64] = (points - np.asarray(scene.guide.position)) @ np.asarray(
-        scene.guide.rotation
-    )
-    return turned
+    """Return points of the room in the camera's axes: X_camera = R^T (X_room - t)."""
+    R, t = np.asarray(scene.guide.rotation), np.asarray(scene.guide.position)
+    return np.asarray((points - t) @ R)
 
 
 def _check(scene: Scene, what: str, found: int, most: int) -> None:
