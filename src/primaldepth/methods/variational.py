@@ -194,7 +194,7 @@ def _enlarge(u: Tensor, size: tuple[int, int]) -> Tensor:
     return larger * u.new_tensor([1.0, *ratios]).view(1, 3, 1, 1)
 
 
-# Chosen by benchmarks/tuning/tune_variational.py on middlebury-2006 at all scales; see the docs, Energies.
+# Chosen by benchmarks/tuning/tune.py on middlebury-2006 at all scales; see the docs, Energies.
 DEFAULTS: dict[str, VariationalSettings] = {
     "atv-l2": VariationalSettings(lam=0.65, growth=1.0, beta=8.7, gamma=0.654),
     "atgv-l2": VariationalSettings(
