@@ -21,11 +21,25 @@ class LinearOperator(ABC):
 
     @abstractmethod
     def forward(self, u: Tensor) -> Tensor:
-        """K u."""
+        """Return K u.
+
+        Args:
+            u: (B, *in_shape).
+
+        Returns:
+            (B, *out_shape).
+        """
 
     @abstractmethod
     def adjoint(self, p: Tensor) -> Tensor:
-        """K' p."""
+        """Return K' p.
+
+        Args:
+            p: (B, *out_shape).
+
+        Returns:
+            (B, *in_shape).
+        """
 
     @property
     @abstractmethod
@@ -34,7 +48,7 @@ class LinearOperator(ABC):
 
     @abstractmethod
     def magnitude(self) -> "LinearOperator":
-        """The operator with every coefficient replaced by (a bound of) its absolute value."""
+        """Return the operator with every coefficient replaced by (a bound of) its absolute value."""
 
     @property
     def parts(self) -> Parts:

@@ -10,7 +10,13 @@ from primaldepth.operators.base import LinearOperator
 
 
 def difference(u: Tensor, dim: int, sign: float = -1.0) -> Tensor:
-    """u(x + 1) + sign * u(x) along `dim`; 0 in the last row or column."""
+    """Return u(x + 1) + sign * u(x) along `dim`; 0 in the last row or column.
+
+    Args:
+        u: (..., H, W).
+        dim: -2 for rows, -1 for columns.
+        sign: -1 for differences, 1 for sums.
+    """
     n = u.shape[dim] - 1
     inner = u.narrow(dim, 1, n) + sign * u.narrow(dim, 0, n)
     return pad(inner, (0, 0, 0, 1) if dim == -2 else (0, 1))

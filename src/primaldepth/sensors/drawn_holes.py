@@ -18,6 +18,9 @@ def holes(like: Tensor, share: float, generator: torch.Generator) -> Tensor:
         like: (B, 1, h, w), for its size and device.
         share: of the images.
         generator: decides everything.
+
+    Returns:
+        (B, 1, h, w), True in holes.
     """
     u = _uniform((4, len(like), 1, 1, 1), like, generator)
     small, large = (smooth_field(like, blob, generator) for blob in BLOBS)

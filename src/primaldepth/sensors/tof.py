@@ -104,7 +104,15 @@ class TimeOfFlight(Sensor):
 
 
 def check_amplitude(amplitude: Tensor, depth: Tensor) -> None:
-    """Raise an error unless the amplitude has the shape of the depth."""
+    """Raise an error unless the amplitude has the shape of the depth.
+
+    Args:
+        amplitude: of the returned light.
+        depth: (B, 1, H, W).
+
+    Raises:
+        InputError: the shapes differ.
+    """
     if amplitude.shape != depth.shape:
         raise InputError(
             "amplitude", f"shape {tuple(amplitude.shape)}, but the depth has {tuple(depth.shape)}"

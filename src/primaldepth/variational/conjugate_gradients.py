@@ -50,6 +50,11 @@ def conjugate_gradients(
         b: (B, ...) right side.
         start: (B, ...) first estimate.
         diagonal: (B, ...) positive; 1 if None.
+        iterations: at most so many.
+        tolerance: part of the right side that may be left of the residual.
+
+    Returns:
+        The solution, (B, ...), and how it was found.
     """
     D = torch.ones_like(b) if diagonal is None else diagonal
     u, r = start, b - A(start)

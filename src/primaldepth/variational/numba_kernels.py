@@ -182,7 +182,14 @@ class Descent:
     run = staticmethod(descend)
 
     def fits(self, u: Tensor, pulls: list[Tensor], tau: Number, theta: Number) -> bool:
-        """Whether the step is a number or a map of the shape of u, and theta a number."""
+        """Return whether the step is a number or a map of the shape of u, and theta a number.
+
+        Args:
+            u: (B, C, H, W).
+            pulls: each of the shape of u.
+            tau: primal step.
+            theta: of the extrapolation.
+        """
         if not pulls or any(pull.shape != u.shape for pull in pulls):
             return False
         numbers = all(t.numel() == 1 for t in _tensors(theta))

@@ -39,19 +39,43 @@ class Penalty(ABC):
 
     @abstractmethod
     def value(self, z: Tensor) -> Tensor:
-        """F(z), shape (B,)."""
+        """Return F(z).
+
+        Args:
+            z: (B, C, H, W).
+
+        Returns:
+            (B,).
+        """
 
     @abstractmethod
     def conjugate(self, p: Tensor) -> Tensor:
-        """F*(p) on its domain, shape (B,); points outside the domain are not looked for."""
+        """Return F*(p) on its domain; points outside the domain are not looked for.
+
+        Args:
+            p: (B, C, H, W).
+
+        Returns:
+            (B,).
+        """
 
     @abstractmethod
     def prox(self, z: Tensor, tau: Number) -> Tensor:
-        """prox_{tau F}(z)."""
+        """Return prox_{tau F}(z).
+
+        Args:
+            z: (B, C, H, W).
+            tau: step, a number or broadcastable to z.
+        """
 
     @abstractmethod
     def prox_conjugate(self, p: Tensor, sigma: Number) -> Tensor:
-        """prox_{sigma F*}(p)."""
+        """Return prox_{sigma F*}(p).
+
+        Args:
+            p: (B, C, H, W).
+            sigma: step, a number or broadcastable to p.
+        """
 
     @property
     @abstractmethod

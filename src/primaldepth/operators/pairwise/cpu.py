@@ -81,7 +81,12 @@ def _dual_bands(
 
 
 def add_halo(div: Array, halo: Array) -> None:
-    """Hand what bands owe to rows above them to those rows; (B, ..., H, W) and (B, bands, ..., reach, W)."""
+    """Hand what bands owe to rows above them to those rows.
+
+    Args:
+        div: (B, ..., H, W); the rows are added to.
+        halo: (B, bands, ..., reach, W).
+    """
     height, bands, reach = div.shape[-2], halo.shape[1], halo.shape[-2]
     for band in range(1, bands):
         top = height * band // bands
@@ -98,7 +103,7 @@ def dual_step(
     out: Tensor | None = None,
     div: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """One dual update of non-local Huber and its divergence.
+    """Do one dual update of non-local Huber, and its divergence.
 
     Args:
         u_bar: (B, 1, H, W).

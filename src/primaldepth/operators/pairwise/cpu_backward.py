@@ -44,7 +44,19 @@ def iterations_kept(
     offsets: Offsets,
     samples: SampleTerm | None,
 ) -> tuple[tuple[Tensor, ...], list[KeptIteration]]:
-    """Run the iterations from (u, u_bar, p[, q]); return the last state and what backward needs of each."""
+    """Run the iterations, and keep what backward needs of each.
+
+    Args:
+        state: u, u_bar, p and, with samples, q.
+        w: (B, N, H, W) bounds.
+        data: f and c, (B, 1, H, W).
+        coefficients: as of `cpu_iterations.iterations`.
+        offsets: of a half window.
+        samples: of the sample term, or None.
+
+    Returns:
+        The last state, and one `KeptIteration` for each iteration.
+    """
     u, u_bar, p, *rest = (t.contiguous() for t in state)
     q = rest[0] if rest else None
     sampled: tuple[Tensor, ...]
@@ -199,6 +211,15 @@ def iterations_backward(
     samples: SampleTerm | None,
 ) -> dict[str, Tensor]:
     """Undo all iterations, given the gradients of the last u, u_bar, p and, with samples, q.
+
+    Args:
+        grads: gradients of the last u, u_bar, p and, with samples, q.
+        kept: from `iterations_kept`, as all that follows.
+        w: (B, N, H, W) bounds.
+        data: f and c, (B, 1, H, W).
+        coefficients: of the iterations.
+        offsets: of a half window.
+        samples: of the sample term, or None.
 
     Returns:
         The gradients of u, u_bar, p, w, f, c, coefficients and, with samples, q, d and lam, in this order.

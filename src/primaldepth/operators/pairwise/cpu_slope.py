@@ -105,11 +105,16 @@ def slope_step(
     rows: tuple[float, ...] | None = None,
     out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """One dual update with `PairwiseSlope` and its adjoint; arguments as of `cpu.dual_step`.
+    """Do one dual update with `PairwiseSlope`, and its adjoint.
 
     Args:
         u_bar: (B, 3, H, W): u and the two slopes.
+        p: (B, N, H, W) dual variable; not modified unless it is `out`.
+        w: (B, N, H, W) bounds.
+        offsets: of a half window.
+        step: (base, slope, eps).
         rows: the step of pair k is (base + slope * w) / rows[k]; None for 1.
+        out: memory for the new p, or None for fresh memory.
 
     Returns:
         The new p and K' p: (B, 3, H, W).

@@ -64,13 +64,16 @@ def _row_values(z: Array, w: Array, offsets: Array, halves: Array, eps: float, o
 
 
 def pair_value(u: Tensor, w: Tensor, offsets: tuple[tuple[int, int], ...], eps: float) -> Tensor:
-    """F(K u) of the Huber penalty, shape (B,).
+    """Return F(K u) of the Huber penalty.
 
     Args:
         u: (B, 1, H, W) for `PairwiseDifference`, (B, 3, H, W) for `PairwiseSlope`.
         w: (B, N, H, W) weights.
         offsets: of a half window.
         eps: width of the quadratic part, 0 for none.
+
+    Returns:
+        (B,).
     """
     z, weights = u.contiguous().numpy(), w.contiguous().numpy()
     sums = np.empty((u.shape[0], u.shape[2]))

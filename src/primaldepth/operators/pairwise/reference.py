@@ -17,6 +17,9 @@ def half_window(size: int) -> tuple[Offset, ...]:
     Args:
         size: side of the window, odd.
 
+    Raises:
+        ValueError: the size is even, or below 3.
+
     Example:
         >>> from primaldepth.operators import half_window
         >>> half_window(3)
@@ -30,7 +33,15 @@ def half_window(size: int) -> tuple[Offset, ...]:
 
 
 def ends(offset: Offset, size: tuple[int, int]) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
-    """Slices of all x and of all y = x + offset for which both lie inside an image of `size`."""
+    """Return the slices of all x and of all y = x + offset for which both lie inside an image.
+
+    Args:
+        offset: (dy, dx).
+        size: (H, W) of the image.
+
+    Returns:
+        (rows, columns) of the x, and of the y; empty ones where no pair lies inside.
+    """
     (dy, dx), (height, width) = offset, size
     rows = slice(max(0, -dy), max(height - max(0, dy), 0))
     columns = slice(max(0, -dx), max(width - max(0, dx), 0))

@@ -51,7 +51,7 @@ class PointSamples(LinearOperator):
         return self._bound
 
     def averaging(self) -> "PointSamples":
-        """Itself: the weights of a sample sum to one."""
+        """Return itself: the weights of a sample sum to one."""
         return self
 
     def magnitude(self) -> LinearOperator:
