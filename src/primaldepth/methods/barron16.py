@@ -8,7 +8,7 @@ from torch import Tensor
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Few, NotNegative, Positive
 from primaldepth.methods.gaussian_field import FieldSettings, SampledDepth
-from primaldepth.methods.holes import measured_mask
+from primaldepth.methods.holes import everywhere
 from primaldepth.operators.bilateral_grid import BilateralGrid, cells
 from primaldepth.operators.sampling import Resample
 from primaldepth.variational.conjugate_gradients import conjugate_gradients
@@ -97,11 +97,10 @@ class Barron16:
             data = SampledDepth.of(frame, self.settings.sensor)
             images = [self._solve_image(frame.guide[i], data.image(i)) for i in range(len(frame.guide))]
             depth = data.normal.restore(torch.cat(images))
-        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
+        return everywhere(depth, frame)
 
     def _solve_image(self, guide: Tensor, data: SampledDepth) -> Tensor:
-        q = self.settings
-        mu = q.smoothness * data.scale**-q.decay
+        q, mu = self.settings, data.smoothness(self.settings)
         smoothers = [Smoother.of(guide, q, shift / q.shifts) for shift in range(q.shifts)]
         weight = data.lam * data.sigma  # c / sigma: inverse variances let near samples flood far ones
         target, trust = spread(data.f, weight, data.start)

@@ -1,7 +1,7 @@
 """Joint bilateral windows: the samples around each pixel of the guide, weighted by distance and by looks."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from primaldepth.core.frame import Frame
+from primaldepth.methods.interpolation import interpolate
 from primaldepth.operators.sampling import resample
 
 FLOOR = 1e-6  # least weight of a neighbour: where none looks alike, distance decides
@@ -147,6 +148,26 @@ def likeness(guide: Tensor, other: Tensor, sigma: float) -> Tensor:
     return distance.mul_(-1 / (sigma * math.log(2))).exp2_().clamp_min_(FLOOR)
 
 
-def mean_or(fallback: Tensor, total: Tensor, weight: Tensor) -> Tensor:
-    """Total / weight, or the fallback where there is no weight."""
-    return torch.where(weight > 0, total / weight, fallback)
+def filtered(
+    frame: Frame, window: BilateralWindow, weigh: Callable[[slice, WeightedSamples], Tensor]
+) -> Tensor:
+    """Return the weighted mean of the samples around each pixel, band by band of its rows.
+
+    Args:
+        frame: whose samples are averaged.
+        window: over the samples.
+        weigh: from a band of rows and one neighbour of each of its pixels to the weight of that neighbour.
+
+    Returns:
+        (B, 1, H, W); the interpolation where no sample is in reach.
+    """
+    depth, _ = interpolate(frame)
+    for band, neighbours in window.over(WeightedSamples.of(frame), maps=1):
+        part = depth[:, :, band]
+        weight, total = torch.zeros_like(part), torch.zeros_like(part)
+        for near in neighbours:
+            w = weigh(band, near)
+            weight += w
+            total.addcmul_(w, near.depth)
+        part.copy_(torch.where(weight > 0, total / weight, part))
+    return depth

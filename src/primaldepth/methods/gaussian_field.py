@@ -1,17 +1,19 @@
 """What quadratic methods make of a frame: samples in units of their noise, trust, a first estimate."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Iterations, NotNegative, Positive, Settings
-from primaldepth.methods.holes import fill_holes, measured_mask
+from primaldepth.methods.holes import everywhere, fill_holes
 from primaldepth.methods.variational import Normalised
+from primaldepth.operators.pairwise import Offset
 from primaldepth.operators.sampling import Kernel, Resample, resample
 from primaldepth.variational.conjugate_gradients import LinearSolution
+from primaldepth.variational.quadratic import PairedQuadratic
 
 
 class FieldSettings(Settings):
@@ -69,8 +71,32 @@ class SampledDepth:
         pixels, samples = self.start[0].numel(), self.f[0].numel()
         return math.sqrt(pixels / samples)
 
+    def smoothness(self, settings: FieldSettings) -> float:
+        """Return the weight of the regulariser.
+
+        Args:
+            settings: of the method.
+        """
+        return settings.smoothness * self.scale**-settings.decay
+
+    def minimised(
+        self, w: Tensor, offsets: Sequence[Offset], start: Tensor, settings: FieldSettings
+    ) -> LinearSolution:
+        """Minimise the energy of the samples and of pairs by conjugate gradients.
+
+        Args:
+            w: (B, N, H, W) weights of the pairs.
+            offsets: of the N pairs.
+            start: (B, 1, H, W) first estimate.
+            settings: of the method.
+
+        Returns:
+            The minimiser, (B, 1, H, W), and how it was found.
+        """
+        energy = PairedQuadratic(self.f, self.lam, w, offsets, self.A)
+        return energy.minimise(start, iterations=settings.iterations, tolerance=settings.tolerance)
+
     def prediction(self, frame: Frame, found: LinearSolution) -> Prediction:
         """The solution in the frame's unit, and how it was found."""
-        depth = self.normal.restore(found.u)
         info = {"iterations": found.iterations, "residual": found.residual}
-        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame), info=info)
+        return everywhere(self.normal.restore(found.u), frame, info=info)

@@ -8,8 +8,8 @@ from torch.nn.functional import avg_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import NotNegative, Positive, Settings
-from primaldepth.methods.between_samples import interpolate
-from primaldepth.methods.holes import measured_mask
+from primaldepth.methods.holes import everywhere
+from primaldepth.methods.interpolation import interpolate
 
 
 class He10Settings(Settings):
@@ -44,7 +44,7 @@ class He10:
                 frame.guide, depth, weight, self.settings.reach(frame), self.settings.eps
             )
             depth = torch.where(known, found, depth)
-        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
+        return everywhere(depth, frame)
 
 
 def guided_filter(

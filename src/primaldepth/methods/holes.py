@@ -1,12 +1,14 @@
 """What every method needs to treat holes alike."""
 
 import functools
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, max_pool2d
 
-from primaldepth.core.frame import Frame
+from primaldepth.core.frame import Frame, Prediction
 from primaldepth.measurement.lone_samples import Cells, cells_of
 from primaldepth.operators.sampling import nearest_index, resample
 
@@ -55,6 +57,21 @@ def grow_into_holes(values: Tensor, valid: Tensor, steps: int) -> tuple[Tensor, 
         known = torch.where(ring, 1.0, known)
         distance = distance + (1.0 - known)
     return fill_holes(filled, known > 0), distance
+
+
+def everywhere(
+    depth: Tensor, frame: Frame, sigma: Tensor | None = None, info: Mapping[str, Any] | None = None
+) -> Prediction:
+    """Return the prediction of a method that estimates a depth at every pixel.
+
+    Args:
+        depth: (B, 1, H, W).
+        frame: what it was made of.
+        sigma: (B, 1, H, W) how far it may be off, or None.
+        info: what the method reports of its run.
+    """
+    valid = torch.ones_like(depth, dtype=torch.bool)
+    return Prediction(depth, valid, measured_mask(frame), sigma, info or {})
 
 
 def measured_mask(frame: Frame) -> Tensor:

@@ -17,7 +17,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Settings
 from primaldepth.methods.deep_holes import COARSER, blended, coarser, deep_share
-from primaldepth.methods.holes import measured_mask
+from primaldepth.methods.holes import everywhere
 from primaldepth.methods.low_noise import with_classical
 from primaldepth.methods.network_inputs import NetworkInputs, tiles, turned_back, turned_input
 from primaldepth.methods.sparse import with_samples
@@ -140,9 +140,8 @@ class Network:
                 part.cut(depth)[:] = inputs.scaling.restore(inner.cut(found[:, :1]))
                 if sigma is not None:
                     part.cut(sigma)[:] = inner.cut(found[:, 1:]) * inputs.scaling.spread
-        everywhere = torch.ones_like(depth, dtype=torch.bool)
         used = {"precision": name_of(self._inference.dtype_on(frame.depth.device))}
-        return Prediction(depth, everywhere, measured_mask(frame), sigma, used)
+        return everywhere(depth, frame, sigma, used)
 
     @property
     def gives_sigma(self) -> bool:

@@ -14,9 +14,7 @@ from primaldepth.operators.differences import difference
 from primaldepth.operators.pairwise import Offset, half_window
 from primaldepth.operators.pairwise.reference import ends
 from primaldepth.variational.affinities import smooth
-from primaldepth.variational.conjugate_gradients import LinearSolution
 from primaldepth.variational.models import WindowSize
-from primaldepth.variational.quadratic import PairedQuadratic
 
 
 class Park11Settings(FieldSettings):
@@ -104,15 +102,8 @@ class Park11:
         q, offsets = self.settings, half_window(self.settings.window)
         with torch.no_grad():
             data = SampledDepth.of(frame, q.sensor)
-            w = pair_weights(frame.guide, offsets, q).mul_(q.smoothness * data.scale**-q.decay)
-            found = self._solve(data, w, offsets, data.start)
+            w = pair_weights(frame.guide, offsets, q).mul_(data.smoothness(q))
+            found = data.minimised(w, offsets, data.start, q)
             for _ in range(q.rounds - 1):
-                found = self._solve(data, keep_steps(w, offsets, found.u, q.step), offsets, found.u)
+                found = data.minimised(keep_steps(w, offsets, found.u, q.step), offsets, found.u, q)
             return data.prediction(frame, found)
-
-    def _solve(
-        self, data: SampledDepth, w: Tensor, offsets: Sequence[Offset], start: Tensor
-    ) -> LinearSolution:
-        q = self.settings
-        energy = PairedQuadratic(data.f, data.lam, w, offsets, data.A)
-        return energy.minimise(start, iterations=q.iterations, tolerance=q.tolerance)

@@ -12,7 +12,7 @@ from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
 from primaldepth.measurement.lone_samples import cells_of
 from primaldepth.measurement.noise_estimate import noise_of
-from primaldepth.methods.holes import fill_holes, measured_mask
+from primaldepth.methods.holes import everywhere, fill_holes
 from primaldepth.operators.sampling import Kernel, Resample, resample
 from primaldepth.variational import (
     MODELS,
@@ -108,8 +108,7 @@ class Variational:
             info: dict[str, Any] = {}
             for level in range(self._levels(frame) - 1, -1, -1):
                 u, info = self._solve_level(frame, normal, lam, ratio, u, level)
-        depth = normal.restore(u[:, :1])
-        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame), info=info)
+        return everywhere(normal.restore(u[:, :1]), frame, info=info)
 
     def _weights(self, frame: Frame, sigma: Tensor) -> Tensor:
         """Lam s^growth c / sigma^2 (l2) or lam s^growth c / sigma (l1) at valid samples, 0 elsewhere."""

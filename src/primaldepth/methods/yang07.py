@@ -10,9 +10,9 @@ from torch.nn.functional import max_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
-from primaldepth.methods.between_samples import interpolate, noise_level
 from primaldepth.methods.bilateral import Axis, BilateralWindow, WeightedSamples, likeness
-from primaldepth.methods.holes import measured_mask
+from primaldepth.methods.holes import everywhere
+from primaldepth.methods.interpolation import interpolate, noise_level
 from primaldepth.operators.sampling import resample
 
 
@@ -61,7 +61,7 @@ class Yang07:
                 window = self.settings.window(frame, iteration)
                 depth, known = self._refine(WeightedSamples(depth, weight, frame.guide), window, limit)
                 weight = known.to(depth.dtype)
-        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
+        return everywhere(depth, frame)
 
     def _refine(
         self, samples: WeightedSamples, window: BilateralWindow, limit: Tensor
