@@ -34,7 +34,11 @@ class WeightedSamples:
 
     @classmethod
     def of(cls, frame: Frame) -> "WeightedSamples":
-        """The frame's samples; the guide is averaged over the cell of each, as the depth was."""
+        """Return the frame's samples; the guide is averaged over the cell of each, as the depth was.
+
+        Args:
+            frame: whose samples are averaged.
+        """
         return cls(frame.clean_depth(), frame.trust, resample(frame.guide, frame.low_size, "area"))
 
 
@@ -75,7 +79,14 @@ class Axis:
 
     @classmethod
     def reaching(cls, n_in: int, n_out: int, sigma: float, taps: int | None = None) -> "Axis":
-        """Out to 2 sigma and to the samples next to the pixel; with at most `taps` on each side of it."""
+        """Return the axis out to 2 sigma and to the samples next to the pixel.
+
+        Args:
+            n_in: samples along the axis.
+            n_out: pixels along it.
+            sigma: samples.
+            taps: at most so many on each side; None: all.
+        """
         step = 1 if taps is None else max(1, math.ceil(2 * sigma / taps))
         return cls(n_in, n_out, sigma, max(1, math.floor(2 * sigma / step)), step)
 
@@ -105,9 +116,10 @@ class BilateralWindow:
     columns: Axis
 
     def over(self, samples: WeightedSamples, maps: int) -> Iterator[tuple[slice, Iterator[WeightedSamples]]]:
-        """Bands of rows of the guide's grid, and for each band the neighbours of its pixels, one by one.
+        """Return bands of rows of the guide's grid, and the neighbours of the pixels of each, one by one.
 
         Args:
+            samples: over which the window is laid.
             maps: numbers per pixel in the largest step of the caller.
         """
         images, channels = samples.guide.shape[:2]
@@ -142,7 +154,16 @@ def _neighbours(
 
 
 def likeness(guide: Tensor, other: Tensor, sigma: float) -> Tensor:
-    """(B, 1, h, w): exp(-|I - J| / sigma), the mean over the channels; at least `FLOOR`."""
+    """Return exp(-|I - J| / sigma), the mean over the channels; at least `FLOOR`.
+
+    Args:
+        guide: (B, C, h, w) I.
+        other: (B, C, h, w) J.
+        sigma: width of the weight.
+
+    Returns:
+        (B, 1, h, w).
+    """
     distance = (guide - other).abs_().mean(dim=1, keepdim=True)
     # exp2, for torch splits exp among threads from 2^11 numbers on.
     return distance.mul_(-1 / (sigma * math.log(2))).exp2_().clamp_min_(FLOOR)

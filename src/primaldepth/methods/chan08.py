@@ -47,7 +47,15 @@ class Judged:
 
     @classmethod
     def of(cls, frame: Frame, q: Chan08Settings) -> "Judged":
-        """Alpha = 1 / (1 + exp(-slope (step / noise - threshold))), the step over 3x3 samples."""
+        """Judge by alpha = 1 / (1 + exp(-slope (step / noise - threshold))), the step over 3x3 samples.
+
+        Args:
+            frame: that is filtered.
+            q: settings of the method.
+
+        Returns:
+            The maps.
+        """
         smooth = _smooth(frame.clean_depth(), frame.trust, q.sigma_s)
         step = max_pool2d(smooth, 3, 1, 1) + max_pool2d(-smooth, 3, 1, 1)
         # Without noise the depth weight has to be as wide as the depth is uneven.
@@ -57,7 +65,13 @@ class Judged:
         return cls(depth, 1 / (2 * math.log(2) * (q.sigma_r * sigma).square()), alpha)
 
     def weight(self, band: slice, near: WeightedSamples, alike: Tensor) -> Tensor:
-        """Alpha g(|I(x) - I_q|) + (1 - alpha) h(|d(x) - d_q|)."""
+        """Return alpha g(|I(x) - I_q|) + (1 - alpha) h(|d(x) - d_q|).
+
+        Args:
+            band: rows of the guide's grid.
+            near: one neighbour of each of their pixels.
+            alike: (B, 1, rows, W) g.
+        """
         distance = (near.depth - self.depth[:, :, band]).square_()
         close = distance.mul_(self.inverse[:, :, band]).neg_().exp2_()
         return torch.lerp(close, alike, self.alpha[:, :, band]).clamp_min_(FLOOR)

@@ -53,7 +53,15 @@ class SampledDepth:
 
     @classmethod
     def of(cls, frame: Frame, sensor: Kernel) -> "SampledDepth":
-        """Normalise the frame and weigh its samples."""
+        """Normalise the frame and weigh its samples.
+
+        Args:
+            frame: one or more images.
+            sensor: kernel by which samples come from the image.
+
+        Returns:
+            What the quadratic methods read.
+        """
         normal = Normalised.of(frame)
         lam = frame.trust / normal.sigma**2
         start = resample(fill_holes(normal.depth, frame.trusted), frame.high_size, "bilinear")
@@ -61,7 +69,11 @@ class SampledDepth:
         return cls(normal.depth, lam, normal.sigma, start, A, normal)
 
     def image(self, index: int) -> "SampledDepth":
-        """One image of the batch, with its maps only."""
+        """Return one image of the batch, with its maps only.
+
+        Args:
+            index: of the image.
+        """
         one = slice(index, index + 1)
         return replace(self, f=self.f[one], lam=self.lam[one], sigma=self.sigma[one], start=self.start[one])
 
@@ -97,6 +109,11 @@ class SampledDepth:
         return energy.minimise(start, iterations=settings.iterations, tolerance=settings.tolerance)
 
     def prediction(self, frame: Frame, found: LinearSolution) -> Prediction:
-        """The solution in the frame's unit, and how it was found."""
+        """Return the solution in the frame's unit, and how it was found.
+
+        Args:
+            frame: what it was made of.
+            found: the solution in units of the noise.
+        """
         info = {"iterations": found.iterations, "residual": found.residual}
         return everywhere(self.normal.restore(found.u), frame, info=info)

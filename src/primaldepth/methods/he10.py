@@ -20,7 +20,11 @@ class He10Settings(Settings):
     eps: Positive = 1e-4
 
     def reach(self, frame: Frame) -> tuple[int, int]:
-        """Whole pixels, each axis by its own ratio, at least 1."""
+        """Return rows and columns of a window to each side of its centre, each by its own ratio, at least 1.
+
+        Args:
+            frame: for its sizes.
+        """
         ratios = (m / n for n, m in zip(frame.low_size, frame.high_size, strict=True))
         rows, columns = (max(1, round(self.radius * ratio**self.growth)) for ratio in ratios)
         return rows, columns

@@ -14,9 +14,16 @@ from primaldepth.operators.sampling import nearest_index, resample
 
 
 def fill_holes(values: Tensor, valid: Tensor) -> Tensor:
-    """Smooth fill: means over growing cells reach into the holes, valid samples stay as they are.
+    """Fill holes smoothly: means over growing cells reach into them, valid samples stay as they are.
 
     (B, C, h, w) and (B, 1, h, w) -> (B, C, h, w). A constant stays constant.
+
+    Args:
+        values: (B, C, h, w).
+        valid: (B, 1, h, w).
+
+    Returns:
+        (B, C, h, w); a constant stays constant.
     """
     if bool(valid.all()):
         return values
@@ -75,9 +82,15 @@ def everywhere(
 
 
 def measured_mask(frame: Frame) -> Tensor:
-    """(B, 1, H, W): True where the sample that covers the pixel is valid and trusted.
+    """Return True where the sample that covers the pixel is valid and trusted.
 
     Samples that stand alone cover all that lies between them, but not gaps of three times their distance.
+
+    Args:
+        frame: whose samples cover the pixels.
+
+    Returns:
+        (B, 1, H, W).
     """
     images = zip(frame.trusted.chunk(len(frame.valid)), cells_of(frame), strict=True)
     return torch.cat([_enlarged(_covered(*each), frame.high_size) for each in images])

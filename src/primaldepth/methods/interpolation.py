@@ -27,9 +27,15 @@ class Interpolation:
 
 
 def interpolate(frame: Frame) -> tuple[Tensor, Tensor]:
-    """Bilinear mean of the samples by their trust, A(t d) / A t, and that trust, A t: two (B, 1, H, W).
+    """Return the bilinear mean of the samples by their trust, A(t d) / A t, and that trust, A t.
 
     Where no trusted sample is next to the pixel its trust is 0 and the depth a smooth fill.
+
+    Args:
+        frame: whose samples are interpolated.
+
+    Returns:
+        (B, 1, H, W) each.
     """
     t = frame.trust
     weight = resample(t, frame.high_size, "bilinear")
@@ -40,5 +46,12 @@ def interpolate(frame: Frame) -> tuple[Tensor, Tensor]:
 
 
 def noise_level(frame: Frame) -> Tensor:
-    """(B, 1, h, w): standard deviation of every sample, estimated from the frame if unknown, holes filled."""
+    """Return the standard deviation of every sample, estimated from the frame if unknown, holes filled.
+
+    Args:
+        frame: whose noise is asked for.
+
+    Returns:
+        (B, 1, h, w).
+    """
     return fill_holes(torch.where(frame.valid, noise_of(frame), 0.0), frame.valid)

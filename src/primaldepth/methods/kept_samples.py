@@ -54,7 +54,13 @@ def samples_kept(prediction: Prediction, frame: Frame, sigmas: float) -> tuple[P
 
 
 def overruled(prediction: Prediction, frame: Frame, sigmas: float) -> int:
-    """Count the confirmed samples from which a prediction departs by more than `sigmas` of their noise."""
+    """Return the number of confirmed samples from which a prediction departs by more than their noise allows.
+
+    Args:
+        prediction: of any method.
+        frame: what it was made of.
+        sigmas: as of `samples_kept`.
+    """
     return int((confirmed(frame) & (departures(prediction.depth, frame).abs() > limits(frame, sigmas))).sum())
 
 
@@ -88,7 +94,12 @@ def departures(depth: Tensor, frame: Frame) -> Tensor:
 
 
 def limits(frame: Frame, sigmas: float) -> Tensor:
-    """Return how far a result may depart from each sample, (B, 1, h, w)."""
+    """Return how far a result may depart from each sample, (B, 1, h, w).
+
+    Args:
+        frame: for its noise.
+        sigmas: as of `samples_kept`.
+    """
     sigma = noise_map("auto", frame.depth, frame.valid) if frame.sigma is None else frame.sigma
     return torch.maximum(sigmas * sigma, RESOLUTION * frame.clean_depth().abs())
 

@@ -22,7 +22,11 @@ class Kopf07Settings(Settings):
     sigma_v: Positive = 0.04
 
     def window(self, frame: Frame) -> BilateralWindow:
-        """The window over the frame's samples, each axis by its own ratio."""
+        """Return the window over the frame's samples, each axis by its own ratio.
+
+        Args:
+            frame: for its sizes.
+        """
         sizes = zip(frame.low_size, frame.high_size, strict=True)
         return BilateralWindow(
             *(Axis.reaching(n, m, self.sigma_d * (n / m) ** self.shrink) for n, m in sizes)

@@ -93,7 +93,15 @@ class Network:
         return with_samples(self.predict, frame)
 
     def predict(self, frame: Frame, samples: Frame) -> Prediction:
-        """Predict the depth of `frame`, whose `samples` were gathered already."""
+        """Predict the depth of a frame whose samples were gathered already.
+
+        Args:
+            frame: as it was given.
+            samples: the same with lone samples gathered, or the frame itself.
+
+        Returns:
+            The prediction.
+        """
         inputs = NetworkInputs.of(frame, samples)
         if self.net.is_for_any_scale and not frame.registered:
             inputs = inputs.with_trusted_borders(samples.valid)
@@ -246,7 +254,15 @@ def _loaded(
 
 
 def network_method(name: str, options: Mapping[str, Any]) -> Network | ShippedNetwork:
-    """The method of a shipped name, or of the path of a .safetensors file."""
+    """Return the method of a shipped name, or of the path of a .safetensors file.
+
+    Args:
+        name: of `SHIPPED`, or a path.
+        options: fields of `NetworkOptions`.
+
+    Raises:
+        InputError: there are no such weights, or an option is unknown or wrong.
+    """
     chosen = NetworkOptions.parse(options, f"method '{name}'")
     if name not in SHIPPED:
         return _with_options(name, from_pretrained(name), chosen)

@@ -66,11 +66,26 @@ class MethodEntry:
     uses_guide: bool = True
 
     def info(self, name: str) -> MethodInfo:
-        """Return what users see of it under `name`."""
+        """Return what users see of it under `name`.
+
+        Args:
+            name: of the method.
+        """
         return MethodInfo(name, self.family, self.uses_guide, self.summary, self.settings().model_dump())
 
     def create(self, name: str, options: Mapping[str, Any]) -> Method:
-        """Make the method, with `options` in place of its defaults."""
+        """Make the method, with `options` in place of its defaults.
+
+        Args:
+            name: of the method.
+            options: by name.
+
+        Returns:
+            The method.
+
+        Raises:
+            InputError: an option is unknown, or its value is wrong.
+        """
         if options and not self.settings.model_fields:
             raise InputError(f"method '{name}' has no options, got {', '.join(options)}")
         return self.make(self.settings.parse(options, f"method '{name}'"))
@@ -131,7 +146,7 @@ _EXTENSIONS = Extensions("primaldepth.methods", "method", _entry)
 
 
 def list_methods() -> list[MethodInfo]:
-    """List every method: those of this package in the order of the documentation, then those of others.
+    """Return every method: those of this package in the order of the documentation, then those of others.
 
     Warns:
         ExtensionWarning: an installed package offers a method that cannot be loaded.

@@ -29,7 +29,15 @@ AT_ONCE = 2**21  # pairs of a sample and a pixel
 
 
 def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) -> Prediction:
-    """`predict(frame, samples)`; image by image where their samples stand apart differently."""
+    """Call `predict(frame, samples)`, image by image where their samples stand apart differently.
+
+    Args:
+        predict: makes the prediction of a frame from samples that are dense.
+        frame: as it was given.
+
+    Returns:
+        The prediction; where samples are lone, it is corrected by what it misses at them.
+    """
     found = cells_of(frame)
     if len({None if cells is None else cells.grid for cells in found}) > 1:
         return Prediction.joined([with_samples(predict, image) for image in frame.images()])
@@ -41,16 +49,24 @@ def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) ->
 
 
 def gathered(frame: Frame) -> Frame:
-    """The frame itself; or, if its samples stand alone, planes through them on cells of about one each.
+    """Return the frame itself; or, if its samples are lone, planes through them on cells of about one each.
 
     The samples of all images have to have the same cells.
+
+    Args:
+        frame: whose images have the same cells.
     """
     cells = cells_of(frame)[0]
     return frame if cells is None else planes(frame, cells)
 
 
 def averaged(frame: Frame, cells: Cells) -> Frame:
-    """Means of the samples over cells; their noise falls with the number of samples in each."""
+    """Return means of the samples over cells; their noise falls with the number of samples in each.
+
+    Args:
+        frame: of any number of images.
+        cells: on the grid of its samples.
+    """
     depth, some = cells.means(frame.clean_depth(), frame.valid)
     count = cells.sums(frame.valid.to(depth.dtype)).clamp_min(1.0)
     variance = None if frame.sigma is None else cells.means(frame.sigma.square(), frame.valid)[0]

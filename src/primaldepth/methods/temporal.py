@@ -66,12 +66,20 @@ class Memory:
     guide: Tensor
 
     def tensors(self) -> dict[str, Tensor]:
-        """By name, to be stored."""
+        """Return the tensors by name, to be stored."""
         return {"depth": self.depth, "variance": self.variance, "guide": self.guide}
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor], device: torch.device) -> "Memory":
-        """What `tensors` gave."""
+        """Build the memory from what `tensors` gave.
+
+        Args:
+            tensors: by name.
+            device: where they are to lie.
+
+        Returns:
+            The memory.
+        """
         return cls(*(tensors[name].to(device) for name in ("depth", "variance", "guide")))
 
 

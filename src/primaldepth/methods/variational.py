@@ -64,7 +64,14 @@ class Normalised:
 
     @classmethod
     def of(cls, frame: Frame) -> "Normalised":
-        """Centre at the median, scale by the median sigma (at least 1e-3 of the spread)."""
+        """Centre at the median, scale by the median sigma (at least 1e-3 of the spread).
+
+        Args:
+            frame: that is to be scaled.
+
+        Returns:
+            Depth and noise of the frame in that unit, and the numbers of each image.
+        """
         sigma = noise_of(frame)
         centre, scale = [], []
         for depth, valid, noise in zip(frame.depth, frame.valid, sigma, strict=True):
@@ -80,7 +87,11 @@ class Normalised:
         return cls(depth, relative.clamp_min(1e-2), c, s)
 
     def restore(self, depth: Tensor) -> Tensor:
-        """Convert depth back to the frame's unit."""
+        """Return depth in the frame's unit.
+
+        Args:
+            depth: (B, 1, H, W) in units of the noise.
+        """
         return depth * self.scale + self.centre
 
 
@@ -170,6 +181,9 @@ def sample_distances(frame: Frame) -> list[float]:
     """Return the distance between the samples of each image in pixels of the guide: 8 at x8.
 
     Scattered samples on a fine grid are as far apart as the cells that hold about one of them each.
+
+    Args:
+        frame: for its sizes and samples.
     """
     grids = [frame.low_size if each is None else each.grid for each in cells_of(frame)]
     return [math.sqrt(math.prod(frame.high_size) / math.prod(grid)) for grid in grids]

@@ -33,7 +33,12 @@ class Yang07Settings(Settings):
     taps: Few = 5
 
     def window(self, frame: Frame, iteration: int) -> BilateralWindow:
-        """The window over the guide's grid, `taps` pixels on each side of its centre."""
+        """Return the window over the guide's grid, `taps` pixels on each side of its centre.
+
+        Args:
+            frame: for its sizes.
+            iteration: from 0; later windows are narrower.
+        """
         sizes = zip(frame.low_size, frame.high_size, strict=True)
         factor = self.sigma_d * self.narrowing**iteration
         axes = (Axis.reaching(m, m, factor * (m / n) ** self.growth, self.taps) for n, m in sizes)
@@ -88,9 +93,15 @@ class Yang07:
 
 
 def between(cost: Tensor) -> Tensor:
-    """(B, N, H, W) -> (B, 1, H, W): where the parabola through the least cost and its neighbours is least.
+    """Return where the parabola through the least cost and its neighbours is least.
 
     n + (c[n-1] - c[n+1]) / (2 (c[n-1] - 2 c[n] + c[n+1])); at the ends n itself.
+
+    Args:
+        cost: (B, N, H, W) of N hypotheses.
+
+    Returns:
+        (B, 1, H, W) from 0 to N - 1.
     """
     least, n = cost.min(dim=1, keepdim=True)
     before = cost.gather(1, (n - 1).clamp_min(0))

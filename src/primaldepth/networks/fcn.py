@@ -34,6 +34,8 @@ class FCN(nn.Module):
         maps: feature maps of each.
     """
 
+    stride = 1
+
     def __init__(self, inputs: int, pairs: int, layers: int = 10, maps: int = 64) -> None:
         super().__init__()
         if layers < 2:

@@ -170,7 +170,7 @@ class DepthNet(nn.Module):
     @property
     def stride(self) -> int:
         """Windows of a frame start at multiples of this, so that they are seen as the whole frame is."""
-        return self.fcn.stride if isinstance(self.fcn, UNet) else 1
+        return self.fcn.stride
 
     @property
     def radius(self) -> int:

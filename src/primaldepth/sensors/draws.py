@@ -46,10 +46,8 @@ def smooth_field(like: Tensor, blob: int, generator: torch.Generator) -> Tensor:
     height, width = int(like.shape[2]), int(like.shape[3])
     rows, columns = (1 + max(2, -(-side // blob)) for side in (height, width))
     dtype = like.dtype if like.is_floating_point() else torch.float32
-    coarse = torch.rand(
-        (len(like), 1, rows, columns), generator=generator, device=generator.device, dtype=dtype
-    )
-    smooth = interpolate(coarse.to(like.device), (height, width), mode="bilinear", align_corners=True)
+    coarse = uniform(torch.empty((len(like), 1, rows, columns), dtype=dtype, device=like.device), generator)
+    smooth = interpolate(coarse, (height, width), mode="bilinear", align_corners=True)
     return smooth / smooth.amax((2, 3), keepdim=True)
 
 

@@ -32,11 +32,7 @@ class Gaussian(Sensor):
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
         """Samples of (B, 1, H, W) true values; holes are filled from their row before the reduction."""
         filled, whole = filled_and_whole(depth, seen, self.scale)
-        low = reduced(filled, self.scale)
-        samples = low + self.sigma * noise.normal(low)
-        measured = whole & (samples > 0)
-        sigma = noise.scaled(torch.full_like(samples, self.sigma))
-        return Samples(torch.where(measured, samples, 0.0), measured, sigma)
+        return _measured(reduced(filled, self.scale), whole, self.sigma, noise)
 
 
 class MetricGaussian(Gaussian):
@@ -73,8 +69,12 @@ class PointGaussian(Sensor):
         if self.parallax:
             seen = seen & ~shadow(self.parallax * truth, seen, reach=math.ceil(REACH * self.parallax))
         middle = slice(self.scale // 2, None, self.scale)
-        low, seen = truth[..., middle, middle], seen[..., middle, middle]
-        samples = low + self.sigma * noise.normal(low)
-        measured = seen & (samples > 0)
-        sigma = noise.scaled(torch.full_like(samples, self.sigma))
-        return Samples(torch.where(measured, samples, 0.0), measured, sigma)
+        return _measured(truth[..., middle, middle], seen[..., middle, middle], self.sigma, noise)
+
+
+def _measured(truth: Tensor, seen: Tensor, sigma: float, noise: Noise) -> Samples:
+    """Return the truth with noise of one standard deviation; what is not above 0 is lost."""
+    samples = truth + sigma * noise.normal(truth)
+    measured = seen & (samples > 0)
+    deviation = noise.scaled(torch.full_like(samples, sigma))
+    return Samples(torch.where(measured, samples, 0.0), measured, deviation)

@@ -47,23 +47,28 @@ def _reads_pairs(K: Any, F: Huber, *given: Tensor) -> bool:
     return usual and half and K.sign < 0 and _readable(*given, F.w)
 
 
+def _weighted(update: DualUpdate) -> WeightedStep:
+    """The step as one by the weights of the penalty; a single number has no slope."""
+    sigma = update.sigma
+    return sigma if isinstance(sigma, WeightedStep) else WeightedStep(float(sigma), 0.0, update.F.w)
+
+
 def _can_slope(update: DualUpdate) -> bool:
     """A step that is one number, or the numbers of a `WeightedStep` on the penalty's own weights."""
-    F, sigma = update.F, update.sigma
-    if isinstance(sigma, Tensor) or (isinstance(sigma, WeightedStep) and sigma.w is not F.w):
-        return False
-    return _reads_pairs(update.K, F, update.p, update.u_bar)
+    F = update.F
+    by_weights = not isinstance(update.sigma, Tensor) and _weighted(update).w is F.w
+    return by_weights and _reads_pairs(update.K, F, update.p, update.u_bar)
 
 
 def _can_pair(update: DualUpdate) -> bool:
     """The same, but no step of its own for every pair."""
-    return getattr(update.sigma, "rows", None) is None and _can_slope(update)
+    return _can_slope(update) and _weighted(update).rows is None
 
 
 def _numbers(update: DualUpdate) -> tuple[float, float, float]:
     """(base, slope, eps): the step of a pair is base + slope w."""
-    sigma, eps = update.sigma, update.F.eps
-    return (sigma.base, sigma.slope, eps) if isinstance(sigma, WeightedStep) else (float(sigma), 0.0, eps)
+    step = _weighted(update)
+    return step.base, step.slope, update.F.eps
 
 
 def _pair_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -83,7 +88,7 @@ def _pair_value(K: Any, F: Any, u: Tensor) -> Tensor:
 
 
 def _slope_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
-    w, rows = update.F.w.expand(update.p.shape), getattr(update.sigma, "rows", None)
+    w, rows = update.F.w.expand(update.p.shape), _weighted(update).rows
     return slope_step(update.u_bar, update.p, w, update.K.offsets, _numbers(update), rows, out)
 
 

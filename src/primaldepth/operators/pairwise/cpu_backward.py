@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primaldepth.operators.pairwise.cpu import BLOCK_ROWS, Offsets, add_flow, add_halo, dual_step
+from primaldepth.operators.pairwise.cpu import BLOCK_ROWS, Offsets, add_flow, add_halo, dual_step, inner_ends
 from primaldepth.operators.sampling.samples import SampleTerm
 from primaldepth.operators.threads import Array, band_of, thread_count
 
@@ -135,10 +135,7 @@ def _back_bands(
         for start in range(top, bottom, BLOCK_ROWS):
             for k in range(pairs):
                 for y in range(start, min(start + BLOCK_ROWS, bottom)):
-                    dx, there = offsets[k, 1], y + offsets[k, 0]
-                    left, right = max(0, -dx), width - max(0, dx)
-                    if there < 0 or left >= right:
-                        left, right = width, width
+                    there, left, right = inner_ends(offsets[k], y, width)
                     old, bound, value, to_w = grad_p[b, k, y], w[b, k, y], p[b, k, y], grad_w[b, k, y]
                     here = pull[b, y]
                     for low, high in ((0, left), (right, width)):  # pairs that leave the image: no difference
@@ -148,7 +145,7 @@ def _back_bands(
                             to_w[low:high], new[low:high],
                         )  # fmt: skip
                     if left < right:
-                        a, e = left + dx, right + dx
+                        a, e = left + offsets[k, 1], right + offsets[k, 1]
                         t = new[left:right]
                         _back_row(
                             old[left:right], here[left:right], pull[b, there, a:e], value[left:right],
