@@ -135,7 +135,7 @@ class PaddedLayout:
         return out
 
     def support(self, affinities: Tensor, scales: Tensor, storage: torch.dtype | None = None) -> Tensor:
-        """Return padded weights w = exp(-|d_k| / scales[0] - |a| / scales[1]); 0 for pairs that leave the frame.
+        """Return padded w = exp(-|d_k| / scales[0] - |a| / scales[1]), 0 for pairs that leave the frame.
 
         Args:
             affinities: (B, N, H, W) a.
