@@ -18,7 +18,7 @@ from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Settings
 from primaldepth.methods.deep_holes import COARSER, blended, coarser, deep_share
 from primaldepth.methods.holes import everywhere
-from primaldepth.methods.low_noise import with_classical
+from primaldepth.methods.low_noise import refined
 from primaldepth.methods.network_inputs import NetworkInputs, tiles, turned_back, turned_input
 from primaldepth.methods.sparse import with_samples
 from primaldepth.networks import DepthNet, from_pretrained, load
@@ -68,7 +68,7 @@ class Network:
         precision: of the convolutions, and on a GPU of the stored dual variables; None for what suits the
             frame's device. Arithmetic of the primal-dual part is float32.
         ensemble: mean over the eight flips and rotations of the frame.
-        classical: take the mean with a classical solution for complete maps with little noise: `low_noise`.
+        classical: improve complete maps with little noise by a classical solution: `low_noise`.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Network:
         found = self._with_deep_holes(frame, samples, inputs)
         if not self._takes_classical or samples is not frame:
             return found
-        return with_classical(found, frame, inputs.scaling)
+        return refined(found, frame, inputs.scaling)
 
     @property
     def _takes_classical(self) -> bool:
