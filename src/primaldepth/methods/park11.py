@@ -51,11 +51,11 @@ def squared_differences(guide: Tensor, offset: Offset) -> Tensor:
     return out
 
 
-def structure_tensor(guide: Tensor, passes: int = 4) -> Tensor:
+def structure_tensor(guide: Tensor) -> Tensor:
     """J = (g_y g_y, g_y g_x, g_x g_x) summed over channels and smoothed: (B, 3, H, W)."""
     g_y, g_x = difference(guide, -2), difference(guide, -1)
     products = torch.stack([g_y * g_y, g_y * g_x, g_x * g_x], dim=1).sum(dim=2)
-    return smooth(products, passes)
+    return smooth(products, passes=4)
 
 
 def partner(image: Tensor, offset: Offset) -> Tensor:

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.base import Parts
-from primaldepth.operators.channel_selection import SelectChannels
 from primaldepth.operators.differences import ForwardDifference, GradientMinusField, SymmetrizedGradient
 from primaldepth.operators.local.cpu import bend_step, edge_step
 from primaldepth.operators.local.descent import descend
@@ -15,7 +14,7 @@ from primaldepth.operators.pairwise import PairwiseDifference, PairwiseSlope
 from primaldepth.operators.pairwise.cpu import dual_step
 from primaldepth.operators.pairwise.cpu_slope import slope_step
 from primaldepth.operators.pairwise.cpu_value import pair_value
-from primaldepth.operators.pointwise import EdgeTensor
+from primaldepth.operators.pointwise import EdgeTensor, SelectChannels
 from primaldepth.operators.sampling import Resample
 from primaldepth.operators.sampling.cpu import reduce, spread
 from primaldepth.variational.energies import SimpleTerm, Unconstrained

@@ -155,11 +155,11 @@ class Resample(LinearOperator):
         columns = _matrix(kernel, in_size[1], out_size[1])
         self._set(rows, columns, channels)
 
-    def _set(self, rows: Array, columns: Array, channels: int, bound: float | None = None) -> None:
+    def _set(self, rows: Array, columns: Array, channels: int) -> None:
         self.rows, self.columns = torch.from_numpy(rows), torch.from_numpy(columns)
         self.in_shape = (channels, rows.shape[1], columns.shape[1])
         self.out_shape = (channels, rows.shape[0], columns.shape[0])
-        self._bound = bound
+        self._bound: float | None = None
         self._averaging: Resample | None = None
         self._cast: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor]] = {}
         self._stretches: dict[tuple[torch.dtype, bool], tuple[Stretches, Stretches]] = {}
