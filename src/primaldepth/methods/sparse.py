@@ -20,10 +20,8 @@ AROUND = 2  # cells on each side whose samples a plane is fitted to
 WIDTH, FLAT = 0.65, 0.02  # cells: of the Gauss weights of samples; a slope counts as much as this distance
 MISFIT = 1.0  # share of the spread around a plane that counts as noise of its cell
 REACH = 3  # cells: how far a residual is spread
-SAME_DEPTH, SAME_COLOUR = (
-    0.05,
-    0.06,
-)  # standard deviations of pixels that share a residual: relative, of [0, 1]
+# Standard deviations of pixels that share a residual: relative, and of [0, 1].
+SAME_DEPTH, SAME_COLOUR = 0.05, 0.06
 ELSE = 1e-9  # weight of pixels that share neither
 AT_ONCE = 2**21  # pairs of a sample and a pixel
 
@@ -138,10 +136,8 @@ def _moments(points: _Points, grid: tuple[int, int], images: int) -> Tensor:
     """
     rows, columns = grid
     y, x = points.y.double() * rows - 0.5, points.x.double() * columns - 0.5
-    d, total = (
-        points.depth.double(),
-        points.depth.new_zeros((12, images * rows * columns), dtype=torch.float64),
-    )
+    d = points.depth.double()
+    total = d.new_zeros((12, images * rows * columns))
     for down, right in product(range(-AROUND, AROUND + 1), repeat=2):
         row, column = y.round().long() + down, x.round().long() + right
         use = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)

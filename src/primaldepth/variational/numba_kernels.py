@@ -34,9 +34,10 @@ def _readable(*values: object) -> bool:
 
 
 def _fits(update: DualUpdate) -> bool:
-    """Whether p and u_bar have the operator's own shapes."""
+    """Whether p and u_bar have the operator's own shapes, and the step is a number or a tensor."""
     images, K = update.u_bar.shape[0], update.K
-    return update.u_bar.shape[1:] == K.in_shape and update.p.shape == (images, *K.out_shape)
+    shapes = update.u_bar.shape[1:] == K.in_shape and update.p.shape == (images, *K.out_shape)
+    return shapes and not isinstance(update.sigma, WeightedStep)
 
 
 def _reads_pairs(K: Any, F: Huber, *given: Tensor) -> bool:
@@ -108,7 +109,7 @@ def _selected_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tens
 def _is_local(update: DualUpdate, *given: Tensor) -> bool:
     """Whether the kernels of next neighbours can read the update and what else is given."""
     p, sigma, w = update.p, update.sigma, update.F.w
-    if isinstance(sigma, WeightedStep) or not _fits(update):
+    if not _fits(update):
         return False
     maps = all(_is_per_pixel(values, p) for values in _tensors(sigma, w))
     return maps and _readable(p, update.u_bar, sigma, w, *given)
@@ -146,7 +147,7 @@ def _resampling(K: Any) -> tuple[Resample, int]:
 def _can_sample(update: DualUpdate) -> bool:
     """Samples, weights and steps that do not add images to the batch."""
     F, sigma = update.F, update.sigma
-    if isinstance(sigma, WeightedStep) or not _fits(update) or _resampling(update.K)[0].in_shape[0] != 1:
+    if not _fits(update) or _resampling(update.K)[0].in_shape[0] != 1:
         return False
     images = all(values.ndim < 4 or len(values) in (1, len(update.p)) for values in _tensors(F.f, F.lam))
     return images and _readable(update.p, update.u_bar, sigma, F.f, F.lam)
