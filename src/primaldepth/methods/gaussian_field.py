@@ -89,7 +89,7 @@ class SampledDepth:
         Args:
             settings: of the method.
         """
-        return settings.smoothness * self.scale**-settings.decay
+        return float(settings.smoothness * self.scale**-settings.decay)
 
     def minimised(
         self, w: Tensor, offsets: Sequence[Offset], start: Tensor, settings: FieldSettings

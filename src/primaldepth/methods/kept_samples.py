@@ -162,10 +162,8 @@ def _hats(chosen: Tensor, frame: Frame, reach: tuple[float, float]) -> tuple[Ten
         centre = (chosen[:, axis] + 0.5) * (high / low) - 0.5
         taps = torch.arange(math.ceil(2 * reach[axis]) + 1, device=chosen.device)
         place = (centre - reach[axis]).floor().long()[:, None] + taps
-        first = (
-            0.5 * reach[axis] - 0.5
-        )  # before it, and as far from the other end, the outermost hats are flat
-        ends = first, high - 1.0 - first
+        half = 0.5 * reach[axis]
+        ends = half - 0.5, high - half - 0.5  # beyond them the outermost hats are flat
         away = place.clamp(*ends) - centre.clamp(*ends)[:, None]
         hat = (1.0 - away.abs() / reach[axis]).clamp_min(0.0)
         parts.append((place.clamp(0, high - 1), torch.where((place >= 0) & (place < high), hat, 0.0)))
