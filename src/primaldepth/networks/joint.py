@@ -1,6 +1,5 @@
 """The deep primal-dual network: FCN, then the unrolled solver on its two outputs."""
 
-import copy
 import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -236,10 +235,9 @@ class DepthNet(nn.Module):
         Returns:
             The network itself.
         """
-        first = copy.deepcopy(self.fcn.enter) if isinstance(self.fcn, UNet) else None
-        self.fcn.to(dtype=precision, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        if isinstance(self.fcn, UNet) and first is not None:
-            self.fcn.enter = first.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        for name, layer in self.fcn.named_children():
+            dtype = None if name == "enter" else precision
+            layer.to(dtype=dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
         return self
 
     def forward(
