@@ -28,7 +28,7 @@ class Diebel05Settings(FieldSettings):
 
 
 def neighbour_weights(guide: Tensor, contrast: float, floor: float) -> Tensor:
-    """(B, C, H, W) -> (B, 2, H, W): weights of the pairs of `NEIGHBOURS`."""
+    """Return the weights of the pairs of `NEIGHBOURS`: (B, C, H, W) -> (B, 2, H, W)."""
     distance = guide_distance(guide, NEIGHBOURS)
     return torch.exp(-0.5 * (distance / contrast) ** 2).clamp_min(floor)
 

@@ -54,7 +54,7 @@ class He10:
 def guided_filter(
     guide: Tensor, depth: Tensor, weight: Tensor, reach: tuple[int, int], eps: float
 ) -> tuple[Tensor, Tensor]:
-    """Filtered depth, and where it is known: where the pixel's own window has weight. Both (B, 1, H, W).
+    """Return the filtered depth, and whether the pixel's own window has weight, both (B, 1, H, W).
 
     Computed in double precision, for covariances are differences of large means.
 
@@ -86,7 +86,7 @@ class WeightedMean:
 
     @classmethod
     def by(cls, weight: Tensor, reach: tuple[int, int]) -> "WeightedMean":
-        """Weights (B, 1, H, W), at least 0."""
+        """Prepare means by weights (B, 1, H, W), at least 0."""
         total = _box(weight, reach)
         known = total > 0
         return cls(weight, torch.where(known, total, 1.0), known, reach)

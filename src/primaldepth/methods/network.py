@@ -37,7 +37,7 @@ SAMPLES_AROUND = 10  # of a tile: beyond them no sample changes it by more than 
 
 
 def tile_for_memory(available: float, bytes_per_pixel: float, radius: int) -> int:
-    """The largest tile whose window, margin included, stays within `available` bytes."""
+    """Return the side of the largest tile whose window, margin included, stays within `available` bytes."""
     side = int(math.sqrt(max(0.0, available) / bytes_per_pixel)) - 2 * radius
     if side < 32:
         raise InputError(
@@ -50,7 +50,7 @@ def tile_for_memory(available: float, bytes_per_pixel: float, radius: int) -> in
 
 
 def memory_in_use(device: torch.device) -> int:
-    """Bytes this process holds on the device."""
+    """Return the bytes that this process holds on the device."""
     if device.type == "cuda":
         return torch.cuda.memory_allocated(device)
     status = Path("/proc/self/statm")  # where there is none, only what tensors are known to take counts

@@ -47,7 +47,7 @@ class Window:
         )
 
     def covers(self, size: tuple[int, int]) -> bool:
-        """Whether it is the whole frame of that size."""
+        """Return whether it is the whole frame of that size."""
         return (self.top, self.bottom, self.left, self.right) == (0, size[0], 0, size[1])
 
     def cut(self, image: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ class Park11Settings(FieldSettings):
 
 
 def squared_differences(guide: Tensor, offset: Offset) -> Tensor:
-    """|g(x) - g(x + d)|^2, (B, C, H, W) -> (B, 1, H, W); 0 where x + d lies outside."""
+    """Return |g(x) - g(x + d)|^2, (B, C, H, W) -> (B, 1, H, W); 0 where x + d lies outside."""
     x, y = ends(offset, (int(guide.shape[2]), int(guide.shape[3])))
     out = torch.zeros_like(guide[:, :1])
     change = guide[:, :, x[0], x[1]] - guide[:, :, y[0], y[1]]
@@ -52,14 +52,14 @@ def squared_differences(guide: Tensor, offset: Offset) -> Tensor:
 
 
 def structure_tensor(guide: Tensor) -> Tensor:
-    """J = (g_y g_y, g_y g_x, g_x g_x) summed over channels and smoothed: (B, 3, H, W)."""
+    """Return J = (g_y g_y, g_y g_x, g_x g_x), summed over channels and smoothed, (B, 3, H, W)."""
     g_y, g_x = difference(guide, -2), difference(guide, -1)
     products = torch.stack([g_y * g_y, g_y * g_x, g_x * g_x], dim=1).sum(dim=2)
     return smooth(products, passes=4)
 
 
 def partner(image: Tensor, offset: Offset) -> Tensor:
-    """image(x + d), and image(x) where x + d lies outside."""
+    """Return image(x + d), and image(x) where x + d lies outside."""
     x, y = ends(offset, (int(image.shape[2]), int(image.shape[3])))
     out = image.clone()
     out[:, :, x[0], x[1]] = image[:, :, y[0], y[1]]
@@ -67,7 +67,7 @@ def partner(image: Tensor, offset: Offset) -> Tensor:
 
 
 def pair_weights(guide: Tensor, offsets: Sequence[Offset], settings: Park11Settings) -> Tensor:
-    """Both sums of the energy as one weight per pair: (B, N, H, W)."""
+    """Return both sums of the energy as one weight per pair, (B, N, H, W)."""
     q, J = settings, structure_tensor(guide)
     edge = (J[:, :1] + J[:, 2:]) / q.edge**2
     out = guide.new_empty((guide.shape[0], len(offsets), *guide.shape[2:]))
@@ -85,7 +85,7 @@ def pair_weights(guide: Tensor, offsets: Sequence[Offset], settings: Park11Setti
 
 
 def keep_steps(w: Tensor, offsets: Sequence[Offset], depth: Tensor, step: float) -> Tensor:
-    """W s: pairs on two sides of a step of the depth (B, 1, H, W) hold less."""
+    """Return w s: pairs on two sides of a step of the depth (B, 1, H, W) hold less."""
     parts = [1 + squared_differences(depth, offset) / step**2 for offset in offsets]
     return w / torch.cat(parts, dim=1)
 

@@ -80,7 +80,7 @@ def averaged(frame: Frame, cells: Cells) -> Frame:
 
 
 def planes(frame: Frame, cells: Cells) -> Frame:
-    """Depth of each cell's centre on the plane through the samples around it, by weighted least squares.
+    """Return the depth of each cell's centre on the plane that fits the samples around it best, by weights.
 
     Minimises sum_i w_i (a + b x_i + c y_i - d_i)^2 + FLAT sum_i w_i (b^2 + c^2) with Gaussian weights w of
     the distance from the centre. A mean over the cell would be that of where its samples happen to lie, and

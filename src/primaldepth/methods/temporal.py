@@ -110,7 +110,7 @@ class Temporal:
 
     @property
     def name(self) -> str:
-        """The method's."""
+        """Return the method's name."""
         return self.method.name
 
     def __call__(self, frame: Frame, kind: Kind = "z") -> Prediction:
@@ -139,7 +139,7 @@ def _noise_left(memory: Memory, frame: Frame, prediction: Prediction) -> Tensor:
 def advance(
     memory: Memory | None, frame: Frame, prediction: Prediction, kind: Kind, settings: TemporalSettings
 ) -> tuple[Memory, float]:
-    """The memory after this frame, and the mean share 1 - k of the past in its depth."""
+    """Return the memory after this frame, and the mean share 1 - k of the past in its depth."""
     guide, depth = frame.guide.mean(dim=1, keepdim=True), prediction.depth
     sensor = _sensor_variance(frame, depth)
     noise = sensor + _guess_variance(frame, depth)

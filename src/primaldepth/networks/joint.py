@@ -107,7 +107,7 @@ class Features:
     log_omega: Tensor | None = None
 
     def omega(self, A: Resample | PointSamples | MixedResample) -> Tensor | None:
-        """(B, 1, h, w) trust in each sample: exp of the mean of the map by A's absolute weights, limited."""
+        """Return the trust in each sample, (B, 1, h, w), by the mean of the map with A's absolute weights."""
         return None if self.log_omega is None else _limited(A.averaging()(self.log_omega))
 
 

@@ -128,7 +128,7 @@ class PrimalDualNet(nn.Module):
 
     @property
     def coefficients(self) -> Tensor:
-        """(n, 5): sigma, tau, eps, lam, theta of each iteration; with `samples` (n, 6), then rho."""
+        """Return sigma, tau, eps, lam, theta of each iteration, (n, 5); with `samples` also rho, (n, 6)."""
         return self.log_coefficients.exp()
 
     def support(self, affinities: Tensor, guide: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ BLUE, RED = 1.772, 1.402  # spans of B - Y and R - Y, so that chroma covers [-1/
 
 
 def luma_chroma(guide: Tensor) -> Tensor:
-    """(C, H, W) in [0, 1] -> (3, H, W): luma in [0, 1], chroma in [-1/2, 1/2], 0 for a grey guide."""
+    """Return luma in [0, 1] and two chromas in [-1/2, 1/2], 0 for a grey guide: (C, H, W) -> (3, H, W)."""
     if guide.shape[0] == 1:
         return torch.cat([guide, torch.zeros_like(guide), torch.zeros_like(guide)])
     red, green, blue = guide

@@ -23,7 +23,7 @@ def difference(u: Tensor, dim: int, sign: float = -1.0) -> Tensor:
 
 
 def difference_adjoint(p: Tensor, dim: int, sign: float = -1.0) -> Tensor:
-    """Adjoint of `difference`: p(x - 1) + sign * p(x), the last p ignored."""
+    """Return the adjoint of `difference`: p(x - 1) + sign * p(x), the last p ignored."""
     inner = p.narrow(dim, 0, p.shape[dim] - 1)
     before = (0, 0, 1, 0) if dim == -2 else (1, 0)
     after = (0, 0, 0, 1) if dim == -2 else (0, 1)
@@ -48,15 +48,15 @@ class ForwardDifference(LinearOperator):
         self.sign, self.is_difference = sign, sign == -1.0
 
     def forward(self, u: Tensor) -> Tensor:
-        """(d_y u, d_x u)."""
+        """Return (d_y u, d_x u)."""
         return torch.cat([difference(u, -2, self.sign), difference(u, -1, self.sign)], dim=1)
 
     def adjoint(self, p: Tensor) -> Tensor:
-        """-div p."""
+        """Return -div p."""
         return difference_adjoint(p[:, :1], -2, self.sign) + difference_adjoint(p[:, 1:], -1, self.sign)
 
     def magnitude(self) -> LinearOperator:
-        """Sums instead of differences."""
+        """Return the operator with sums in place of differences."""
         return ForwardDifference((self.in_shape[1], self.in_shape[2]), 1.0)
 
 
@@ -74,25 +74,25 @@ class SymmetrizedGradient(LinearOperator):
         self.sign, self.is_difference = sign, sign == -1.0
 
     def forward(self, u: Tensor) -> Tensor:
-        """The three distinct entries of the symmetrised Jacobian."""
+        """Return the three distinct entries of the symmetrised Jacobian."""
         v_y, v_x = u[:, :1], u[:, 1:]
         mixed = (difference(v_y, -1, self.sign) + difference(v_x, -2, self.sign)) / math.sqrt(2.0)
         return torch.cat([difference(v_y, -2, self.sign), difference(v_x, -1, self.sign), mixed], dim=1)
 
     def adjoint(self, p: Tensor) -> Tensor:
-        """-div of the symmetric matrix field."""
+        """Return -div of the symmetric matrix field."""
         mixed = p[:, 2:] / math.sqrt(2.0)
         v_y = difference_adjoint(p[:, :1], -2, self.sign) + difference_adjoint(mixed, -1, self.sign)
         v_x = difference_adjoint(p[:, 1:2], -1, self.sign) + difference_adjoint(mixed, -2, self.sign)
         return torch.cat([v_y, v_x], dim=1)
 
     def magnitude(self) -> LinearOperator:
-        """Sums instead of differences."""
+        """Return the operator with sums in place of differences."""
         return SymmetrizedGradient((self.in_shape[1], self.in_shape[2]), 1.0)
 
 
 def _inside(v: Tensor) -> Tensor:
-    """V without its last row in y and its last column in x, where no difference exists."""
+    """Return v without its last row in y and its last column in x, where no difference exists."""
     return torch.cat([pad(v[:, :1, :-1], (0, 0, 0, 1)), pad(v[:, 1:, :, :-1], (0, 1))], dim=1)
 
 
@@ -107,13 +107,13 @@ class GradientMinusField(LinearOperator):
         self.field_sign, self.is_difference = signs[1], signs == (-1.0, -1.0)
 
     def forward(self, u: Tensor) -> Tensor:
-        """Grad u - v."""
+        """Return grad u - v."""
         return self.gradient.forward(u[:, :1]) + self.field_sign * _inside(u[:, 1:])
 
     def adjoint(self, p: Tensor) -> Tensor:
-        """(grad' p, -p)."""
+        """Return (grad' p, -p)."""
         return torch.cat([self.gradient.adjoint(p), self.field_sign * _inside(p)], dim=1)
 
     def magnitude(self) -> LinearOperator:
-        """Sums instead of differences."""
+        """Return the operator with sums in place of differences."""
         return GradientMinusField((self.in_shape[1], self.in_shape[2]), (1.0, 1.0))

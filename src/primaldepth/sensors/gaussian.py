@@ -30,7 +30,7 @@ class Gaussian(Sensor):
     sigma: NotNegative = 5.0
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
-        """Samples of (B, 1, H, W) true values; holes are filled from their row before the reduction."""
+        """Return samples of (B, 1, H, W) true values; holes are filled from their row before."""
         filled, whole = filled_and_whole(depth, seen, self.scale)
         return _measured(reduced(filled, self.scale), whole, self.sigma, noise)
 
@@ -64,7 +64,7 @@ class PointGaussian(Sensor):
     parallax: NotNegative = 0.0
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
-        """Samples of (B, 1, H, W) true values."""
+        """Return samples of (B, 1, H, W) true values."""
         truth = torch.where(seen, depth, 0.0)
         if self.parallax:
             seen = seen & ~shadow(self.parallax * truth, seen, reach=math.ceil(REACH * self.parallax))

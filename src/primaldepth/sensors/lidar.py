@@ -59,7 +59,7 @@ class Lidar(Sensor):
     high: Share = 0.7
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
-        """Samples of (B, 1, H, W) depth in metres."""
+        """Return samples of (B, 1, H, W) depth in metres."""
         inverse, seen = reduce_surface(depth, seen, self.scale, gap=0.02)
         sharp, support = self._spread(inverse, *self._points(inverse, seen, noise))
         hit = support > 0

@@ -27,7 +27,7 @@ class MiddleburyNoisy(Sensor):
     noise: NotNegative = MIDDLEBURY_NOISE
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
-        """Samples of (B, 1, H, W) disparities; holes are filled from behind before the reduction."""
+        """Return samples of (B, 1, H, W) disparities; holes are filled from behind before the reduction."""
         filled, whole = filled_and_whole(depth, seen, self.scale)
         samples = middlebury_noisy_v1(filled, self.scale, noise.generator, noise=self.noise, gain=noise.gain)
         measured = whole & (samples > 0)

@@ -56,7 +56,7 @@ class StructuredLight(Sensor):
     far: Positive = 8.0
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
-        """Samples of (B, 1, H, W) depth in metres."""
+        """Return samples of (B, 1, H, W) depth in metres."""
         inverse, seen = reduce_surface(depth, seen, self.scale, gap=0.02)
         disparity = self.baseline_focal * inverse
         noisy = disparity + self.noise * noise.normal(disparity)

@@ -65,7 +65,7 @@ class TimeOfFlight(Sensor):
         return SPEED_OF_LIGHT / (2.0 * self.frequency)
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise, amplitude: Tensor | None = None) -> Samples:
-        """Samples of radial distances in metres.
+        """Return samples of radial distances in metres.
 
         Args:
             depth: (B, 1, scale h, scale w) radial distance.

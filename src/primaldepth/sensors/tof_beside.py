@@ -39,7 +39,7 @@ class TofBeside(TimeOfFlight):
     coarser: Annotated[float, Field(ge=0, lt=1)] = 0.15
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise, amplitude: Tensor | None = None) -> Samples:
-        """Samples on cells of the guide's pixels.
+        """Return samples on cells of the guide's pixels.
 
         Args:
             depth: (B, 1, scale h, scale w) radial distance.

@@ -72,7 +72,7 @@ class Triangulation(Sensor):
     at_border: Share = 0.0
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise, amplitude: Tensor | None = None) -> Samples:
-        """Samples of (B, 1, H, W) depth in metres.
+        """Return samples of (B, 1, H, W) depth in metres.
 
         Args:
             depth: z in metres.

@@ -24,7 +24,7 @@ def _dot(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _ratio(a: Tensor, b: Tensor) -> Tensor:
-    """A / b, 0 where b is not positive: there is nothing left to improve there."""
+    """Return a / b, 0 where b is not positive: there is nothing left to improve there."""
     return torch.where(b > 0, a / torch.where(b > 0, b, 1.0), 0.0)
 
 

@@ -67,11 +67,11 @@ class SimpleTerm:
         return u
 
     def has_conjugate(self, channels: int) -> bool:
-        """Whether G* is finite everywhere, for a u of so many channels."""
+        """Return whether G* is finite everywhere, for a u of so many channels."""
         return False
 
     def conjugate(self, z: Tensor) -> Tensor:
-        """G*(z), shape (B,)."""
+        """Return G*(z), shape (B,)."""
         raise ValueError("the conjugate is not finite")
 
 
@@ -86,21 +86,21 @@ class OnDepth(SimpleTerm):
     D: Penalty
 
     def value(self, u: Tensor) -> Tensor:
-        """D(u_0)."""
+        """Return D(u_0)."""
         return self.D.value(u[:, :1])
 
     def prox(self, u: Tensor, tau: Number) -> Tensor:
-        """The data term's map on the depth, the identity on slopes."""
+        """Return the data term's map of the depth, and slopes as they are."""
         tau_0 = tau[:, :1] if isinstance(tau, Tensor) and tau.ndim == 4 else tau
         depth = self.D.prox(u[:, :1], tau_0)
         return depth if u.shape[1] == 1 else torch.cat([depth, u[:, 1:]], dim=1)
 
     def has_conjugate(self, channels: int) -> bool:
-        """If the depth is the only channel and D* is finite everywhere."""
+        """Return whether the depth is the only channel and D* is finite everywhere."""
         return channels == 1 and self.D.has_conjugate
 
     def conjugate(self, z: Tensor) -> Tensor:
-        """D*(z_0)."""
+        """Return D*(z_0)."""
         return self.D.conjugate(z[:, :1])
 
 
@@ -126,7 +126,7 @@ class Energy:
         return sum((term.value(u) for term in self.terms), self.G.value(u))
 
     def dual_value(self, p: tuple[Tensor, ...]) -> Tensor | None:
-        """- sum_i F_i*(p_i) - G*(-sum_i K_i' p_i), shape (B,), or None where G* is not finite."""
+        """Return - sum_i F_i*(p_i) - G*(-sum_i K_i' p_i), shape (B,), or None where G* is not finite."""
         if not self.G.has_conjugate(self.terms[0].K.in_shape[0]):
             return None
         total = self.G.conjugate(-self.adjoint(p))
@@ -161,5 +161,5 @@ class Energy:
 
     @property
     def squared_norms(self) -> tuple[float, ...]:
-        """Bounds of ||K_i||^2."""
+        """Return bounds of ||K_i||^2."""
         return tuple(term.K.norm_bound**2 for term in self.terms)

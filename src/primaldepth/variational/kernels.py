@@ -31,7 +31,7 @@ class WeightedStep:
 
     @property
     def tensor(self) -> Tensor:
-        """The same as a tensor."""
+        """Return the steps as one tensor."""
         step = self.base + self.slope * self.w
         return step if self.rows is None else step / step.new_tensor(self.rows).view(-1, 1, 1)
 

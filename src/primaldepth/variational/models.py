@@ -69,7 +69,7 @@ class DataTerm:
 
     @property
     def penalty(self) -> Penalty:
-        """The penalty of A u."""
+        """Return the penalty of A u."""
         f = torch.where(self.lam > 0, self.f, 0.0)
         return Quadratic(f, self.lam) if self.norm == "l2" else Absolute(f, self.lam)
 
@@ -125,7 +125,7 @@ class EnergyModel:
 
     @property
     def is_local(self) -> bool:
-        """Local models read the guide through an edge tensor, the others through pairwise weights."""
+        """Return whether the guide is read through an edge tensor, and not through weights of pairs."""
         return self.family in ("atv", "atgv")
 
     def terms(

@@ -42,7 +42,7 @@ class PairedQuadratic:
         return out
 
     def laplacian(self, u: Tensor) -> Tensor:
-        """L u = diag(L) u - sum over pairs of w u(y): two passes over memory per pair."""
+        """Return L u = diag(L) u - sum over pairs of w u(y), in two passes over memory per pair."""
         out = self._held * u
         for k, (x, y) in enumerate(self._ends):
             weight = self.w[:, k : k + 1, x[0], x[1]]
@@ -59,7 +59,7 @@ class PairedQuadratic:
         return self.A.adjoint(self.lam * self.A(u)).add_(self.laplacian(u))
 
     def right_side(self) -> Tensor:
-        """A' lam f."""
+        """Return A' lam f."""
         return self.A.adjoint(torch.where(self.lam > 0, self.lam * self.f, 0.0))
 
     def diagonal(self) -> Tensor:

@@ -48,7 +48,7 @@ def _exponents(affinities: Array, near: Array, rate: Array, out: Array) -> None:
 
 
 def weights_of(affinities: Tensor, near: Tensor, rate: Tensor) -> Tensor:
-    """exp(-near_k - rate |a|) as (B, N, H, W), contiguous; `near` has N numbers."""
+    """Return exp(-near_k - rate |a|) as (B, N, H, W), contiguous; `near` has N numbers."""
     out = torch.empty(affinities.shape, dtype=affinities.dtype)
     numba.set_num_threads(min(torch.get_num_threads(), MAX_THREADS))
     _exponents(affinities.numpy(), near.numpy(), rate.view(1).numpy(), out.numpy())
@@ -104,7 +104,7 @@ class CpuIterations(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, A: LinearOperator | None, offsets: Offsets, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """N iterations."""
+        """Run N iterations."""
         u, u_bar, p, w, f, c, rows, *measured = (t.detach() for t in tensors)
         q, samples = (None, None) if A is None else (measured[0], SampleTerm(A, *measured[1:]))
         if not any(ctx.needs_input_grad):

@@ -45,7 +45,7 @@ class KeptStates(NamedTuple):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """All of them in a row."""
+        """Return all tensors in the order that `of` takes."""
         return (*self[:4], *self.q)
 
     def before(self, n: int) -> tuple[Tensor, Tensor]:

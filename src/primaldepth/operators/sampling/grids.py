@@ -200,25 +200,25 @@ class Resample(LinearOperator):
         return self._bands[key]
 
     def forward(self, u: Tensor) -> Tensor:
-        """A_y u A_x'."""
+        """Return A_y u A_x'."""
         rows, columns = self._matrices(u)
         return rows @ u @ columns.mT
 
     def adjoint(self, p: Tensor) -> Tensor:
-        """A_y' p A_x."""
+        """Return A_y' p A_x."""
         rows, columns = self._matrices(p)
         return rows.mT @ (p @ columns)
 
     @property
     def norm_bound(self) -> float:
-        """Product of the bounds of the two axes; a part of an operator has the bound of the whole."""
+        """Return the product of the bounds of the axes; a part of an operator has the bound of the whole."""
         if self._bound is None:
             squares = [m.abs().sum(1).max() * m.abs().sum(0).max() for m in (self.rows, self.columns)]
             self._bound = float((squares[0] * squares[1]).sqrt())
         return self._bound
 
     def magnitude(self) -> LinearOperator:
-        """The same with absolute weights."""
+        """Return the operator with absolute weights."""
         return self._like(self.rows.abs(), self.columns.abs())
 
     def window(self, rows: slice, columns: slice) -> "Resample":

@@ -76,7 +76,7 @@ class MixedResample(LinearOperator):
 
     @property
     def matrices(self) -> tuple[Tensor, Tensor, Tensor]:
-        """All tensors of the operator: rows, columns and norms."""
+        """Return all tensors of the operator: rows, columns and norms."""
         return self.rows, self.columns, self.norms
 
     def copied(self) -> "MixedResample":
@@ -126,16 +126,16 @@ class MixedResample(LinearOperator):
         return self._bands[transposed]
 
     def forward(self, u: Tensor) -> Tensor:
-        """A_y u A_x' with the matrices of each image."""
+        """Return A_y u A_x' with the matrices of each image."""
         return self.rows.to(u.dtype) @ u @ self.columns.mT.to(u.dtype)
 
     def adjoint(self, p: Tensor) -> Tensor:
-        """A_y' p A_x with the matrices of each image."""
+        """Return A_y' p A_x with the matrices of each image."""
         return self.rows.mT.to(p.dtype) @ (p @ self.columns.to(p.dtype))
 
     @property
     def norm_bound(self) -> float:
-        """The largest of the images."""
+        """Return the largest bound of the images."""
         if self._bound is None:
             self._bound = float(self.norms.max())
         return self._bound
