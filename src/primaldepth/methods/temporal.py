@@ -163,7 +163,7 @@ def advance(
 
 
 def _averaged(past: "_Past", now: Memory, trust: Tensor, settings: TemporalSettings) -> tuple[Memory, float]:
-    """U + k (m - u), k = P / (P + R), P / trust in place of P; and the mean of 1 - k."""
+    """Return u + k (m - u), k = P / (P + R), with P / trust in place of P; and the mean of 1 - k."""
     P, R = past.variance / trust.clamp_min(1e-12), now.variance
     k = torch.where(trust > 1e-6, P / (P + R), 1.0)
     depth = torch.where(k < 1, past.depth + k * (now.depth - past.depth), now.depth)

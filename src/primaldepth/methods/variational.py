@@ -122,7 +122,7 @@ class Variational:
         return everywhere(normal.restore(u[:, :1]), frame, info=info)
 
     def _weights(self, frame: Frame, sigma: Tensor) -> Tensor:
-        """Lam s^growth c / sigma^2 (l2) or lam s^growth c / sigma (l1) at valid samples, 0 elsewhere."""
+        """Return lam s^growth c / sigma^2 (l2) or lam s^growth c / sigma (l1) of valid samples, else 0."""
         power = 2 if MODELS[self.name].norm == "l2" else 1
         lam = sigma.new_tensor([self.settings.lam * s**self.settings.growth for s in sample_distances(frame)])
         return lam.view(-1, 1, 1, 1) * frame.trust / sigma**power

@@ -6,9 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import NotNegative
-from primaldepth.io import Kind
 from primaldepth.sensors.base import Samples, Sensor, filled_and_whole
 from primaldepth.sensors.degradations import reduced
 from primaldepth.sensors.draws import Noise
@@ -23,8 +21,8 @@ class Gaussian(Sensor):
     A sample is valid if every pixel below it is.
     """
 
-    name: ClassVar[str] = "gaussian-v1"
-    kind: ClassVar[Kind] = "disparity"
+    name = "gaussian-v1"
+    kind = "disparity"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"sigma": (0.1, 20.0)}
 
     sigma: NotNegative = 5.0
@@ -38,8 +36,8 @@ class Gaussian(Sensor):
 class MetricGaussian(Gaussian):
     """Depth in metres with one noise for all samples: a camera of which nothing but its noise is known."""
 
-    name: ClassVar[str] = "metric-gaussian-v1"
-    kind: ClassVar[Kind] = "z"
+    name = "metric-gaussian-v1"
+    kind = "z"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"sigma": (0.001, 0.2)}
 
     sigma: NotNegative = 0.02
@@ -55,9 +53,9 @@ class PointGaussian(Sensor):
             view does not see beside nearer surfaces is not measured; 0: everything is.
     """
 
-    name: ClassVar[str] = "point-gaussian-v1"
-    kind: ClassVar[Kind] = "disparity"
-    sampling: ClassVar[Sampling] = "point"
+    name = "point-gaussian-v1"
+    kind = "disparity"
+    sampling = "point"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"sigma": (0.1, 20.0), "parallax": (0.02, 0.5)}
 
     sigma: NotNegative = 1.0

@@ -10,7 +10,6 @@ from torch.nn.functional import avg_pool2d, pad
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.settings import NotNegative, Positive
-from primaldepth.io import Kind
 from primaldepth.sensors.base import Samples, Sensor
 from primaldepth.sensors.draws import Noise
 from primaldepth.sensors.noise import TOF_READ, TOF_SHOT, phasor_sigma
@@ -39,8 +38,8 @@ class TimeOfFlight(Sensor):
         min_amplitude: dropped below.
     """
 
-    name: ClassVar[str] = "tof-v1"
-    kind: ClassVar[Kind] = "radial"
+    name = "tof-v1"
+    kind = "radial"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {
         "read": (TOF_READ / 4, 4 * TOF_READ),
         "shot": (TOF_SHOT / 4, 4 * TOF_SHOT),

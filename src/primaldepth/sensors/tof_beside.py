@@ -1,6 +1,6 @@
 """A time-of-flight camera beside the guide's: what it measures, drawn in the guide's view."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch
 from pydantic import Field
@@ -33,7 +33,7 @@ class TofBeside(TimeOfFlight):
         coarser: largest share by which a sample is wider than a cell.
     """
 
-    name: ClassVar[str] = "tof-beside-v1"
+    name = "tof-beside-v1"
 
     parallax: NotNegative = 80.0
     coarser: Annotated[float, Field(ge=0, lt=1)] = 0.15
