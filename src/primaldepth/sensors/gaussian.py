@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.settings import NotNegative
+from primaldepth.io import Kind
 from primaldepth.sensors.base import Samples, Sensor, filled_and_whole
 from primaldepth.sensors.degradations import reduced
 from primaldepth.sensors.draws import Noise
@@ -22,7 +23,7 @@ class Gaussian(Sensor):
     """
 
     name = "gaussian-v1"
-    kind = "disparity"
+    kind: ClassVar[Kind] = "disparity"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"sigma": (0.1, 20.0)}
 
     sigma: NotNegative = 5.0

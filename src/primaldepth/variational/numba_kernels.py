@@ -124,7 +124,7 @@ def _is_per_pixel(values: Tensor, p: Tensor) -> bool:
 def _can_edge(update: DualUpdate) -> bool:
     """Differences, not the sums of their magnitudes, and one edge tensor for all images or each."""
     T = update.K.outer.tensor
-    return bool(update.K.inner.is_difference) and len(T) in (1, len(update.p)) and _is_local(update, T)
+    return update.K.inner.sign < 0 and len(T) in (1, len(update.p)) and _is_local(update, T)
 
 
 def _edge_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -132,7 +132,7 @@ def _edge_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 def _can_bend(update: DualUpdate) -> bool:
-    return update.K.outer.is_difference and _is_local(update)
+    return update.K.outer.sign < 0 and _is_local(update)
 
 
 def _bend_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
