@@ -20,6 +20,7 @@ from primaldepth.methods.deep_holes import COARSER, blended, coarser, deep_share
 from primaldepth.methods.holes import everywhere
 from primaldepth.methods.low_noise import refined
 from primaldepth.methods.network_inputs import NetworkInputs, tiles, turned_back, turned_input
+from primaldepth.methods.paired import is_for_two, mean_of_two
 from primaldepth.methods.sparse import with_samples
 from primaldepth.networks import DepthNet, from_pretrained, load
 from primaldepth.networks.inference import Inference
@@ -205,6 +206,7 @@ class NetworkOptions(Settings):
     `precision` auto is bf16 for networks of every scale on a CPU that has instructions for it, else fp32.
     `iterations` of the solver other than those it was trained with get coefficients between the learned.
     `classical` takes the mean with the solution of nlh-l2 where a complete map of averages has little noise.
+    `paired` takes the mean of pdn-any and pdn-any-small where samples are not averages.
     """
 
     tile: Annotated[int, Field(ge=16)] | None = None
@@ -213,6 +215,7 @@ class NetworkOptions(Settings):
     ensemble: bool = False
     iterations: Annotated[int, Field(ge=1, le=MOST_ITERATIONS)] | None = None
     classical: bool = True
+    paired: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,10 +241,22 @@ class ShippedNetwork:
         return with_samples(self._predict, frame)
 
     def _predict(self, frame: Frame, samples: Frame) -> Prediction:
+        found, partner = self._alone(self.name, frame, samples), SHIPPED[self.name].partner
+        if partner is None or not self._takes_partner or samples is not frame or not is_for_two(frame):
+            return found
+        return mean_of_two(found, self._alone(partner, frame, samples))
+
+    @property
+    def _takes_partner(self) -> bool:
+        """Whether a second network may have a share; the first result is kept in memory meanwhile."""
+        return self.options.paired and self.options.memory_gib is None
+
+    def _alone(self, name: str, frame: Frame, samples: Frame) -> Prediction:
+        """Predict with one network alone."""
         ratio = math.sqrt(math.prod(frame.high_size) / math.prod(samples.low_size))
-        known = SHIPPED[self.name].present
+        known = SHIPPED[name].present
         scale = min(known, key=lambda scale: 0.0 if scale is None else abs(math.log(scale / ratio)))
-        network = _loaded(self.name, scale, known[scale], self.options, frame.depth.device)
+        network = _loaded(name, scale, known[scale], self.options, frame.depth.device)
         return network.predict(frame, samples)
 
 
