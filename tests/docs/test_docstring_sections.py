@@ -23,16 +23,23 @@ def parsed(*folders: Path) -> dict[Path, ast.Module]:
     return {path: ast.parse(path.read_text()) for path in paths}
 
 
-def names_used(trees: dict[Path, ast.Module]) -> dict[str, set[Path]]:
-    found: dict[str, set[Path]] = defaultdict(set)
+def names_used(trees: dict[Path, ast.Module]) -> tuple[dict[str, set[Path]], dict[str, set[Path]]]:
+    """Files that use a name as a function, and those that use it as a method."""
+    functions: dict[str, set[Path]] = defaultdict(set)
+    methods: dict[str, set[Path]] = defaultdict(set)
     for path, tree in trees.items():
+        imported: set[str] = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
-                    found[alias.name].add(path)
-            elif isinstance(node, ast.Attribute):
-                found[node.attr].add(path)
-    return found
+                    functions[alias.name].add(path)
+                    imported.add(alias.asname or alias.name)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute):
+                methods[node.attr].add(path)
+                if isinstance(node.value, ast.Name) and node.value.id in imported:
+                    functions[node.attr].add(path)
+    return functions, methods
 
 
 def bases(node: ast.ClassDef) -> list[str]:
@@ -79,13 +86,13 @@ def missing(function: ast.FunctionDef, is_method: bool) -> Iterator[str]:
 
 
 @functools.cache
-def everything() -> tuple[dict[Path, ast.Module], dict[str, set[Path]]]:
+def everything() -> tuple[dict[Path, ast.Module], dict[str, set[Path]], dict[str, set[Path]]]:
     trees = parsed(PACKAGE, ROOT / "benchmarks", ROOT / "scripts", ROOT / "examples")
-    return trees, names_used(trees)
+    return trees, *names_used(trees)
 
 
 def public_functions(room: str) -> Iterator[tuple[str, ast.FunctionDef, bool]]:
-    trees, used = everything()
+    trees, used_functions, used_methods = everything()
     classes = {
         node.name: node for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef)
     }
@@ -100,6 +107,7 @@ def public_functions(room: str) -> Iterator[tuple[str, ast.FunctionDef, bool]]:
                 decorators = " ".join(map(ast.unparse, function.decorator_list))
                 hidden = function.name.startswith("_") or any(each in decorators for each in EXEMPT)
                 inherited = owner is not None and is_inherited(owner, function.name, classes)
+                used = used_functions if owner is None else used_methods
                 if not hidden and not inherited and used[function.name] - {path}:
                     yield f"{path.relative_to(PACKAGE)}:{function.lineno}", function, owner is not None
 
