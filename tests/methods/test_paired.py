@@ -34,6 +34,9 @@ def test_the_mean_is_surer_where_both_agree():
     torch.testing.assert_close(found.depth, torch.full((1, 1, 2, 2), 1.3))
     torch.testing.assert_close(found.sigma, torch.full((1, 1, 2, 2), 0.5))
     assert found.info == {"of": 1.0}
+    deep = mean_of_two(_prediction(1.0, 0.2), _prediction(1.6, 0.6), torch.ones(1, 1, 1, 1))
+    torch.testing.assert_close(deep.depth, torch.full((1, 1, 2, 2), 1.6))
+    torch.testing.assert_close(deep.sigma, torch.full((1, 1, 2, 2), 0.6))
     agreed = mean_of_two(_prediction(1.0, 0.2), _prediction(1.0, 0.6))
     torch.testing.assert_close(agreed.sigma, torch.full((1, 1, 2, 2), 0.4))
     assert mean_of_two(_prediction(1.0, 0.2), _prediction(1.6, None)).sigma is None
@@ -47,6 +50,16 @@ def test_samples_that_are_no_averages_get_the_mean_of_both(sampling):
     found = create("pdn-any", fp32)(frame)
     torch.testing.assert_close(found.depth, 0.5 * (alone.depth + other.depth))
     assert not torch.equal(found.depth, alone.depth)
+
+
+def test_the_second_network_alone_fills_what_lies_deep_in_holes():
+    frame, fp32 = _frame((24, 32)), {"precision": "fp32"}
+    valid = torch.zeros_like(frame.valid)
+    valid[..., :3] = True  # what lies more than eight samples from them is deep
+    frame = replace(frame, valid=valid)
+    found, other = create("pdn-any", fp32)(frame), create("pdn-any-small", fp32)(frame)
+    torch.testing.assert_close(found.depth[..., 32:], other.depth[..., 32:])
+    assert not torch.allclose(found.depth[..., :6], other.depth[..., :6], atol=1e-6)
 
 
 def test_averages_registered_maps_and_maps_of_the_guides_size_are_for_one_network():

@@ -93,12 +93,13 @@ class Network:
         """Estimate window by window."""
         return with_samples(self.predict, frame)
 
-    def predict(self, frame: Frame, samples: Frame) -> Prediction:
-        """Predict the depth of a frame whose samples were gathered already.
+    def predict(self, frame: Frame, samples: Frame, deep: bool = True) -> Prediction:
+        """Predict the depth of `frame`, whose `samples` were gathered already.
 
         Args:
             frame: as it was given.
             samples: the same with lone samples gathered, or the frame itself.
+            deep: run the network again for what lies deep inside holes.
 
         Returns:
             The prediction.
@@ -106,7 +107,7 @@ class Network:
         inputs = NetworkInputs.of(frame, samples)
         if self.net.is_for_any_scale and not frame.registered:
             inputs = inputs.with_trusted_borders(samples.valid)
-        found = self._with_deep_holes(frame, samples, inputs)
+        found = self._with_deep_holes(frame, samples, inputs) if deep else self._whole(frame, inputs)
         if not self._takes_classical or samples is not frame:
             return found
         return refined(found, frame, inputs.scaling)
@@ -241,23 +242,24 @@ class ShippedNetwork:
         return with_samples(self._predict, frame)
 
     def _predict(self, frame: Frame, samples: Frame) -> Prediction:
-        found, partner = self._alone(self.name, frame, samples), SHIPPED[self.name].partner
+        partner = SHIPPED[self.name].partner
         if partner is None or not self._takes_partner or samples is not frame or not is_for_two(frame):
-            return found
-        return mean_of_two(found, self._alone(partner, frame, samples))
+            return self._alone(self.name, frame, samples)
+        first = self._alone(self.name, frame, samples, deep=False)
+        return mean_of_two(first, self._alone(partner, frame, samples), deep_share(frame.valid))
 
     @property
     def _takes_partner(self) -> bool:
         """Whether a second network may have a share; the first result is kept in memory meanwhile."""
         return self.options.paired and self.options.memory_gib is None
 
-    def _alone(self, name: str, frame: Frame, samples: Frame) -> Prediction:
+    def _alone(self, name: str, frame: Frame, samples: Frame, deep: bool = True) -> Prediction:
         """Predict with one network alone."""
         ratio = math.sqrt(math.prod(frame.high_size) / math.prod(samples.low_size))
         known = SHIPPED[name].present
         scale = min(known, key=lambda scale: 0.0 if scale is None else abs(math.log(scale / ratio)))
         network = _loaded(name, scale, known[scale], self.options, frame.depth.device)
-        return network.predict(frame, samples)
+        return network.predict(frame, samples, deep)
 
 
 @functools.lru_cache(maxsize=len(SCALES))
