@@ -20,16 +20,22 @@ AROUND = 2  # cells on each side whose samples a plane is fitted to
 WIDTH, FLAT = 0.65, 0.02  # cells: of the Gauss weights of samples; a slope counts as much as this distance
 MISFIT = 1.0  # share of the spread around a plane that counts as noise of its cell
 REACH = 3  # cells: how far a residual is spread
-SAME_DEPTH, SAME_COLOUR = (
-    0.05,
-    0.06,
-)  # standard deviations of pixels that share a residual: relative, of [0, 1]
+# Standard deviations of pixels that share a residual: relative, and of [0, 1].
+SAME_DEPTH, SAME_COLOUR = 0.05, 0.06
 ELSE = 1e-9  # weight of pixels that share neither
 AT_ONCE = 2**21  # pairs of a sample and a pixel
 
 
 def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) -> Prediction:
-    """`predict(frame, samples)`; image by image where their samples stand apart differently."""
+    """Call `predict(frame, samples)`, image by image where their samples stand apart differently.
+
+    Args:
+        predict: makes the prediction of a frame from samples that are dense.
+        frame: as it was given.
+
+    Returns:
+        The prediction; where samples are lone, it is corrected by what it misses at them.
+    """
     found = cells_of(frame)
     if len({None if cells is None else cells.grid for cells in found}) > 1:
         return Prediction.joined([with_samples(predict, image) for image in frame.images()])
@@ -41,16 +47,24 @@ def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) ->
 
 
 def gathered(frame: Frame) -> Frame:
-    """The frame itself; or, if its samples stand alone, planes through them on cells of about one each.
+    """Return the frame itself; or, if its samples are lone, planes through them on cells of about one each.
 
     The samples of all images have to have the same cells.
+
+    Args:
+        frame: whose images have the same cells.
     """
     cells = cells_of(frame)[0]
     return frame if cells is None else planes(frame, cells)
 
 
 def averaged(frame: Frame, cells: Cells) -> Frame:
-    """Means of the samples over cells; their noise falls with the number of samples in each."""
+    """Return means of the samples over cells; their noise falls with the number of samples in each.
+
+    Args:
+        frame: of any number of images.
+        cells: on the grid of its samples.
+    """
     depth, some = cells.means(frame.clean_depth(), frame.valid)
     count = cells.sums(frame.valid.to(depth.dtype)).clamp_min(1.0)
     variance = None if frame.sigma is None else cells.means(frame.sigma.square(), frame.valid)[0]
@@ -66,7 +80,7 @@ def averaged(frame: Frame, cells: Cells) -> Frame:
 
 
 def planes(frame: Frame, cells: Cells) -> Frame:
-    """Depth of each cell's centre on the plane through the samples around it, by weighted least squares.
+    """Return the depth of each cell's centre on the plane that fits the samples around it best, by weights.
 
     Minimises sum_i w_i (a + b x_i + c y_i - d_i)^2 + FLAT sum_i w_i (b^2 + c^2) with Gaussian weights w of
     the distance from the centre. A mean over the cell would be that of where its samples happen to lie, and
@@ -122,10 +136,8 @@ def _moments(points: _Points, grid: tuple[int, int], images: int) -> Tensor:
     """
     rows, columns = grid
     y, x = points.y.double() * rows - 0.5, points.x.double() * columns - 0.5
-    d, total = (
-        points.depth.double(),
-        points.depth.new_zeros((12, images * rows * columns), dtype=torch.float64),
-    )
+    d = points.depth.double()
+    total = d.new_zeros((12, images * rows * columns))
     for down, right in product(range(-AROUND, AROUND + 1), repeat=2):
         row, column = y.round().long() + down, x.round().long() + right
         use = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
