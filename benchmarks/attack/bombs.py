@@ -86,6 +86,12 @@ def _metadata(**values: Any) -> Make:
 
 _DEEP = "[" * 100_000
 _DIGITS = "9" * 5000
+_NO_FILES = {  # reader -> what is a FIFO or a device in place of a file
+    "weights": "net.safetensors",
+    "cameras": "cameras.json",
+    "token": "token.txt",
+    "png": "depth.png",
+}
 BOMBS: tuple[Bomb, ...] = (
     *(
         Bomb(f"mat73:{n.replace(' ', '-')}", _files(lambda m=m: hdf5.beside(m)))
@@ -124,18 +130,15 @@ BOMBS: tuple[Bomb, ...] = (
     Bomb("card:deep", _text("net.json", _DEEP)),
     Bomb("card:digits", _text("net.json", f'{{"scale": {_DIGITS}}}')),
     Bomb("card:half-character", _text("net.json", '{"name": "\\ud800", "x": 1}')),
-    Bomb("weights:fifo", _fifo("net.safetensors")),
-    Bomb("weights:device", _device("net.safetensors")),
+    *(
+        Bomb(f"{reader}:{kind}", put(name))
+        for reader, name in _NO_FILES.items()
+        for kind, put in (("fifo", _fifo), ("device", _device))
+    ),
     Bomb("weights:card-fifo", _fifo("net.json")),
-    Bomb("cameras:fifo", _fifo("cameras.json")),
-    Bomb("cameras:device", _device("cameras.json")),
     Bomb("matrix:device", _device("cameras.txt")),
-    Bomb("token:fifo", _fifo("token.txt")),
-    Bomb("token:device", _device("token.txt")),
     Bomb("recipe:fifo", _fifo("recipe.toml")),
     Bomb("shards:fifo", _fifo("manifest.json")),
-    Bomb("png:fifo", _fifo("depth.png")),
-    Bomb("png:device", _device("depth.png")),
 )
 
 

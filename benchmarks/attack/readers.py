@@ -147,15 +147,20 @@ READERS: tuple[Reader, ...] = (
     Reader("journal", 10, seed_texts.journals, plain, _alone(ledger._read)),
     Reader("cloud", 10, seed_texts.clouds, plain, _alone(read_ply)),
     Reader("texture", 10, seed_recordings.textures, plain, _alone(decoded_picture)),
-    Reader("tum", 6, seed_recordings.tums, plain, _recording),
-    Reader("stray-scanner", 6, seed_recordings.strays, plain, _recording),
-    Reader("record3d", 8, seed_recordings.record3ds, plain, _recording),
-    Reader("film", 8, seed_recordings.films, plain, _recording),
+    *(
+        Reader(name, share, seeds, plain, _recording)
+        for name, share, seeds in (
+            ("tum", 6, seed_recordings.tums),
+            ("stray-scanner", 6, seed_recordings.strays),
+            ("record3d", 8, seed_recordings.record3ds),
+            ("film", 8, seed_recordings.films),
+            ("polycam", 6, seed_recordings.polycams),
+            ("scanner-app", 6, seed_recordings.scanner_apps),
+            ("one-folder", 4, seed_recordings.seven_scenes),
+        )
+    ),
     Reader("bag-1", 4, seed_recordings.bags_1, plain, _bag_1),
     Reader("sdk-bag", 4, seed_recordings.sdk_bags, plain, _bag_1),
-    Reader("polycam", 6, seed_recordings.polycams, plain, _recording),
-    Reader("scanner-app", 6, seed_recordings.scanner_apps, plain, _recording),
-    Reader("one-folder", 4, seed_recordings.seven_scenes, plain, _recording),
     Reader("bag-2", 4, seed_recordings.bags_2, plain, _bag_2),
     Reader("mcap", 4, seed_recordings.mcaps, plain, _bag_2),
     Reader("ros-image", 20, seed_recordings.compressed_images, plain, _ros_image),

@@ -3,16 +3,15 @@
 python -m benchmarks.quality.any_scale --data DATA [--method pdn-any] [--scenes N]
 """
 
-import argparse
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from statistics import fmean
 
 import torch
 from torch import Tensor
 
+from benchmarks.quality.options import data_and_method
 from primaldepth.core.frame import Frame, Method
 from primaldepth.core.seeds import generator
 from primaldepth.evaluation.metrics import rmse
@@ -84,9 +83,7 @@ def calibration(errors: Iterable[Tensor], sigmas: Iterable[Tensor], bins: int = 
 
 def main() -> None:
     """Print all figures as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--method", default="pdn-any")
+    parser = data_and_method(__doc__)
     parser.add_argument("--scenes", type=int, default=14)
     arguments = parser.parse_args()
     protocol, method = get_protocol("middlebury-2006"), create(arguments.method)

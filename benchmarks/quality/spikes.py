@@ -6,13 +6,13 @@ Of each frame a share of the samples is replaced, by 8 m or by anything between 
 happen to lie. What counts is how much of the result is then more than 5 cm off the one without them.
 """
 
-import argparse
 import json
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from benchmarks.quality.options import data_and_method
 from primaldepth.api import load_inputs
 from primaldepth.core.frame import Method
 from primaldepth.core.seeds import generator
@@ -57,10 +57,7 @@ def _off(method: Method, inputs: Inputs, clean: Tensor) -> float:
 
 def main() -> None:
     """Print the shares as JSON, a frame at a time."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--method", default="pdn-any")
-    arguments = parser.parse_args()
+    arguments = data_and_method(__doc__).parse_args()
     method = create(arguments.method)
     for name, guide in FRAMES.items():
         found = moved(method, arguments.data / "real" / name, guide)

@@ -7,15 +7,14 @@ planes through flat windows of the samples; and, where square parts of the sampl
 distance of the fill from what was measured there.
 """
 
-import argparse
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.nn.functional import unfold
 
+from benchmarks.quality.options import data_and_method
 from primaldepth.api import load_inputs
 from primaldepth.core.frame import Frame, Method
 from primaldepth.methods import create
@@ -91,10 +90,7 @@ def cut_parts(valid: Tensor) -> Tensor:
 
 def main() -> None:
     """Print one line of JSON per frame and factor."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--method", default="pdn-any")
-    arguments = parser.parse_args()
+    arguments = data_and_method(__doc__).parse_args()
     method = create(arguments.method)
     for name in FRAMES:
         folder = arguments.data / "real" / name

@@ -8,7 +8,7 @@ import pytest
 import torch
 from malformed import good_files
 
-from primaldepth.app import worker_thread
+from primaldepth.app import worker_messages, worker_thread
 from primaldepth.app.engine import Engine
 from primaldepth.app.page.result_files import Drawn
 from primaldepth.app.problems import NOT_READY, RefusedError
@@ -16,19 +16,6 @@ from primaldepth.app.response_formats import Answer
 from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import OneFile, PageFiles, Task
 from primaldepth.app.worker import _WorkerLoop
-from primaldepth.app.worker_messages import (
-    Done,
-    Failed,
-    Lost,
-    Preparing,
-    Ready,
-    Started,
-    Ticket,
-    receive_message,
-    receive_tickets,
-    send_message,
-    send_tickets,
-)
 from primaldepth.pipeline.request import Request
 
 MARK = "PRIMALDEPTH_PICKLE_MARK"
@@ -48,14 +35,14 @@ DRAWN = Drawn(
     report={"method": "bilinear", "input_size": [8, 6], "median_depth": None, "warnings": ["w"]},
 )
 MESSAGES = [
-    Ready(),
-    Started((1, 2)),
-    Preparing("nearest"),
-    Done(3, Answer(bytes(range(256)) * 64, "image/png", "{}"), 0.25),
-    Done(3, Answer(b"", "image/png", "{}"), 0.25),
-    Done(4, DRAWN, 1.5),
-    Failed(5, NOT_READY, "ValueError at a.py:1"),
-    Lost("RuntimeError at b.py:2"),
+    worker_messages.Ready(),
+    worker_messages.Started((1, 2)),
+    worker_messages.Preparing("nearest"),
+    worker_messages.Done(3, Answer(bytes(range(256)) * 64, "image/png", "{}"), 0.25),
+    worker_messages.Done(3, Answer(b"", "image/png", "{}"), 0.25),
+    worker_messages.Done(4, DRAWN, 1.5),
+    worker_messages.Failed(5, NOT_READY, "ValueError at a.py:1"),
+    worker_messages.Lost("RuntimeError at b.py:2"),
 ]
 
 
@@ -69,17 +56,17 @@ def line():
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda each: each.says)
 def test_a_message_arrives_as_it_was_sent(line, message):
     near, far = line
-    send_message(far, message)
-    assert receive_message(near, 2**20) == message
+    worker_messages.send_message(far, message)
+    assert worker_messages.receive_message(near, 2**20) == message
 
 
 def test_tickets_arrive_as_they_were_sent(line):
     near, far = line
     plain = Task(Path("/u"), Request("nearest", "mm", "z", "5", holes="keep"), OneFile("image/png"))
     page = Task(Path("/u"), Request("nearest", spikes="keep"), PageFiles(Path("/r"), "a-"))
-    tickets = [Ticket(7, plain), Ticket(8, page)]
-    send_tickets(near, tickets)
-    assert receive_tickets(far) == tickets
+    tickets = [worker_messages.Ticket(7, plain), worker_messages.Ticket(8, page)]
+    worker_messages.send_tickets(near, tickets)
+    assert worker_messages.receive_tickets(far) == tickets
 
 
 @pytest.mark.parametrize("words", [b"", b"{}", b"[]", b'{"says": "ready', b'{"says": "run"}', b"\x80\x04."])
@@ -87,14 +74,14 @@ def test_what_is_no_message_is_the_end_of_the_worker(line, words):
     near, far = line
     far.send_bytes(words)
     with pytest.raises(EOFError):
-        receive_message(near, 2**20)
+        worker_messages.receive_message(near, 2**20)
 
 
 def test_an_answer_that_is_too_long_is_not_taken(line):
     near, far = line
-    send_message(far, Done(1, Answer(bytes(2000), "image/png", "{}"), 0.0))
+    worker_messages.send_message(far, worker_messages.Done(1, Answer(bytes(2000), "image/png", "{}"), 0.0))
     with pytest.raises(OSError, match="bad message length"):
-        receive_message(near, 1000)
+        worker_messages.receive_message(near, 1000)
 
 
 class _Touch:
@@ -136,11 +123,11 @@ def test_a_method_is_prepared_once_before_the_clock_of_a_request_runs(tmp_path):
     worker = _WorkerLoop(far, ServiceSettings(method="bilinear", device="cpu"), torch.device("cpu"))
     task = Task(tmp_path, Request("nearest"), OneFile("image/png"))
     for number in (1, 2):
-        worker.serve([Ticket(number, task)])
-    said = [receive_message(near, 2**20) for _ in range(7)]
+        worker.serve([worker_messages.Ticket(number, task)])
+    said = [worker_messages.receive_message(near, 2**20) for _ in range(7)]
     kinds = [type(message).__name__ for message in said]
     assert kinds == ["Started", "Preparing", "Started", "Done", "Started", "Started", "Done"]
-    assert said[1] == Preparing("nearest")
+    assert said[1] == worker_messages.Preparing("nearest")
 
 
 def test_a_worker_may_take_its_time_once_for_each_method_there_is():

@@ -23,6 +23,15 @@ BAD_FILES = {
     "missing.png": "no such file",
     "text.png": "not a format this package reads",
 }
+BAD_OUTS = {
+    "extension": ("out.jpg", "'.jpg' cannot be written; use .png or .exr"),
+    "without extension": ("out", "no extension"),
+    "folder": ("folder", "--out folder: is a directory"),
+    "named like a folder": ("new.png", "is a directory"),
+    "below a file": ("depth.png/out.png", "is a file, not a folder"),
+    "is the depth": ("depth.png", "would overwrite an input"),
+    "is the guide": ("folder/../guide.png", "would overwrite an input"),
+}
 CASES: dict[str, tuple[list[str], str]] = {
     **{f"depth {name}": (swapped(depth=name), text) for name, text in BAD_FILES.items()},
     **{f"guide {name}": (swapped(guide=name), text) for name, text in BAD_FILES.items()},
@@ -59,13 +68,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "cameras missing": ([*BASE, "--cameras", "missing.json"], "missing.json"),
     "cameras broken": ([*BASE, "--cameras", "broken.json"], "JSON"),
     "cameras partial": ([*BASE, "--cameras", "partial.json"], "'fy'"),
-    "out extension": (swapped(out="out.jpg"), "'.jpg' cannot be written; use .png or .exr"),
-    "out without extension": (swapped(out="out"), "no extension"),
-    "out folder": (swapped(out="folder"), "--out folder: is a directory"),
-    "out named like a folder": (swapped(out="new.png"), "is a directory"),
-    "out below a file": (swapped(out="depth.png/out.png"), "is a file, not a folder"),
-    "out is the depth": (swapped(out="depth.png"), "would overwrite an input"),
-    "out is the guide": (swapped(out="folder/../guide.png"), "would overwrite an input"),
+    **{f"out {name}": (swapped(out=out), text) for name, (out, text) in BAD_OUTS.items()},
     "preview is the out": ([*BASE, "--preview", "new/out.png"], "two results"),
     "preview extension": ([*BASE, "--preview", "p.jpg"], "--preview p.jpg: extension '.jpg'"),
     "preview folder": ([*BASE, "--preview", "folder"], "--preview folder: is a directory"),

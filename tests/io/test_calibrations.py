@@ -113,44 +113,31 @@ def test_realsense_json(tmp_path):
     assert found.translation == (0.015, 0.0001, 0.0004)
 
 
-TEXT = """Device info:
+def _listed(stream, kind, size, centre, focal, model, coefficients):
+    """A stream as `rs-enumerate-devices -c` lists it."""
+    listed = "  \t".join(map(str, coefficients))
+    return f""" Intrinsic of "{stream}" / {size[0]}x{size[1]} / {{{{{kind}}}}}
+  Width:      \t{size[0]}
+  Height:     \t{size[1]}
+  PPX:        \t{centre[0]}
+  PPY:        \t{centre[1]}
+  Fx:         \t{focal[0]}
+  Fy:         \t{focal[1]}
+  Distortion: \t{model}
+  Coeffs:     \t{listed}
+  FOV (deg):  \t79.4 x 63.7
+"""
+
+
+DISTORTED = ("Inverse Brown Conrady", (-0.055, 0.063, 0.001, -0.0005, "-2e-02"))
+TEXT = f"""Device info:
     Name                          : \tSome camera
 
 Intrinsic Parameters:
 
- Intrinsic of "Depth" / 640x480 / {{Z16}}
-  Width:      \t640
-  Height:     \t480
-  PPX:        \t321.2
-  PPY:        \t239.1
-  Fx:         \t385
-  Fy:         \t386
-  Distortion: \tBrown Conrady
-  Coeffs:     \t0  \t0  \t0  \t0  \t0
-  FOV (deg):  \t79.4 x 63.7
-
- Intrinsic of "Color" / 640x480 / {{RGB8/BGR8}}
-  Width:      \t640
-  Height:     \t480
-  PPX:        \t321.2
-  PPY:        \t239.1
-  Fx:         \t385
-  Fy:         \t386
-  Distortion: \tInverse Brown Conrady
-  Coeffs:     \t-0.055  \t0.063  \t0.001  \t-0.0005  \t-2e-02
-  FOV (deg):  \t79.4 x 63.7
-
- Intrinsic of "Color" / 320x240 / {{RGB8}}
-  Width:      \t320
-  Height:     \t240
-  PPX:        \t160.6
-  PPY:        \t119.55
-  Fx:         \t192.5
-  Fy:         \t193
-  Distortion: \tInverse Brown Conrady
-  Coeffs:     \t0  \t0  \t0  \t0  \t0
-  FOV (deg):  \t79.4 x 63.7
-
+{_listed("Depth", "Z16", (640, 480), (321.2, 239.1), (385, 386), "Brown Conrady", [0] * 5)}
+{_listed("Color", "RGB8/BGR8", (640, 480), (321.2, 239.1), (385, 386), *DISTORTED)}
+{_listed("Color", "RGB8", (320, 240), (160.6, 119.55), (192.5, 193), "Inverse Brown Conrady", [0] * 5)}
 Extrinsic Parameters:
 Extrinsic from "Depth"\t  To\t  "Depth" :
  Rotation Matrix:
@@ -166,7 +153,7 @@ Extrinsic from "Depth"\t  To\t  "Color" :
    1   0   0
    0   0   1
 
- Translation Vector: 0.015  0.0001  {last}
+ Translation Vector: 0.015  0.0001  {{last}}
 
 """
 
@@ -293,18 +280,18 @@ INFO = {
     "d": [0.1, -0.2, 0.001, 0.002, 0.0],
     "k": [600.0, 0.0, 319.5, 0.0, 601.0, 239.5, 0.0, 0.0, 1.0],
 }
-CALIBRATION = """image_width: 640
+CALIBRATION = f"""image_width: 640
 image_height: 480
 camera_name: front
 camera_matrix:
   rows: 3
   cols: 3
-  data: [600.0, 0.0, 319.5, 0.0, 601.0, 239.5, 0.0, 0.0, 1.0]
+  data: {INFO["k"]}
 distortion_model: plumb_bob
 distortion_coefficients:
   rows: 1
   cols: 5
-  data: [0.1, -0.2, 0.001, 0.002, 0.0]
+  data: {INFO["d"]}
 """
 MOTION = {"translation": {"x": 0.05, "y": 0.0, "z": 0.01}, "rotation": {"x": 0, "y": 0, "z": 1, "w": 0}}
 

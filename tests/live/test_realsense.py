@@ -1,11 +1,9 @@
 """The RealSense source with the SDK's own software device: no camera is plugged in."""
 
-import sys
-
 import numpy as np
 import pytest
 
-from primaldepth.core.errors import MissingDependencyError, MissingFileError
+from primaldepth.core.errors import MissingFileError
 from primaldepth.live.realsense import RealSense
 from primaldepth.live.sources import open_source
 from primaldepth.session import Session
@@ -92,9 +90,3 @@ def test_frames_of_the_software_device_become_depth_in_the_colour_view():
 def test_a_file_that_is_not_there_is_told():
     with pytest.raises(MissingFileError, match=r"no\.bag"):
         open_source("realsense:no.bag")
-
-
-def test_without_the_sdk_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyrealsense2", None)
-    with pytest.raises(MissingDependencyError, match=r"primaldepth\[realsense\]"):
-        open_source("realsense")

@@ -1,10 +1,12 @@
 """Sources of live frames, without a camera and without a clock."""
 
+import sys
+
 import numpy as np
 import pytest
 from PIL import Image
 
-from primaldepth.core.errors import InputError
+from primaldepth.core.errors import InputError, MissingDependencyError
 from primaldepth.live.simulated import Simulated
 from primaldepth.live.sources import Played, open_source
 from primaldepth.pipeline.request import Item
@@ -58,6 +60,15 @@ def test_folders_are_paired_and_played(tmp_path):
         Image.fromarray(np.zeros((8, 10, 3), np.uint8)).save(tmp_path / "rgb" / f"{index}.png")
     with open_source(str(tmp_path / "depth"), str(tmp_path / "rgb"), every=True, rate=1e6) as source:
         assert [name for name, _ in source] == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("oak", "depthai"), ("orbbec", "pyorbbecsdk"), ("realsense", "pyrealsense2")]
+)
+def test_without_its_sdk_the_extra_of_a_camera_is_named(monkeypatch, name, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingDependencyError, match=rf"primaldepth\[{name}\]"):
+        open_source(name)
 
 
 @pytest.mark.parametrize("name", ["nothing-there", "simulated:5", "webcam"])

@@ -2,6 +2,15 @@
 
 `depth`, `truth` and `known` are (1, 1, H, W); errors, over the pixels where the truth is known, are summed in
 double precision.
+
+Example:
+    >>> import torch
+    >>> from primaldepth.evaluation.metrics import mae, rmse
+    >>> depth, truth = torch.tensor([1.0, 2.0, 9.0]), torch.tensor([1.0, 4.0, 0.0])
+    >>> rmse(depth, truth, known=truth > 0)  # the mean of 0 and 4
+    1.4142135623730951
+    >>> mae(depth, truth, known=truth > 0)
+    1.0
 """
 
 import torch
@@ -32,13 +41,6 @@ def rmse(depth: Tensor, truth: Tensor, known: Tensor) -> float:
         depth: d, of any shape.
         truth: t, in the same unit.
         known: True where the truth is known.
-
-    Example:
-        >>> import torch
-        >>> from primaldepth.evaluation.metrics import rmse
-        >>> depth, truth = torch.tensor([1.0, 2.0, 9.0]), torch.tensor([1.0, 4.0, 0.0])
-        >>> rmse(depth, truth, known=truth > 0)  # the mean of 0 and 4
-        1.4142135623730951
     """
     return float(_errors(depth, truth, known).square().mean().sqrt())
 
@@ -50,13 +52,6 @@ def mae(depth: Tensor, truth: Tensor, known: Tensor) -> float:
         depth: d, of any shape.
         truth: t, in the same unit.
         known: True where the truth is known.
-
-    Example:
-        >>> import torch
-        >>> from primaldepth.evaluation.metrics import mae
-        >>> depth, truth = torch.tensor([1.0, 2.0, 9.0]), torch.tensor([1.0, 4.0, 0.0])
-        >>> mae(depth, truth, known=truth > 0)
-        1.0
     """
     return float(_errors(depth, truth, known).abs().mean())
 

@@ -15,7 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from primaldepth.core.documents import DEFAULT, Limits, parse_json, parse_toml
+from primaldepth.core.documents import DEFAULT, Limits, parse_json
 from primaldepth.core.errors import (
     FileFormatError,
     InputError,
@@ -114,20 +114,6 @@ def read_json(path: PathLike, *, what: str = "JSON document", limits: Limits = D
         InputError: as `open_file` and `parse_json` do.
     """
     return parse_json(read_file(path, limits.size), path, what=what, limits=limits)
-
-
-def read_toml(path: PathLike, *, what: str = "TOML document", limits: Limits = DEFAULT) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Args:
-        path: of the file.
-        what: it should be, for errors.
-        limits: on its size, its nesting and the numbers in it.
-
-    Raises:
-        InputError: as `open_file` and `parse_toml` do.
-    """
-    return parse_toml(read_file(path, limits.size), path, what=what, limits=limits)
 
 
 def json_lines(path: PathLike) -> Iterator[dict[str, Any] | None]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from primaldepth.core.documents import Limits, parse_toml
 from primaldepth.core.errors import FileFormatError, InputError
-from primaldepth.io.files import read_toml
+from primaldepth.io.files import read_file
 
 LIMITS = Limits(size=2**16)
 MOST_EXTENDED = 16
@@ -38,7 +38,7 @@ def _extended(path: Path, what: str, seen: tuple[Path, ...] = ()) -> dict[str, A
         raise InputError(path, f"extends itself by way of {seen[-1].name}")
     if len(seen) >= MOST_EXTENDED:
         raise InputError(seen[0], f"extends more than {MOST_EXTENDED} recipes, one after the other")
-    values = read_toml(path, what=what, limits=LIMITS)
+    values = parse_toml(read_file(path, LIMITS.size), path, what=what, limits=LIMITS)
     base = values.pop("extends", None)
     if base is None:
         return values

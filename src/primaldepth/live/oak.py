@@ -29,12 +29,7 @@ class Oak(SdkCamera):
 
     @classmethod
     def opened(cls) -> "Oak":
-        """Start the first camera that is plugged in.
-
-        Raises:
-            InputError: if there is none.
-            MissingDependencyError: without the SDK.
-        """
+        """Start the first camera that is plugged in; its errors are those of `SdkCamera`."""
         dai = optional("depthai", "oak", Path("oak"))
         try:
             pipeline = dai.Pipeline()

@@ -39,12 +39,7 @@ class Orbbec(SdkCamera):
 
     @classmethod
     def opened(cls, file: Path | None) -> "Orbbec":
-        """Start the first camera that is plugged in, or play a file that exists.
-
-        Raises:
-            InputError: if there is no camera, or the file cannot be played.
-            MissingDependencyError: without the SDK.
-        """
+        """Start the first camera that is plugged in, or play a file; its errors are those of `SdkCamera`."""
         ob = optional("pyorbbecsdk", "orbbec", Path("orbbec"))
         title = f"orbbec:{file}" if file else "orbbec"
         try:

@@ -27,12 +27,7 @@ class RealSense(SdkCamera):
 
     @classmethod
     def opened(cls, file: Path | None) -> "RealSense":
-        """Start the first camera that is plugged in, or play a file that exists.
-
-        Raises:
-            InputError: if there is no camera, or the file cannot be played.
-            MissingDependencyError: without the SDK.
-        """
+        """Start the first camera that is plugged in, or play a file; its errors are those of `SdkCamera`."""
         rs = optional("pyrealsense2", "realsense", Path("realsense"))
         pipeline, config = rs.pipeline(), rs.config()
         if file is None:

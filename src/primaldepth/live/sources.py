@@ -39,6 +39,9 @@ class LiveSource(ABC):
 class SdkCamera(LiveSource):
     """A source whose frames come from an SDK.
 
+    The class method `opened` of each starts its streams. It raises an InputError if there is no camera, or if
+    the file cannot be played, and a MissingDependencyError without the SDK.
+
     Args:
         title: for people to read.
         wait: gives the next set of frames, or None at the end.

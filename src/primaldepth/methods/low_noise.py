@@ -56,13 +56,12 @@ def refined(found: Prediction, frame: Frame, scaling: Scaling) -> Prediction:
 def with_samples_met(found: Prediction, frame: Frame, scaling: Scaling) -> Prediction:
     """Return the most likely depth u between a prediction v of uncertainty S and the samples of the frame.
 
+    It is `found` itself where no map is complete, averaged and of little noise.
+
     Args:
         found: v and S.
         frame: the samples d.
         scaling: of the frame's depth.
-
-    Returns:
-        `found` itself where no map is complete, averaged and of little noise.
     """
     noise = relative_noise(frame, scaling)
     chosen = _complete_averages(frame) & (noise < HALVING_NOISE)
@@ -94,13 +93,7 @@ def _most_likely(v: Tensor, prior: Tensor, d: Tensor, noise: Tensor) -> Tensor:
 def with_classical(found: Prediction, frame: Frame, scaling: Scaling) -> Prediction:
     """Return the mean of a network's prediction and of the minimiser of `nlh-l2`, by the share of the latter.
 
-    Args:
-        found: of the network.
-        frame: what it was found from.
-        scaling: of the frame's depth.
-
-    Returns:
-        `found` itself if no share is worth computing.
+    It is `found` itself if no share is worth computing.
     """
     share = classical_share(frame, scaling)
     if not bool(share.any()):

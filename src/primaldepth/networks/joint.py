@@ -300,11 +300,11 @@ class DepthNet(nn.Module):
         """Run the fully convolutional part alone.
 
         Args:
-            depth: (B, 1, H, W), as all that follows a field of `NetworkInput`.
-            sigma: (B, 1, H, W).
-            trust: (B, 1, H, W).
-            guide: (B, 1 or 3, H, W).
-            ratio: (B, 1, 1, 1), or None.
+            depth: as for `forward`, like the others.
+            sigma: of the depth.
+            trust: in it.
+            guide: ignored by a network without one.
+            ratio: or None.
 
         Returns:
             First estimate, affinities, and what else the backbone gives.

@@ -21,24 +21,18 @@ class LinearOperator(ABC):
 
     @abstractmethod
     def forward(self, u: Tensor) -> Tensor:
-        """Return K u.
+        """Return K u, (B, *out_shape).
 
         Args:
             u: (B, *in_shape).
-
-        Returns:
-            (B, *out_shape).
         """
 
     @abstractmethod
     def adjoint(self, p: Tensor) -> Tensor:
-        """Return K' p.
+        """Return K' p, (B, *in_shape).
 
         Args:
             p: (B, *out_shape).
-
-        Returns:
-            (B, *in_shape).
         """
 
     @property

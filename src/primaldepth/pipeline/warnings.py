@@ -218,16 +218,12 @@ def _samples(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
 
 
 def _estimates(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
-    if report.rounded_off:
-        yield RoundingWarning(
-            "estimates that would round to 0, which means no depth, are holes: "
-            f"{report.rounded_off} pixels; {advice.keep_small}"
-        )
-    if report.beyond:
-        yield RangeWarning(
-            f"estimates that are larger than the format can hold are holes: {report.beyond} pixels; "
-            f"{advice.keep_small}"
-        )
+    for warning, pixels, which in (
+        (RoundingWarning, report.rounded_off, "would round to 0, which means no depth,"),
+        (RangeWarning, report.beyond, "are larger than the format can hold"),
+    ):
+        if pixels:
+            yield warning(f"estimates that {which} are holes: {pixels} pixels; {advice.keep_small}")
 
 
 def _views(report: "Report", advice: Advice) -> Iterator[DepthWarning]:

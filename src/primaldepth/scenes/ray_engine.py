@@ -49,14 +49,7 @@ class RayEngine:
         self._cluster.__exit__(*error)
 
     def run(self, scenes: Iterable[int]) -> Iterator[SceneOutcome]:
-        """Render every scene, and yield how each ended; one that fails is tried once more.
-
-        Args:
-            scenes: their numbers.
-
-        Raises:
-            WorkerError: no worker can render.
-        """
+        """Render every scene as `WorkerPool.run` does, and yield how each ended."""
         attempts = Attempts(scenes)
         for scene, value in self._cluster.run(
             _render,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import torch
 from pydantic import AfterValidator, Field
 from torch import Tensor
 
@@ -22,8 +21,9 @@ from primaldepth.operators import (
 )
 from primaldepth.operators.pairwise import Offset
 from primaldepth.variational.affinities import edge_tensor, guide_affinities
-from primaldepth.variational.energies import Energy, OnDepth, SimpleTerm, Term, Unconstrained
-from primaldepth.variational.penalties import Absolute, GroupNorm, Huber, Number, Penalty, Quadratic
+from primaldepth.variational.data_terms import DataTerm
+from primaldepth.variational.energies import Energy, Term
+from primaldepth.variational.penalties import GroupNorm, Huber, Number
 
 
 def _odd(size: int) -> int:
@@ -49,44 +49,6 @@ class ModelParameters(Settings):
     sigma_d: Positive = 3.0
     sigma_v: Positive = 0.1
     eps: NotNegative = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class DataTerm:
-    """lam / 2 (A u - f)^2 or lam |A u - f|.
-
-    Args:
-        f: (B, 1, h, w) samples; any value where lam is 0.
-        lam: (B, 1, h, w) weights >= 0: trust, confidence and validity in one map.
-        norm: "l2" or "l1".
-        A: how the sensor sees the depth, (1, H, W) -> (1, h, w); None if f lies on the grid of u.
-    """
-
-    f: Tensor
-    lam: Tensor
-    norm: Literal["l2", "l1"] = "l2"
-    A: LinearOperator | None = None
-
-    @property
-    def penalty(self) -> Penalty:
-        """Return the penalty of A u."""
-        f = torch.where(self.lam > 0, self.f, 0.0)
-        return Quadratic(f, self.lam) if self.norm == "l2" else Absolute(f, self.lam)
-
-    def split(self, channels: int, size: tuple[int, int]) -> tuple[tuple[Term, ...], SimpleTerm]:
-        """Split into a term with a dual variable, where samples come by an operator, and a simple term.
-
-        Args:
-            channels: of u.
-            size: (H, W) of u.
-
-        Returns:
-            The terms with a dual variable, none or one, and the simple term.
-        """
-        if self.A is None:
-            return (), OnDepth(self.penalty)
-        K = self.A if channels == 1 else self.A @ SelectChannels((channels, *size), 0, 1)
-        return (Term(K, self.penalty),), Unconstrained()
 
 
 class PairOperators:

@@ -39,24 +39,18 @@ class Penalty(ABC):
 
     @abstractmethod
     def value(self, z: Tensor) -> Tensor:
-        """Return F(z).
+        """Return F(z), (B,).
 
         Args:
             z: (B, C, H, W).
-
-        Returns:
-            (B,).
         """
 
     @abstractmethod
     def conjugate(self, p: Tensor) -> Tensor:
-        """Return F*(p) on its domain; points outside the domain are not looked for.
+        """Return F*(p), (B,), on its domain; points outside the domain are not looked for.
 
         Args:
             p: (B, C, H, W).
-
-        Returns:
-            (B,).
         """
 
     @abstractmethod

@@ -62,40 +62,31 @@ def _polycam(root: Path) -> Recording:
     images = {path.stem: path for path in numbered(home / f"{kind}images", *_IMAGES)}
     depths = {path.stem: path for path in numbered(home / "depth", ".png")}
     notes = ["images and cameras as Polycam has corrected them"] if corrected else []
-    names, lost = same_number(root, depths, images)
-    shots = [
-        _shot(
-            name,
-            depths[name],
-            images[name],
-            home / f"{kind}cameras" / f"{name}.json",
-            home / "confidence" / f"{name}.png",
-            _polycam_camera,
-        )
-        for name in names
-    ]
+    beside = (f"keyframes/{kind}cameras/{{}}.json", "keyframes/confidence/{}.png")
+    shots, lost = _shots(root, depths, images, beside, _polycam_camera)
     return Recording("Polycam", root, shots, "mm", [*notes, *lost])
 
 
 def _scanner(root: Path) -> Recording:
     depths, images = _named(numbered(root, ".png"), "depth_"), _named(numbered(root, *_IMAGES), "frame_")
-    names, lost = same_number(root, depths, images)
-    shots = [
-        _shot(
-            name,
-            depths[name],
-            images[name],
-            root / f"frame_{name}.json",
-            root / f"conf_{name}.png",
-            _scanner_camera,
-        )
-        for name in names
-    ]
+    shots, lost = _shots(root, depths, images, ("frame_{}.json", "conf_{}.png"), _scanner_camera)
     return Recording("3D Scanner App", root, shots, "mm", lost)
 
 
 def _named(paths: list[Path], prefix: str) -> dict[str, Path]:
     return {path.stem.removeprefix(prefix): path for path in paths if path.stem.startswith(prefix)}
+
+
+def _shots(
+    root: Path, depths: dict[str, Path], images: dict[str, Path], beside: tuple[str, str], camera: _Camera
+) -> tuple[list[Shot], list[str]]:
+    """Pair maps and images; `beside` are the paths of camera and confidence, with {} for the number."""
+    names, lost = same_number(root, depths, images)
+    shots = []
+    for name in names:
+        file, trust = (root / each.format(name) for each in beside)
+        shots.append(_shot(name, depths[name], images[name], file, trust, camera))
+    return shots, lost
 
 
 def _shot(name: str, depth: Path, image: Path, file: Path, trust: Path, camera: _Camera) -> Shot:

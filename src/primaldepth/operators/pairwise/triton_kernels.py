@@ -62,16 +62,21 @@ def enter_kernel(
 
 
 @triton.jit
+def _row_of_pairs(RADIUS: tl.constexpr, LANES: tl.constexpr, BX: tl.constexpr):
+    """Columns, row and image of this program, and in lanes beside the columns all pairs k and their offsets."""
+    column = tl.program_id(0) * BX + tl.arange(0, BX)[:, None]
+    k = tl.arange(0, LANES)[None, :]
+    dy, dx = _offset(k, RADIUS)
+    return column, tl.program_id(1), tl.program_id(2).to(tl.int64), k, dy, dx
+
+
+@triton.jit
 def support_kernel(
     affinities, target, scales, height, width, pitch, area, stride_image, stride_pair, stride_y, stride_x,
     PAIRS: tl.constexpr, LANES: tl.constexpr, RADIUS: tl.constexpr, BX: tl.constexpr,
 ):  # fmt: skip
     """Support weights exp(-|d_k| / scales[0] - |a| / scales[1]) into the padded layout, all pairs of a run."""
-    column = tl.program_id(0) * BX + tl.arange(0, BX)[:, None]
-    row = tl.program_id(1)
-    image = tl.program_id(2).to(tl.int64)
-    k = tl.arange(0, LANES)[None, :]
-    dy, dx = _offset(k, RADIUS)
+    column, row, image, k, dy, dx = _row_of_pairs(RADIUS, LANES, BX)
     y = row - RADIUS - 1 + 0 * column
     stays = _stays(y, column, dy, dx, height, width) & (k < PAIRS)
     source = affinities + image * stride_image + y.to(tl.int64) * stride_y
@@ -89,11 +94,7 @@ def support_backward_kernel(
     PAIRS: tl.constexpr, LANES: tl.constexpr, RADIUS: tl.constexpr, BX: tl.constexpr,
 ):  # fmt: skip
     """Through w = exp(-|d_k| / scales[0] - |a| / scales[1]): gradients of a and partial sums of the scales'."""
-    column = tl.program_id(0) * BX + tl.arange(0, BX)[:, None]
-    y = tl.program_id(1)
-    image = tl.program_id(2).to(tl.int64)
-    k = tl.arange(0, LANES)[None, :]
-    dy, dx = _offset(k, RADIUS)
+    column, y, image, k, dy, dx = _row_of_pairs(RADIUS, LANES, BX)
     inside = (column < width) & (k < PAIRS)
     stays = _stays(y + 0 * column, column, dy, dx, height, width) & (k < PAIRS)
     source = affinities + image * stride_image + y.to(tl.int64) * stride_y

@@ -34,20 +34,26 @@ def rows_kernel(
 
 @triton.jit
 def _along_row(
-    source, first, count, weights, taps, rows, per_image, used, used_per_image, height, y, x, inside,
+    source, first, count, weights, taps, rows, per_image, used, used_per_image, width, height, source_row,
     BX: tl.constexpr,
 ):  # fmt: skip
-    """Sums of weighted numbers of row y of all images' rows; 0 where `used` says that nothing is in the row."""
+    """Sums of weighted numbers of this program's row of all images' rows, where they go, and which are inside.
+
+    They are 0 where `used` says that nothing is in the row.
+    """
+    x = tl.program_id(0) * BX + tl.arange(0, BX)
+    y = tl.program_id(1).to(tl.int64)
+    inside = x < width
     image = y // height
     row = image * per_image + x
     weights += image * per_image * taps + x
-    start = source + tl.load(first + row, inside, 0)
+    start = source + y * source_row + tl.load(first + row, inside, 0)
     total = tl.zeros((BX,), dtype=tl.float32)
     most = tl.max(tl.load(count + row, inside, 0))
     filled = tl.load(used + image * used_per_image + y % height) > 0
     for t in range(tl.where(filled, most, 0)):
         total += tl.load(weights + t * rows, inside, 0.0) * tl.load(start + t, inside, 0.0)
-    return total
+    return total, y * width + x, inside
 
 
 @triton.jit
@@ -56,14 +62,10 @@ def columns_kernel(
     BX: tl.constexpr,
 ):  # fmt: skip
     """target(y, j) = sum_t weights(j, t) source(y, first(j) + t); rows of all images behind each other."""
-    x = tl.program_id(0) * BX + tl.arange(0, BX)
-    y = tl.program_id(1).to(tl.int64)
-    inside = x < width
-    total = _along_row(
-        source + y * source_row, first, count, weights, taps, rows, per_image, used, used_per_image, height,
-        y, x, inside, BX,
+    total, at, inside = _along_row(
+        source, first, count, weights, taps, rows, per_image, used, used_per_image, width, height, source_row, BX
     )  # fmt: skip
-    tl.store(target + y * width + x, total, inside)
+    tl.store(target + at, total, inside)
 
 
 @triton.jit
@@ -72,15 +74,10 @@ def dual_columns_kernel(
     q, d, lam, step, arrived, q_out, BX: tl.constexpr,
 ):  # fmt: skip
     """The last pass of A u_bar, then arrived = q + s (A u_bar - d) and q+ = lam arrived / (lam + s)."""
-    x = tl.program_id(0) * BX + tl.arange(0, BX)
-    y = tl.program_id(1).to(tl.int64)
-    inside = x < width
-    seen = _along_row(
-        source + y * source_row, first, count, weights, taps, rows, per_image, used, used_per_image, height,
-        y, x, inside, BX,
+    seen, at, inside = _along_row(
+        source, first, count, weights, taps, rows, per_image, used, used_per_image, width, height, source_row, BX
     )  # fmt: skip
     s = tl.load(step)
-    at = y * width + x
     value = tl.load(q + at, inside, 0.0) + s * (seen - tl.load(d + at, inside, 0.0))
     precision = tl.load(lam + at, inside, 0.0)
     tl.store(arrived + at, value, inside)
