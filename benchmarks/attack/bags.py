@@ -6,7 +6,7 @@ import struct
 import tempfile
 from pathlib import Path
 
-from benchmarks.attack.plain import damaged, odd, rearranged, set_number
+from benchmarks.attack.plain import counted, damaged, odd, rearranged, set_number
 
 _MAGIC_1 = b"#ROSBAG V2.0\n"
 _MAGIC_MCAP = b"\x89MCAP0\r\n"
@@ -15,15 +15,8 @@ Record = tuple[bytes, bytes]
 
 def _records_1(data: bytes) -> list[Record]:
     """(header, data) of each record of a bag of ROS 1."""
-    found, at = [], len(_MAGIC_1)
-    while at + 8 <= len(data):
-        (head,) = struct.unpack_from("<I", data, at)
-        if at + 8 + head > len(data):
-            break
-        (body,) = struct.unpack_from("<I", data, at + 4 + head)
-        found.append((data[at + 4 : at + 4 + head], data[at + 8 + head : at + 8 + head + body]))
-        at += 8 + head + body
-    return found
+    parts = [part for (part,) in counted(data, len(_MAGIC_1), "<I")]
+    return list(zip(parts[::2], parts[1::2], strict=False))  # one that is cut short is left out
 
 
 def structured_bag(rng: random.Random, data: bytes) -> bytes:

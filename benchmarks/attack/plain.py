@@ -3,7 +3,7 @@
 import random
 import struct
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 ODD = (
@@ -38,6 +38,23 @@ def set_number(rng: random.Random, data: bytearray, at: int, form: str) -> None:
     if form[-1].islower():  # signed
         number = number - (1 << bits) if number >= 1 << (bits - 1) else number
     struct.pack_into(form, data, at, number)
+
+
+def counted(data: bytes, at: int, form: str, after: int = 0) -> list[tuple[Any, ...]]:
+    """The parts of a file from `at` on, as far as their lengths lead.
+
+    `form` reads what stands before a part, its length first; what else it reads is returned before the part.
+    `after` counts the bytes behind a part that are skipped.
+    """
+    found, head = [], struct.calcsize(form)
+    while at + head + after <= len(data):
+        length, *rest = struct.unpack_from(form, data, at)
+        end = at + head + length
+        if end + after > len(data):
+            break
+        found.append((*rest, data[at + head : end]))
+        at = end + after
+    return found
 
 
 def rearranged(rng: random.Random, parts: Sequence[T]) -> list[T]:

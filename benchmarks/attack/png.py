@@ -5,7 +5,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 
-from benchmarks.attack.plain import damaged, odd, rearranged, set_number
+from benchmarks.attack.plain import counted, damaged, odd, rearranged, set_number
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
 Chunk = tuple[bytes, bytes]
@@ -15,14 +15,7 @@ _FIELDS = ((0, ">I"), (4, ">I"), (8, "B"), (9, "B"), (10, "B"), (11, "B"), (12, 
 
 def chunks(data: bytes) -> list[Chunk]:
     """Names and bodies, as far as the lengths lead."""
-    found, at = [], len(MAGIC)
-    while at + 12 <= len(data):
-        (length,) = struct.unpack_from(">I", data, at)
-        if at + 12 + length > len(data):
-            break
-        found.append((data[at + 4 : at + 8], data[at + 8 : at + 8 + length]))
-        at += 12 + length
-    return found
+    return [(name, body) for name, body in counted(data, len(MAGIC), ">I4s", after=4)]
 
 
 def packed(parts: Sequence[Chunk]) -> bytes:

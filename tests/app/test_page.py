@@ -14,18 +14,11 @@ import torch
 from PIL import Image
 
 from primaldepth.api import load_inputs
+from primaldepth.app.page import visitor_requests
 from primaldepth.app.page.charts import colour_bar, histogram
 from primaldepth.app.page.readable_files import ReadableFiles
 from primaldepth.app.page.result_files import FORMATS, draw
 from primaldepth.app.page.visitor_folders import VisitorFolders
-from primaldepth.app.page.visitor_requests import (
-    AS_FILE_SAYS,
-    NO_METHOD,
-    Choice,
-    facts,
-    problem_text,
-    results,
-)
 from primaldepth.core.errors import InputError
 from primaldepth.io import read_depth
 from primaldepth.methods import create
@@ -115,7 +108,7 @@ def test_histogram_shows_shares():
 
 
 def test_problems_are_told_at_once_and_escaped():
-    text = problem_text(InputError("noise: '<b>' is not known; use auto"))
+    text = visitor_requests.problem_text(InputError("noise: '<b>' is not known; use auto"))
     root = ET.fromstring(text)  # noqa: S314 - our own text
     assert root.get("role") == "alert"
     assert "".join(root.itertext()) == "Noise: '<b>' is not known. Use auto."
@@ -167,18 +160,18 @@ def test_spikes_are_told_unless_they_are_kept(service, tmp_path, keep):
     values = np.array(depth.values)
     values[20, 30] = 20.0
     np.save(tmp_path / "spiked.npy", np.where(depth.valid, values, np.nan))
-    asked = choice(depth=str(tmp_path / "spiked.npy"), unit="m", keep_spikes=keep)
-    drawn, _ = results(service.app.state.engine, asked, tmp_path, ANYWHERE)
-    assert ("far off all around them, count as holes" in facts(drawn, None)) is not keep
+    drawn, _ = page_results(service, tmp_path, depth=str(tmp_path / "spiked.npy"), unit="m", keep_spikes=keep)
+    assert ("far off all around them, count as holes" in visitor_requests.facts(drawn, None)) is not keep
 
 
 def shown_warnings(drawn, other):
-    return [each.text for each in ET.fromstring(facts(drawn, other)).iter("li")]  # noqa: S314 - our own text
+    facts = ET.fromstring(visitor_requests.facts(drawn, other))  # noqa: S314 - our own text
+    return [each.text for each in facts.iter("li")]
 
 
 def test_warnings_are_shown_in_the_words_of_the_page(service, tmp_path):
     """Millimetres taken for metres."""
-    drawn, _ = results(service.app.state.engine, choice(unit="m"), tmp_path, ANYWHERE)
+    drawn, _ = page_results(service, tmp_path, unit="m")
     expected = r"The median depth is \S+ m; if that cannot be, give the right 'Unit of the depth'\."
     assert [re.fullmatch(expected, shown) is not None for shown in shown_warnings(drawn, None)].count(
         True
@@ -186,16 +179,16 @@ def test_warnings_are_shown_in_the_words_of_the_page(service, tmp_path):
 
 
 def test_what_only_the_second_method_is_warned_of_has_its_name(service, tmp_path):
-    drawn, _ = results(service.app.state.engine, choice(), tmp_path, ANYWHERE)
+    drawn, _ = page_results(service, tmp_path)
     first = replace(drawn, report=drawn.report | {"warnings": ["of both"]})
     second = replace(drawn, report=drawn.report | {"method": "fcn-s", "warnings": ["of both", "a < b"]})
     assert shown_warnings(first, second) == ["Of both.", "fcn-s: a < b."]
 
 
 def test_nothing_odd_is_no_warning(service, tmp_path):
-    drawn, _ = results(service.app.state.engine, choice(), tmp_path, ANYWHERE)
+    drawn, _ = page_results(service, tmp_path)
     assert drawn.report["warnings"] == []
-    assert "<li>" not in facts(drawn, None)
+    assert "<li>" not in visitor_requests.facts(drawn, None)
 
 
 def test_a_camera_info_can_be_chosen_and_is_used(service, tmp_path):
@@ -210,7 +203,7 @@ def test_a_camera_info_can_be_chosen_and_is_used(service, tmp_path):
     for index, cameras in enumerate(given):
         place = tmp_path / str(index)
         place.mkdir()
-        drawn, _ = results(service.app.state.engine, choice(kind="radial", cameras=cameras), place, ANYWHERE)
+        drawn, _ = page_results(service, place, kind="radial", cameras=cameras)
         meshes.append(drawn.mesh_after.read_bytes())
     assert meshes[0] == meshes[1]
 
@@ -221,25 +214,30 @@ def choice(**other):
         "depth": str(sample.depth),
         "guide": str(sample.guide),
         "method": "bilinear",
-        "other": NO_METHOD,
+        "other": visitor_requests.NO_METHOD,
         "noise": "auto",
-        "unit": AS_FILE_SAYS,
-        "kind": AS_FILE_SAYS,
+        "unit": visitor_requests.AS_FILE_SAYS,
+        "kind": visitor_requests.AS_FILE_SAYS,
         "confidence": None,
         "cameras": None,
     }
-    return Choice(**plain | other)
+    return visitor_requests.Choice(**plain | other)
+
+
+def page_results(service, folder, **change):
+    """What the page shows of both methods of a choice."""
+    return visitor_requests.results(service.app.state.engine, choice(**change), folder, ANYWHERE)
 
 
 def test_two_methods_are_computed_and_the_uploads_stay_where_they_were(service, tmp_path):
-    drawn, other = results(service.app.state.engine, choice(other="nearest"), tmp_path, ANYWHERE)
+    drawn, other = page_results(service, tmp_path, other="nearest")
     assert (drawn.report["method"], other.report["method"]) == ("bilinear", "nearest")
     assert Path(drawn.after).read_bytes() != Path(other.after).read_bytes()
     assert sample_files().depth.exists()
 
 
 def test_an_empty_noise_is_auto(service, tmp_path):
-    drawn, _ = results(service.app.state.engine, choice(noise=None), tmp_path, ANYWHERE)
+    drawn, _ = page_results(service, tmp_path, noise=None)
     assert drawn.report["noise_source"] == "auto"
 
 
@@ -247,7 +245,7 @@ def test_noise_that_is_only_assumed_is_not_called_estimated(tmp_path):
     inputs = load_inputs(torch.full((8, 8), 1.5), torch.rand(32, 32), unit="m")
     computed = Outcome(Request("bilinear"), inputs, create("bilinear")(inputs.frame), 0.5)
     drawn = draw(computed, folder=tmp_path, prefix="a-")
-    assert "<dd>0.75 mm (the least assumed)</dd>" in facts(drawn, None)
+    assert "<dd>0.75 mm (the least assumed)</dd>" in visitor_requests.facts(drawn, None)
 
 
 def test_where_the_second_method_is_refused_the_first_does_not_stay_in_the_queue(tmp_path):
@@ -263,7 +261,7 @@ def test_where_the_second_method_is_refused_the_first_does_not_stay_in_the_queue
 
     engine = Full()
     with pytest.raises(InputError, match="too many"):
-        results(engine, choice(other="nearest"), tmp_path, ANYWHERE)
+        visitor_requests.results(engine, choice(other="nearest"), tmp_path, ANYWHERE)
     assert engine.promises[0].cancelled()
 
 
@@ -279,4 +277,4 @@ def test_where_the_second_method_is_refused_the_first_does_not_stay_in_the_queue
 )
 def test_what_cannot_be_meant_is_said(service, tmp_path, change, message):
     with pytest.raises(Exception, match=message):
-        results(service.app.state.engine, choice(**change), tmp_path, ANYWHERE)
+        page_results(service, tmp_path, **change)

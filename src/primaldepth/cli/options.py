@@ -19,7 +19,7 @@ from primaldepth.pipeline.request import Item, Request, declarations
 
 ENSEMBLE_HELP = "Mean of a network's results on eight flips and rotations: better, slower."
 ITERATIONS_HELP = "Primal-dual iterations in place of the method's own number; at most 10000."
-DATA_HELP = "Folder with the protocol's data; PRIMALDEPTH_DATA if not given."
+DATA_HELP = "Folder with the data of protocols; PRIMALDEPTH_DATA if not given."
 JOBS_HELP = "Frames computed at the same time; 0: one per core, or one on a GPU."
 NO_CACHE_HELP = "Compute everything; neither take results from the cache nor keep them."
 SET_HELP = "Setting of the method; repeat for several."

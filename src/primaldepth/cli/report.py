@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from primaldepth.bench.timing import machine
-from primaldepth.cli.options import JOBS_HELP, NO_CACHE_HELP, data_folder, processes
+from primaldepth.cli.options import DATA_HELP, JOBS_HELP, NO_CACHE_HELP, data_folder, processes
 from primaldepth.cli.output import StagedBar, note, show
 from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
@@ -25,9 +25,7 @@ from primaldepth.version import __version__
 
 def report(
     out: Path = typer.Option(..., "--out", metavar="DIR", help="Folder for the report."),
-    data: Path | None = typer.Option(
-        None, "--data", metavar="DIR", help="Folder with the benchmarks; PRIMALDEPTH_DATA if not given."
-    ),
+    data: Path | None = typer.Option(None, "--data", metavar="DIR", help=DATA_HELP),
     method: list[str] = typer.Option(
         [],
         "--method",

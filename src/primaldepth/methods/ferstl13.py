@@ -4,11 +4,12 @@ import math
 from dataclasses import dataclass, field
 
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.core.settings import Iterations, NotNegative, Positive
+from primaldepth.core.settings import Iterations, Positive
 from primaldepth.methods.variational import MinimisationSettings, Variational, VariationalSettings
+from primaldepth.variational.models import EdgeTensorSettings
 
 
-class Ferstl13Settings(MinimisationSettings):
+class Ferstl13Settings(EdgeTensorSettings, MinimisationSettings):
     """The energy of `atgv-l2` with the published beta, gamma and alpha_0 / alpha_1 = 17 / 1.2.
 
     lam scale^growth weighs a sample of typical noise, for samples `scale` pixels apart: with
@@ -17,8 +18,6 @@ class Ferstl13Settings(MinimisationSettings):
 
     lam: Positive = 0.5
     alpha_0: Positive = 17 / 1.2
-    beta: NotNegative = 9.0
-    gamma: NotNegative = 0.85
     iterations: Iterations = 120
     coarse_iterations: Iterations = 80
     ratio: Positive = 5.0

@@ -36,14 +36,19 @@ Size = tuple[int, int]
 Offsets = Sequence[Offset]
 
 
-class ModelParameters(Settings):
+class EdgeTensorSettings(Settings):
+    """T = exp(-beta |grad g|^gamma) across edges of the guide and 1 along them, see `edge_tensor`."""
+
+    beta: NotNegative = 9.0
+    gamma: NotNegative = 0.85
+
+
+class ModelParameters(EdgeTensorSettings):
     """Parameters of the regularisers; each model reads its own.
 
     Depth is expected in units in which the noise has standard deviation about 1.
     """
 
-    beta: NotNegative = 9.0
-    gamma: NotNegative = 0.85
     alpha_0: Positive = 2.0
     window: WindowSize = 7
     sigma_d: Positive = 3.0

@@ -2,10 +2,11 @@
 
 import struct
 import zlib
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from primaldepth.io.sequences.bags.packing import MAX_UNPACKED, unpack
 Rows = NDArray[np.int64]
 MAX_CONNECTIONS = 4096
 MAX_RECORD = 2**20  # bytes of a record that describes others
+MAX_RECORDS = 2**22
+Head = TypeVar("Head")
 
 
 class Connection(NamedTuple):
@@ -68,6 +71,10 @@ class ChunkedFile:
     def rows(self, connection: int) -> Rows:
         """Return (n, 3): time in ns, number of the chunk, and place in it."""
         return np.concatenate([np.empty((0, 3), np.int64), *self._rows.get(connection, [])])
+
+    def _connect(self, number: int, topic: str, kind: str) -> None:
+        check_count(self.connections)
+        self.connections[number] = Connection(topic, kind)
 
     def _add_rows(
         self, connection: int, times: NDArray[np.uint64], first: int, second: NDArray[np.uint64]
@@ -127,6 +134,36 @@ def read_exactly(file: BufferedReader, place: int, size: int, most: int) -> byte
     if len(data) < size:
         raise ValueError("cut short")
     return data
+
+
+def check_count(found: Sized) -> None:
+    """Raise if no further topic or type may be added to those that were found."""
+    if len(found) >= MAX_CONNECTIONS:
+        raise ValueError(f"more than {MAX_CONNECTIONS} topics")
+
+
+def walk(
+    place: int, end: int, read_head: Callable[[int], tuple[Head, int, int]]
+) -> Iterator[tuple[Head, int, int]]:
+    """Yield the head of each record, and place and size of its data, which is not read.
+
+    Args:
+        place: of the first record.
+        end: of the last one.
+        read_head: gives the same for the record at a place.
+
+    Raises:
+        ValueError: a record is longer than the file, or there are too many.
+    """
+    for _ in range(MAX_RECORDS):
+        if place >= end:
+            return
+        head, place, size = read_head(place)
+        if size > end - place:
+            raise ValueError("cut short")
+        yield head, place, size
+        place += size
+    raise ValueError(f"more than {MAX_RECORDS} records")
 
 
 def numbers(data: bytes, kind: str, columns: int) -> NDArray[np.uint64]:

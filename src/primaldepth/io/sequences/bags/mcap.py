@@ -12,20 +12,19 @@ import numpy as np
 
 from primaldepth.io.files import open_file
 from primaldepth.io.sequences.bags.index import (
-    MAX_CONNECTIONS,
     MAX_RECORD,
     Chunk,
     ChunkedFile,
-    Connection,
     Cursor,
+    check_count,
     numbers,
     read_exactly,
+    walk,
 )
 from primaldepth.io.sequences.bags.packing import MAX_UNPACKED
 
 MAGIC = b"\x89MCAP0\r\n"
 _HEADER, _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _MESSAGE_INDEX = range(1, 8)
-_MAX_RECORDS = 2**22
 _BEFORE_DATA = 22  # bytes of a message record before the message
 _ALONE = -1  # in place of a chunk's number: the message lies outside of them
 
@@ -104,14 +103,14 @@ class McapFile(ChunkedFile):
     def _describe(self, kind: int, cursor: Cursor) -> None:
         """A schema names the type of messages, a channel the topic."""
         number = cursor.number(2)
-        if max(len(self._schemas), len(self.connections)) >= MAX_CONNECTIONS:
-            raise ValueError(f"more than {MAX_CONNECTIONS} topics")
         if kind == _SCHEMA:
+            check_count(self._schemas)
             self._schemas[number] = cursor.text()
             return
         schema, topic, encoding = cursor.number(2), cursor.text(), cursor.text()
         kind_of = self._schemas.get(schema, "") if encoding == "cdr" else ""
-        self.connections.setdefault(number, Connection(topic, kind_of))
+        if number not in self.connections:
+            self._connect(number, topic, kind_of)
 
 
 def _records(file: BufferedReader) -> Iterator[tuple[int, int, int]]:
@@ -121,13 +120,9 @@ def _records(file: BufferedReader) -> Iterator[tuple[int, int, int]]:
     place, end = len(MAGIC), file.seek(0, 2) - len(MAGIC)
     if read_exactly(file, end, len(MAGIC), len(MAGIC)) != MAGIC:
         raise ValueError("its end is missing")
-    for _ in range(_MAX_RECORDS):
-        if place >= end:
-            return
+
+    def head_at(place: int) -> tuple[int, int, int]:
         head = read_exactly(file, place, 9, 9)
-        size, place = int.from_bytes(head[1:], "little"), place + 9
-        if size > end - place:
-            raise ValueError("cut short")
-        yield head[0], place, size
-        place += size
-    raise ValueError(f"more than {_MAX_RECORDS} records")
+        return head[0], place + 9, int.from_bytes(head[1:], "little")
+
+    return walk(place, end, head_at)

@@ -12,20 +12,18 @@ import numpy as np
 
 from primaldepth.io.files import open_file
 from primaldepth.io.sequences.bags.index import (
-    MAX_CONNECTIONS,
     MAX_RECORD,
     Chunk,
     ChunkedFile,
-    Connection,
     Cursor,
     numbers,
     read_exactly,
+    walk,
 )
 from primaldepth.io.sequences.bags.packing import MAX_UNPACKED
 
 MAGIC = b"#ROSBAG V2.0\n"
 _MESSAGE, _BAG, _INDEX, _CHUNK, _CONNECTION = 2, 3, 4, 5, 7
-_MAX_RECORDS = 2**22
 Fields = dict[bytes, bytes]
 
 
@@ -67,7 +65,7 @@ class Ros1File(ChunkedFile):
         if kind == _BAG and _whole(fields, b"index_pos", 8) == 0:
             raise ValueError("it has no index")
         if kind == _CONNECTION:
-            self._connect(fields, read_exactly(file, record.place, record.size, MAX_RECORD))
+            self._describe(fields, read_exactly(file, record.place, record.size, MAX_RECORD))
         elif kind == _CHUNK:
             packing = fields.get(b"compression", b"").decode()
             unpacked = _whole(fields, b"size", 4)
@@ -79,30 +77,24 @@ class Ros1File(ChunkedFile):
             times = table[:, 0] * np.uint64(10**9) + table[:, 1]
             self._add_rows(_whole(fields, b"conn", 4), times, len(self._chunks) - 1, table[:, 2])
 
-    def _connect(self, fields: Fields, data: bytes) -> None:
-        if len(self.connections) >= MAX_CONNECTIONS:
-            raise ValueError(f"more than {MAX_CONNECTIONS} connections")
+    def _describe(self, fields: Fields, data: bytes) -> None:
         package, _, name = _fields(data).get(b"type", b"").decode().rpartition("/")
         kind = f"{package.removesuffix('/msg')}/msg/{name}"
-        self.connections[_whole(fields, b"conn", 4)] = Connection(fields.get(b"topic", b"").decode(), kind)
+        self._connect(_whole(fields, b"conn", 4), fields.get(b"topic", b"").decode(), kind)
 
 
 def _records(file: BufferedReader) -> Iterator[_Record]:
     """Walk over the records of a file; data is not read."""
     if file.read(len(MAGIC)) != MAGIC:
         raise ValueError("it does not begin as a bag of version 2.0")
-    place, end = len(MAGIC), file.seek(0, 2)
-    for _ in range(_MAX_RECORDS):
-        if place == end:
-            return
+
+    def head_at(place: int) -> tuple[bytes, int, int]:
         length = int.from_bytes(read_exactly(file, place, 4, 4), "little")
         head = read_exactly(file, place + 4, length + 4, MAX_RECORD)
-        size, place = int.from_bytes(head[-4:], "little"), place + 8 + length
-        if size > end - place:
-            raise ValueError("cut short")
-        yield _Record(_fields(head[:-4]), place, size)
-        place += size
-    raise ValueError(f"more than {_MAX_RECORDS} records")
+        return head[:-4], place + 8 + length, int.from_bytes(head[-4:], "little")
+
+    for head, place, size in walk(len(MAGIC), file.seek(0, 2), head_at):
+        yield _Record(_fields(head), place, size)
 
 
 def _fields(data: bytes) -> Fields:
