@@ -1,7 +1,7 @@
 """Samples that stand alone on a fine grid, gathered on one as coarse as they are: what networks expect.
 
 A network sees planes that were fitted to the samples around each cell. Its sample term reads the samples
-where they fall, and what its result still misses there is spread to the pixels around.
+where they fall, and its result is drawn to them afterwards, by the image between them.
 """
 
 import math
@@ -14,18 +14,22 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.measurement.lone_samples import Cells, cells_of
+from primaldepth.methods.between_samples import noise_level
+from primaldepth.methods.network_inputs import sampling_operator
+from primaldepth.operators.pairwise import Offset
+from primaldepth.variational.affinities import guide_distance
+from primaldepth.variational.quadratic import PairedQuadratic
 
 # Chosen on ten frames of NYU-Depth v2 with 500 samples each, see docs/own-files.md.
 AROUND = 2  # cells on each side whose samples a plane is fitted to
 WIDTH, FLAT = 0.65, 0.02  # cells: of the Gauss weights of samples; a slope counts as much as this distance
 MISFIT = 1.0  # share of the spread around a plane that counts as noise of its cell
-REACH = 3  # cells: how far a residual is spread
-SAME_DEPTH, SAME_COLOUR = (
-    0.05,
-    0.06,
-)  # standard deviations of pixels that share a residual: relative, of [0, 1]
-ELSE = 1e-9  # weight of pixels that share neither
-AT_ONCE = 2**21  # pairs of a sample and a pixel
+NEIGHBOURS: tuple[Offset, ...] = ((-1, 0), (0, -1))
+SHARE = 0.65  # of the network's slopes that the result follows
+CONTRAST, LEAST = 0.008, 1e-4  # of the guide that parts two pixels by 1/e, and what always joins them
+STEP = 0.05  # of the median depth: neighbours of one colour differ by about that much
+LEAST_NOISE = 1e-3  # of the median depth: more exact samples would slow the solver down
+ITERATIONS, TOLERANCE = 300, 3e-5
 
 
 def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) -> Prediction:
@@ -37,7 +41,7 @@ def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) ->
     if cells is None:
         return predict(frame, frame)
     prediction = predict(frame, planes(frame, cells))
-    return replace(prediction, depth=drawn_to_samples(prediction.depth, frame, cells))
+    return replace(prediction, depth=drawn_to_samples(prediction.depth, frame))
 
 
 def gathered(frame: Frame) -> Frame:
@@ -140,52 +144,31 @@ def _moments(points: _Points, grid: tuple[int, int], images: int) -> Tensor:
     return total
 
 
-def drawn_to_samples(depth: Tensor, frame: Frame, cells: Cells) -> Tensor:
-    """Correct a result by what it misses at the samples, spread to pixels of like depth and colour around.
+def drawn_to_samples(depth: Tensor, frame: Frame) -> Tensor:
+    """Draw a result to lone samples, by the image between them.
 
-    u(x) + sum_i w_i(x) r_i / sum_i w_i(x). The weights fall with distance, and with differences of depth and
-    colour; r_i = e_i^3 / (e_i^2 + sigma_i^2) of the residual e_i = d_i - u(x_i), so that noise counts for
-    less.
+    Returns the minimiser u of
+
+        sum_i t_i (STEP m / sigma_i)^2 (u(x_i) - f_i)^2 + sum_{x~y} w(x, y) (u(x) - u(y) - SHARE (n(x) - n(y)))^2
+
+    over pairs of neighbours, with the result n that was given, w = exp(-|g(x) - g(y)| / CONTRAST) + LEAST of
+    the guide g, the trust t and noise sigma of the samples d, and their median m. So what colour joins has
+    one depth or SHARE of the slope of n, and steps lie at edges of the guide. The two err in different
+    places: n where it has blurred or missed an edge, the guide alone on slopes. f_i is
+    n(x_i) + e_i^3 / (e_i^2 + sigma_i^2) with e_i = d_i - n(x_i): n has averaged noise, so that a residual
+    below it counts for less.
 
     Args:
-        depth: (B, 1, H, W) u.
-        frame: with samples that stand alone.
-        cells: how far apart they stand.
+        depth: (B, 1, H, W) n.
+        frame: with lone samples.
     """
-    (height, width), points = frame.high_size, _Points.of(frame)
-    y, x = (points.y * height).long(), (points.x * width).long()
-    at = (points.image * height + y) * width + x
-    flat, colours = depth.flatten(), frame.guide.permute(0, 2, 3, 1).reshape(-1, frame.guide.shape[1])
-    e = points.depth - flat[at]
-    e = points.trust * e.pow(3) / (e.square() + points.variance).clamp_min(1e-30)
-    apart = math.sqrt(height * width / math.prod(cells.grid))
-    down, right, near = _disc(int(REACH * apart), apart, depth)
-    total, weight = torch.zeros_like(flat), torch.zeros_like(flat)
-    count = max(1, AT_ONCE // len(down))
-    for first in range(0, len(at), count):
-        part = slice(first, first + count)
-        row, column = y[part, None] + down, x[part, None] + right
-        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        index = (points.image[part, None] * height + row) * width + column
-        index, own = index[inside], at[part, None].expand_as(inside)[inside]
-        w = near.expand_as(inside)[inside] * (_alike(flat, colours, index, own) + ELSE)
-        total.index_add_(0, index, w * e[part, None].expand_as(inside)[inside])
-        weight.index_add_(0, index, w)
-    return depth + (total / weight.clamp_min(1e-30)).view_as(depth)
-
-
-def _disc(radius: int, apart: float, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(rows, columns, weights) of the pixels around a sample; weights fall with the squared distance."""
-    side = torch.arange(-radius, radius + 1, device=like.device)
-    down, right = (each.flatten() for each in torch.meshgrid(side, side, indexing="ij"))
-    distance = (down.square() + right.square()).to(like.dtype).sqrt()
-    use = distance <= radius
-    return down[use], right[use], (distance[use] / apart + 1 / 12).pow(-2)
-
-
-def _alike(depth: Tensor, colours: Tensor, one: Tensor, other: Tensor) -> Tensor:
-    """Weights of pairs of pixels by their depth and colour, 1 to 0."""
-    a, b = depth[one], depth[other]
-    deeper = (a - b).abs() / torch.maximum(a.abs(), b.abs()).clamp_min(1e-30)
-    colour = (colours[one] - colours[other]).abs().mean(dim=1)
-    return torch.exp(-0.5 * ((deeper / SAME_DEPTH).square() + (colour / SAME_COLOUR).square()))
+    A = sampling_operator(frame.high_size, frame.low_size, "point")
+    unit = torch.stack([d[v].median() for d, v in zip(frame.depth, frame.valid, strict=True)])
+    unit = unit.view(-1, 1, 1, 1)
+    n, sigma = depth / unit - 1.0, (noise_level(frame) / unit.abs()).clamp_min(LEAST_NOISE)
+    e = frame.clean_depth() / unit - 1.0 - A(n)
+    f = (1.0 - SHARE) * A(n) + e.pow(3) / (e.square() + sigma.square())
+    w = torch.exp(-guide_distance(frame.guide, NEIGHBOURS) / (CONTRAST * frame.guide.shape[1] ** 0.5)) + LEAST
+    energy = PairedQuadratic(f, frame.trust * (STEP / sigma).square(), w, NEIGHBOURS, A)
+    found = energy.minimise((1.0 - SHARE) * n, iterations=ITERATIONS, tolerance=TOLERANCE)
+    return unit * (SHARE * n + found.u + 1.0)

@@ -99,8 +99,9 @@ def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
         _check_metres(given, registered)
     kept = given.without_spikes() if request.spikes == "drop" else given
     seen, note = kept.in_guide_view(cameras, size)
-    sampling = request.sampling or ("point" if registered or cloud_note else given.sampling)
-    frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), sampling, registered)
+    beside = registered or cloud_note is not None  # the samples were seen from another place
+    sampling = request.sampling or ("point" if beside else given.sampling)
+    frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), sampling, beside)
     spikes = int((given.valid & ~kept.valid).sum())
     source = str(request.noise) if item.noise is None else "map"
     camera = None if cameras is None else cameras.guide
