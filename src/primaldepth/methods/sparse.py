@@ -17,18 +17,19 @@ from primaldepth.measurement.lone_samples import Cells, cells_of
 from primaldepth.methods.between_samples import noise_level
 from primaldepth.methods.network_inputs import sampling_operator
 from primaldepth.operators.pairwise import Offset
-from primaldepth.variational.affinities import guide_distance
+from primaldepth.variational.affinities import guide_distance, proximity
 from primaldepth.variational.quadratic import PairedQuadratic
 
 # Chosen on ten frames of NYU-Depth v2 with 500 samples each, see docs/own-files.md.
 AROUND = 2  # cells on each side whose samples a plane is fitted to
 WIDTH, FLAT = 0.65, 0.02  # cells: of the Gauss weights of samples; a slope counts as much as this distance
 MISFIT = 1.0  # share of the spread around a plane that counts as noise of its cell
-NEIGHBOURS: tuple[Offset, ...] = ((-1, 0), (0, -1))
+NEIGHBOURS: tuple[Offset, ...] = ((-1, 0), (0, -1), (-1, -1), (-1, 1))
 SHARE = 0.65  # of the network's slopes that the result follows
-CONTRAST, LEAST = 0.008, 1e-4  # of the guide that parts two pixels by 1/e, and what always joins them
-STEP = 0.05  # of the median depth: neighbours of one colour differ by about that much
-LEAST_NOISE = 1e-3  # of the median depth: more exact samples would slow the solver down
+CONTRAST, LEAST = 0.01, 1e-4  # of the guide that parts two pixels by 1/e, and what always joins them
+STEP = 0.2  # of the median depth: neighbours of one colour differ by about that much
+DOUBT = 0.7  # of the noise: a residual as small is halved
+LEAST_NOISE = 3e-3  # of the median depth: more exact samples would slow the solver down
 ITERATIONS, TOLERANCE = 300, 3e-5
 
 
@@ -167,8 +168,9 @@ def drawn_to_samples(depth: Tensor, frame: Frame) -> Tensor:
     unit = unit.view(-1, 1, 1, 1)
     n, sigma = depth / unit - 1.0, (noise_level(frame) / unit.abs()).clamp_min(LEAST_NOISE)
     e = frame.clean_depth() / unit - 1.0 - A(n)
-    f = (1.0 - SHARE) * A(n) + e.pow(3) / (e.square() + sigma.square())
+    f = (1.0 - SHARE) * A(n) + e.pow(3) / (e.square() + (DOUBT * sigma).square())
     w = torch.exp(-guide_distance(frame.guide, NEIGHBOURS) / (CONTRAST * frame.guide.shape[1] ** 0.5)) + LEAST
+    w = w / proximity(NEIGHBOURS, w)
     energy = PairedQuadratic(f, frame.trust * (STEP / sigma).square(), w, NEIGHBOURS, A)
     found = energy.minimise((1.0 - SHARE) * n, iterations=ITERATIONS, tolerance=TOLERANCE)
     return unit * (SHARE * n + found.u + 1.0)
