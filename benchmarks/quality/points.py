@@ -5,9 +5,9 @@
 `lidar`: rendered scenes of 640x480 pixels and a scanner with 64 beams, 20 cm to the right of the camera, 0.7
 degrees between beams, 0.35 between the columns of a turn, 1 cm of noise. Its points go to a .ply and from
 there through `primaldepth.upsample`. `linear` interpolates between the very same points as they fall, the
-hidden ones included; `linear-seen` between those that are kept as seen by the camera. Scored are pixels with a
-true depth between the first and the last beam: `lidar` all of them, the shadows that the scanner sees nothing
-of included, `lidar-near` those within 9 pixels of a point that is kept.
+hidden ones included; `linear-seen` between those that are kept as seen by the camera. Scored are pixels with
+a true depth between the first and the last beam: `lidar` all of them, also in shadows that the scanner sees
+nothing of, `lidar-near` those within 9 pixels of a point that is kept.
 
 `nyu-500`: depth completion as Ma and Karaman test it, on the frames of NYU-Depth v2 that lie in DATA/nyu:
 halved, the middle 304x228 pixels, 500 of which keep their depth.
@@ -93,27 +93,20 @@ def _lidar_rows(options: argparse.Namespace) -> Iterator[Row]:
         scored = _between_beams(pixels) & np.isfinite(truth)
         near = scored & (distance_transform_edt(~kept) <= NEAR)
         places = {"lidar": scored, "lidar-near": near}
-
-        def rows(
-            method: str,
-            found: Array,
-            seconds: float = 0.0,
-            *,
-            name: str = str(seed),
-            truth: Array = truth,
-            places: dict[str, NDArray[np.bool_]] = places,
-        ) -> list[Row]:
-            return [_scored(test, name, method, found, truth, where, seconds) for test, where in places.items()]
-
-        yield from rows("linear", interpolated(pixels, z))
-        yield from rows("linear-seen", interpolated(np.argwhere(kept), seen.depth[0, 0].numpy()[kept]))
+        linear = {
+            "linear": interpolated(pixels, z),
+            "linear-seen": interpolated(np.argwhere(kept), seen.depth[0, 0].numpy()[kept]),
+        }
+        for name, found in linear.items():
+            yield from (_scored(test, str(seed), name, found, truth, at, 0.0) for test, at in places.items())
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "scan.ply"
             grey = np.full((len(points), 3), 128, np.uint8)
             write_cloud(file, PointCloud(points.astype(np.float32), grey))
             for method in options.methods:
                 found, seconds = _upsampled(file, image, method, cameras=cameras, noise=RANGE_NOISE)
-                yield from rows(method, found, seconds)
+                for test, at in places.items():
+                    yield _scored(test, str(seed), method, found, truth, at, seconds)
 
 
 def lidar_scene(renderer: Renderer, seed: int) -> tuple[NDArray[np.uint8], Array, Array, Cameras]:

@@ -66,8 +66,8 @@ def hidden_points(depth: Tensor, valid: Tensor) -> Tensor:
     """Return True for points of a sparse map (1, 1, H, W) that lie among nearer ones.
 
     Nearer points within REACH times the distance of the points leave no gap of 225 degrees around a hidden
-    point. Beside a straight edge of a nearer surface they leave half a turn, by the chance of where they fall
-    a little less or more: what is in doubt counts as seen only where it lies outside of a corner.
+    point. Beside a straight edge of a nearer surface they leave half a turn within that reach, and mostly more,
+    since the point lies beyond the edge; points deep in a corner between nearer surfaces are lost.
     """
     down, right, sector = _disc(max(1, round(REACH * _spacing(valid))), depth.device)
     (height, width), y, x = depth.shape[2:], *valid[0, 0].nonzero(as_tuple=True)
@@ -87,7 +87,7 @@ def hidden_points(depth: Tensor, valid: Tensor) -> Tensor:
 
 
 def _disc(radius: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Return rows, columns (N,) of the pixels around one, and in which sector each lies, (N, SECTORS) one-hot."""
+    """Return rows and columns (N,) of the pixels around one, and the sector of each, (N, SECTORS) one-hot."""
     side = torch.arange(-radius, radius + 1, device=device)
     down, right = (each.flatten() for each in torch.meshgrid(side, side, indexing="ij"))
     square = down.square() + right.square()

@@ -20,16 +20,16 @@ from primaldepth.operators.pairwise import Offset
 from primaldepth.variational.affinities import guide_distance, proximity
 from primaldepth.variational.quadratic import PairedQuadratic
 
-# Chosen on ten frames of NYU-Depth v2 with 500 samples each, see docs/own-files.md.
+# Chosen on frames of NYU-Depth v2 with 500 samples each and on rendered scans, see docs/own-files.md.
 AROUND = 2  # cells on each side whose samples a plane is fitted to
 WIDTH, FLAT = 0.65, 0.02  # cells: of the Gauss weights of samples; a slope counts as much as this distance
 MISFIT = 1.0  # share of the spread around a plane that counts as noise of its cell
 NEIGHBOURS: tuple[Offset, ...] = ((-1, 0), (0, -1), (-1, -1), (-1, 1))
 SHARE = 0.65  # of the network's slopes that the result follows
 CONTRAST, LEAST = 0.01, 1e-4  # of the guide that parts two pixels by 1/e, and what always joins them
-STEP = 0.2  # of the median depth: neighbours of one colour differ by about that much
-DOUBT = 0.7  # of the noise: a residual as small is halved
-LEAST_NOISE = 3e-3  # of the median depth: more exact samples would slow the solver down
+HOLD = 0.2  # of the median depth: noise at which a sample weighs as much as a pair of pixels of one colour
+DOUBT = 0.7  # of the noise: of a residual of that size half counts
+LEAST_NOISE = 3e-3  # of the median depth: samples that are held harder would slow the solver down
 ITERATIONS, TOLERANCE = 300, 3e-5
 
 
@@ -150,27 +150,34 @@ def drawn_to_samples(depth: Tensor, frame: Frame) -> Tensor:
 
     Returns the minimiser u of
 
-        sum_i t_i (STEP m / sigma_i)^2 (u(x_i) - f_i)^2 + sum_{x~y} w(x, y) (u(x) - u(y) - SHARE (n(x) - n(y)))^2
+        sum_i t_i (HOLD m / sigma_i)^2 (u(x_i) - f_i)^2
+            + sum_{x~y} w(x, y) (u(x) - u(y) - SHARE (n(x) - n(y)))^2
 
-    over pairs of neighbours, with the result n that was given, w = exp(-|g(x) - g(y)| / CONTRAST) + LEAST of
-    the guide g, the trust t and noise sigma of the samples d, and their median m. So what colour joins has
-    one depth or SHARE of the slope of n, and steps lie at edges of the guide. The two err in different
-    places: n where it has blurred or missed an edge, the guide alone on slopes. f_i is
-    n(x_i) + e_i^3 / (e_i^2 + sigma_i^2) with e_i = d_i - n(x_i): n has averaged noise, so that a residual
-    below it counts for less.
+    over pairs of neighbours, with the result n that was given, w = (exp(-|g(x) - g(y)| / CONTRAST) + LEAST)
+    / |x - y| of the guide g, the trust t and noise sigma of the samples d, and their median m. What colour
+    joins has one depth, or SHARE of the slope of n, and steps lie at edges of the guide. The two err in
+    different places: n where it has blurred or missed an edge, the guide alone on slopes. The samples are
+    drawn from n by f_i = n(x_i) + e_i^3 / (e_i^2 + (DOUBT sigma_i)^2) with e_i = d_i - n(x_i): n is a mean
+    over several samples, so that a residual within their noise counts for less.
 
     Args:
         depth: (B, 1, H, W) n.
         frame: with lone samples.
     """
     A = sampling_operator(frame.high_size, frame.low_size, "point")
-    unit = torch.stack([d[v].median() for d, v in zip(frame.depth, frame.valid, strict=True)])
-    unit = unit.view(-1, 1, 1, 1)
-    n, sigma = depth / unit - 1.0, (noise_level(frame) / unit.abs()).clamp_min(LEAST_NOISE)
-    e = frame.clean_depth() / unit - 1.0 - A(n)
+    middle = torch.stack([d[v].median() for d, v in zip(frame.depth, frame.valid, strict=True)])
+    middle = middle.view(-1, 1, 1, 1)
+    unit = middle.abs().clamp_min(1e-30)
+    n, sigma = (depth - middle) / unit, (noise_level(frame) / unit).clamp_min(LEAST_NOISE)
+    e = (frame.clean_depth() - middle) / unit - A(n)
     f = (1.0 - SHARE) * A(n) + e.pow(3) / (e.square() + (DOUBT * sigma).square())
-    w = torch.exp(-guide_distance(frame.guide, NEIGHBOURS) / (CONTRAST * frame.guide.shape[1] ** 0.5)) + LEAST
-    w = w / proximity(NEIGHBOURS, w)
-    energy = PairedQuadratic(f, frame.trust * (STEP / sigma).square(), w, NEIGHBOURS, A)
+    w = pair_weights(frame.guide)
+    energy = PairedQuadratic(f, frame.trust * (HOLD / sigma).square(), w, NEIGHBOURS, A)
     found = energy.minimise((1.0 - SHARE) * n, iterations=ITERATIONS, tolerance=TOLERANCE)
-    return unit * (SHARE * n + found.u + 1.0)
+    return middle + unit * (SHARE * n + found.u)
+
+
+def pair_weights(guide: Tensor) -> Tensor:
+    """(B, C, H, W) -> (B, 4, H, W): how much pairs of `NEIGHBOURS` are joined, by colour and distance."""
+    distance = guide_distance(guide, NEIGHBOURS) / guide.shape[1] ** 0.5
+    return (torch.exp(-distance / CONTRAST) + LEAST) / proximity(NEIGHBOURS, guide)
