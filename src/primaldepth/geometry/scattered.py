@@ -14,7 +14,7 @@ from primaldepth.geometry.rig import Rig, to_pixels
 NEARER = 0.05  # of the depth: what is nearer by more hides what lies behind
 REACH = 1.8  # times the distance of the points: how far around a hidden point those before it are
 SECTORS, OPEN = 24, 15  # of a turn; so many in a row without a nearer point, 225 degrees, and a point is seen
-AT_ONCE = 2**22  # pairs of a point and a pixel
+AT_ONCE = 2**20  # pairs of a point and a pixel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,14 +66,15 @@ def hidden_points(depth: Tensor, valid: Tensor) -> Tensor:
     """Return True for points of a sparse map (1, 1, H, W) that lie among nearer ones.
 
     Nearer points within REACH times the distance of the points leave no gap of 225 degrees around a hidden
-    point. Beside a straight edge of a nearer surface they leave half a turn within that reach, and mostly more,
-    since the point lies beyond the edge; points deep in a corner between nearer surfaces are lost.
+    point. Where nearer surfaces form a corner around a point that the camera sees, it is taken for hidden too.
     """
     down, right, sector = _disc(max(1, round(REACH * _spacing(valid))), depth.device)
     (height, width), y, x = depth.shape[2:], *valid[0, 0].nonzero(as_tuple=True)
     z, map_ = depth[valid], torch.where(valid, depth, torch.inf)[0, 0]
     found = []
-    for part in torch.arange(len(z), device=z.device).split(max(1, AT_ONCE // len(down))):
+    count = max(1, AT_ONCE // len(down))
+    for first in range(0, len(z), count):
+        part = slice(first, first + count)
         row, column = y[part, None] + down, x[part, None] + right
         inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
         there = map_[row.clamp(0, height - 1), column.clamp(0, width - 1)]
