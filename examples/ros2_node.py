@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 import primaldepth
 from primaldepth.geometry.cameras import Cameras, Intrinsics
-from primaldepth.io.cameras.ros import intrinsics_of
-from primaldepth.io.sequences.camera_info import camera_for, cameras_of
+from primaldepth.io.cameras.ros import camera_of
 from primaldepth.io.sequences.ros_images import color_pixels, depth_metres
 from primaldepth.pipeline.request import Item
 
@@ -65,12 +64,6 @@ PARAMETERS = {
     ),
     "cloud_step": Parameter(1, "of each so many rows and columns the cloud has one", 1, 64),
 }
-
-
-def camera_of(info: Any, size: tuple[int, int], *, rectified: bool) -> Intrinsics | None:
-    """Return the camera of a camera_info message for images of (H, W); None if it is not calibrated."""
-    found = camera_for(cameras_of(info, rectified=rectified)[0], size)
-    return None if found is None or found.fx <= 0 else intrinsics_of(found)
 
 
 def item_of(depth: Any, color: Any, info: Any, *, rectified: bool = False) -> Item:

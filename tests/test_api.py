@@ -11,6 +11,7 @@ from PIL import Image
 
 from primaldepth import PrimalDepthError, upsample
 from primaldepth.api import load_inputs
+from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Prediction
 from primaldepth.geometry.cameras import Cameras, Intrinsics
@@ -19,9 +20,10 @@ from primaldepth.io import DepthMap, read_depth, write_depth
 from primaldepth.io.cameras import write_cameras
 from primaldepth.measurement.residual import departure
 from primaldepth.methods import create
+from primaldepth.pipeline.load import load
+from primaldepth.pipeline.outcome import compute
 from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.request import Item, Request
-from primaldepth.pipeline.run import pick_device, run
 from primaldepth.sensors.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS
 
 # random samples and a few iterations are odd; what is warned of has tests of its own in tests/pipeline
@@ -364,7 +366,9 @@ def test_progress_is_called() -> None:
 
 
 def test_prediction_is_written_as_a_depth_map(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    OUTPUTS["out"].write(tmp_path / "out.png", run(Item(*pair), Request("bilinear"), create("bilinear")))
+    request = Request("bilinear")
+    outcome = compute(load(Item(*pair), request), request, create("bilinear"))
+    OUTPUTS["out"].write(tmp_path / "out.png", outcome)
     assert read_depth(tmp_path / "out.png").unit == "mm"
 
 

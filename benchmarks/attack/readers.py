@@ -156,9 +156,8 @@ def _recording(root: Path) -> Any:
 def _inputs(content: Any, unit: Any) -> Any:
     """The frame of one shot, seen by the camera of the recording."""
     from primaldepth.api import load_inputs
-    from primaldepth.io.cameras.ros import recorded_cameras
 
-    given = {"confidence": content.confidence, "cameras": recorded_cameras(content)}
+    given = {"confidence": content.confidence, "cameras": content.cameras}
     return load_inputs(content.depth, content.guide, unit=unit, **given).frame
 
 

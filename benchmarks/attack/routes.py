@@ -37,7 +37,7 @@ def known_routes() -> list[str]:
     import gradio as gr
 
     from primaldepth.app.http import create_app
-    from primaldepth.app.settings import ServiceSettings
+    from primaldepth.app.service_settings import ServiceSettings
 
     ours = create_app(ServiceSettings(method="bilinear", device="cpu")).routes
     with gr.Blocks(analytics_enabled=False) as blocks:

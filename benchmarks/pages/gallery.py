@@ -22,7 +22,7 @@ from primaldepth.geometry.conversions import radial_from_z
 from primaldepth.methods import create
 from primaldepth.pictures.preview import RGB, colorize, draw_samples, error_map, panel, robust_limits
 from primaldepth.pipeline.load import Inputs
-from primaldepth.pipeline.views import sample_reach
+from primaldepth.pipeline.outputs import sample_reach
 from primaldepth.scenes.scene_source import RenderSettings, render_scene
 from primaldepth.sensors import sensor
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from primaldepth.bench.timing import machine
+from primaldepth.compute.device import pick_device
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.evaluation.run import evaluate
 from primaldepth.methods import create
 from primaldepth.networks.card import ModelCard
 from primaldepth.networks.zoo import card_of
-from primaldepth.pipeline.run import pick_device
 from primaldepth.report.paper_recipe import steps_of
 from primaldepth.training.recipe import Recipe
 from primaldepth.training.weights import weight_files

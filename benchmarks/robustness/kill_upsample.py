@@ -21,8 +21,8 @@ import numpy as np
 from PIL import Image
 
 from primaldepth.io import DepthMap, write_depth
-from primaldepth.pipeline.ledger import NAME as JOURNAL
-from primaldepth.pipeline.sequence import NAME as MEMORY
+from primaldepth.pipeline.ledger import LEDGER_NAME as JOURNAL
+from primaldepth.pipeline.sequence_ledger import MEMORY_NAME as MEMORY
 
 COMMAND = "import sys; from primaldepth.cli.main import run; sys.exit(run())"
 WIDTH, HEIGHT, SCALE = 64, 48, 4

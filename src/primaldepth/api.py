@@ -12,9 +12,11 @@ from primaldepth.core.frame import Prediction, Sampling
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import create
+from primaldepth.pipeline.frame_report import report_of
 from primaldepth.pipeline.load import Inputs, load
-from primaldepth.pipeline.outputs import OUTPUTS, check_inputs, check_request, checked_outputs
-from primaldepth.pipeline.report import report_of
+from primaldepth.pipeline.outcome import compute
+from primaldepth.pipeline.output_checks import check_inputs, checked_outputs
+from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.request import (
     DEFAULT_METHOD,
     KEEP_SAMPLES,
@@ -25,7 +27,6 @@ from primaldepth.pipeline.request import (
     Request,
     Spikes,
 )
-from primaldepth.pipeline.run import compute
 from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import SolverProgress
 
@@ -128,8 +129,7 @@ def upsample(
         options=options or {},
     )
     made = create(method, options, progress=progress)
-    check_request(request, made)
-    wanted = checked_outputs(outputs or {}, made, method)
+    wanted = checked_outputs(outputs or {}, request, made)
     inputs = load(item, request)
     check_inputs(wanted, inputs)
     outcome = compute(inputs, request, made, device)

@@ -15,14 +15,16 @@ import torch
 from torch import Tensor
 
 from primaldepth.api import ADVICE, Device, as_given
+from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Method, Prediction, Sampling
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import create
 from primaldepth.methods.temporal import Temporal
+from primaldepth.pipeline.frame_report import Report, report_of
 from primaldepth.pipeline.load import known_cameras, load
-from primaldepth.pipeline.report import Report, report_of
+from primaldepth.pipeline.outcome import Outcome, compute
 from primaldepth.pipeline.request import (
     DEFAULT_METHOD,
     KEEP_SAMPLES,
@@ -32,7 +34,6 @@ from primaldepth.pipeline.request import (
     Request,
     Spikes,
 )
-from primaldepth.pipeline.run import Outcome, compute, pick_device
 
 RECENT = 30  # frames that the rate is taken over
 

@@ -18,7 +18,7 @@ from fastapi.testclient import TestClient
 
 from primaldepth.app.http import create_app
 from primaldepth.app.server import create_server, listen
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from waiting import wait_until
 
 SMALL = {"max_bytes": 3_000_000, "max_pixels": 2**20, "max_side": 4096, "queue": 4, "batch": 4}

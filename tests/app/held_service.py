@@ -13,7 +13,7 @@ import numpy as np
 
 from primaldepth.app import worker_thread
 from primaldepth.app.engine import Engine
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import OneFile, Task
 from primaldepth.app.workspace import Workspace
 from primaldepth.pipeline.request import Request

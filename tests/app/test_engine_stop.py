@@ -4,7 +4,7 @@ import pytest
 
 from primaldepth.app.engine import Engine
 from primaldepth.app.problems import RefusedError
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import OneFile, Task
 from primaldepth.pipeline.request import Request
 
@@ -31,7 +31,7 @@ class _LettingGo:
 def test_tasks_that_a_worker_lets_go_of_are_refused(tmp_path):
     engine = Engine(ServiceSettings(device="cpu"))
     promises = [engine.submit(Task(tmp_path, Request("nearest"), wanted=PNG)) for _ in range(3)]
-    engine.workers = [_LettingGo(engine._queue)]
+    engine.workers = [_LettingGo(engine)]
     engine.stop()
     for promise in promises:
         with pytest.raises(RefusedError, match="end"):

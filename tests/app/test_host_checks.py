@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from primaldepth.app.host_checks import HostChecks, check_site
 from primaldepth.app.problems import RefusedError
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 
 
 def knows(hosts, name):

@@ -9,7 +9,7 @@ import torch
 
 from primaldepth.app.engine import Engine
 from primaldepth.app.problems import RefusedError
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import OneFile, Task
 from primaldepth.app.worker import _is_lost
 from primaldepth.pipeline.request import Request

@@ -29,8 +29,8 @@ from primaldepth.app.page.visitor_requests import (
 from primaldepth.core.errors import InputError
 from primaldepth.io import read_depth
 from primaldepth.methods import create
+from primaldepth.pipeline.outcome import Outcome
 from primaldepth.pipeline.request import Request
-from primaldepth.pipeline.run import Outcome
 from primaldepth.samples import example_scenes, sample_files
 
 ANYWHERE = ReadableFiles([Path("/")])

@@ -12,12 +12,12 @@ import torch
 from PIL import Image
 from visitor import Visitor
 
+from primaldepth.app.frame_trials import Trial, attempt
+from primaldepth.app.page.method_comparison import MOST_FRAMES, comparer, paired, table_of
 from primaldepth.app.page.readable_files import ReadableFiles
-from primaldepth.app.page.trials import MOST_FRAMES, comparer, paired, table_of
 from primaldepth.app.page.visitor_folders import VisitorFolders
 from primaldepth.app.page.visitor_requests import AS_FILE_SAYS
 from primaldepth.app.problems import RefusedError
-from primaldepth.app.trials import Trial, attempt
 from primaldepth.evaluation.own_frames import own_frames
 from primaldepth.evaluation.rows import Row
 from primaldepth.evaluation.run import evaluate

@@ -23,7 +23,7 @@ def folder(tmp_path):
 
 
 def test_an_upload_is_copied(folder, tmp_path):
-    ReadableFiles([folder]).copy(folder / "." / "depth.png", tmp_path / "copy")
+    ReadableFiles([folder]).copy(folder / "." / "depth.png", tmp_path / "copy", "depth")
     assert (tmp_path / "copy").read_text() == "uploaded"
 
 
@@ -45,7 +45,7 @@ def test_nothing_else_is(folder, tmp_path):
     )
     for path in wrong:
         with pytest.raises(RefusedError, match="not uploaded"):
-            ReadableFiles([folder]).copy(path, tmp_path / "copy")
+            ReadableFiles([folder]).copy(path, tmp_path / "copy", "depth")
         assert not (tmp_path / "copy").exists()
 
 

@@ -18,11 +18,11 @@ from malformed import good_files, png
 
 from primaldepth.app.engine import Engine
 from primaldepth.app.http import _awaited
-from primaldepth.app.metrics import Metrics
 from primaldepth.app.problems import INTERNAL, RefusedError
 from primaldepth.app.request_checks import RequestChecks
 from primaldepth.app.server import Server
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_metrics import Metrics
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import OneFile, Task
 from primaldepth.app.upload_slots import UploadSlots
 from primaldepth.app.worker import _groups, _joined, _Loaded
@@ -301,7 +301,7 @@ def test_a_worker_made_while_the_engine_stops_is_ended(monkeypatch):
     engine = Engine(ServiceSettings(device="cpu"))
 
     def late(settings):
-        engine._queue.stopped = True
+        engine.stopped = True
         return SimpleNamespace(end=lambda: ended.append(True))
 
     monkeypatch.setattr("primaldepth.app.worker_thread._WorkerProcess", late)

@@ -8,10 +8,10 @@ import time
 
 from fastapi import FastAPI, Response
 
-from primaldepth.app.metrics import Metrics
 from primaldepth.app.request_checks import RequestChecks
 from primaldepth.app.server import create_server
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_metrics import Metrics
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.upload_slots import UploadSlots
 from waiting import wait_until
 

@@ -13,7 +13,7 @@ from primaldepth.app.engine import Engine
 from primaldepth.app.page.result_files import Drawn
 from primaldepth.app.problems import NOT_READY, RefusedError
 from primaldepth.app.response_formats import Answer
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import OneFile, PageFiles, Task
 from primaldepth.app.worker import _WorkerLoop
 from primaldepth.app.worker_messages import (

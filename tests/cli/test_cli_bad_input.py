@@ -104,7 +104,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def reached(*_: object) -> None:
         raise AssertionError("the method was run")
 
-    monkeypatch.setattr("primaldepth.pipeline.run.predict", reached)
+    monkeypatch.setattr("primaldepth.pipeline.outcome.predict", reached)
 
 
 @pytest.mark.usefixtures("no_work")

@@ -8,7 +8,7 @@ from small_files import Cli, depth_values
 
 from primaldepth.io import DepthMap, write_depth
 from primaldepth.pipeline import batches, on_ray
-from primaldepth.pipeline.ledger import NAME
+from primaldepth.pipeline.ledger import LEDGER_NAME as NAME
 from ray_nodes import two_nodes
 
 COUNT = 16
@@ -42,16 +42,16 @@ def contents(folder: str) -> dict[str, bytes]:
 def test_a_node_is_lost_half_way(cli: Cli, many: Path, cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files are those of one process, each is written once, and neither engine repeats the other."""
     assert cli(*call("whole")).code == 0
-    finish, written = batches.finish, []
+    write, written = batches.write_outputs, []
 
-    def lose_a_node(item, *rest):
-        written.append(item.outputs["out"].name)
+    def lose_a_node(outputs, outcome):
+        written.append(outputs["out"].name)
         if len(written) == COUNT // 2:
             cluster.remove_node(cluster.list_all_nodes()[-1], allow_graceful=False)
-        return finish(item, *rest)
+        return write(outputs, outcome)
 
     with monkeypatch.context() as patch:
-        patch.setattr(batches, "finish", lose_a_node)
+        patch.setattr(batches, "write_outputs", lose_a_node)
         outcome = cli(*call("out", "--engine", "ray"))
     assert outcome.code == 0, outcome.err
     assert contents("out") == contents("whole")

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "evaluation"))
 from small_benchmark import freeze
 
 from primaldepth.cli import report as verb
+from primaldepth.cli.output import StagedBar
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.evaluation.protocols import get_protocol
-from primaldepth.report import ReportSettings
+from primaldepth.report.plan import ReportSettings
 
 ERRORS = {
     "no data": (["--out", "r"], "no data folder is given; noisy-middlebury needs it"),
@@ -66,11 +66,10 @@ def test_report_is_written(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_stages_are_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with ExitStack() as stack:
-        watch = verb.Stages(stack)
+    with StagedBar() as bar:
         for done in (1, 2):
-            watch("first", f"row {done}", done, 2)
-        watch("second", "", 1, 1)
+            verb._watch(bar, "first", f"row {done}", done, 2)
+        verb._watch(bar, "second", "", 1, 1)
     assert capsys.readouterr().err.splitlines() == [
         "first: 2 to do, less what is known",
         "second: 1 to do, less what is known",

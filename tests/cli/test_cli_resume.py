@@ -16,8 +16,8 @@ from primaldepth.cli.remaining_time import RemainingTime
 from primaldepth.core.errors import InputError
 from primaldepth.io import DepthMap, write_depth
 from primaldepth.io.locks import held
-from primaldepth.pipeline.ledger import NAME
-from primaldepth.pipeline.sequence import NAME as MEMORY
+from primaldepth.pipeline.ledger import LEDGER_NAME as NAME
+from primaldepth.pipeline.sequence_ledger import MEMORY_NAME as MEMORY
 from waiting import wait_until
 
 FAST = ("--method", "bilinear")
@@ -267,7 +267,7 @@ def test_a_batch_holds_its_folders_while_it_runs(
         refused.append(arguments)
         raise InputError("enough is seen")
 
-    monkeypatch.setattr("primaldepth.pipeline.outputs.write_bytes", write)
+    monkeypatch.setattr("primaldepth.io.depth.write_bytes", write)
     cli("upsample", "many", "guide.png", "-o", "out", "--cloud", "clouds", *FAST)
     assert len(refused) == COUNT
     with held(Path("out"), "", name=""):

@@ -11,7 +11,7 @@ import pytest
 from small_files import Cli
 
 from primaldepth.app.server import listen
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.cli.serve import _token
 from primaldepth.core.errors import InputError
 

@@ -233,10 +233,10 @@ def test_the_line_says_how_far_the_result_departs_from_the_samples(cli: Cli, fil
 def test_numbers_that_are_not_finite_are_null_in_json(cli: Cli, files: Path) -> None:
     from primaldepth.cli.upsample import ADVICE
     from primaldepth.core.frame import Prediction
+    from primaldepth.pipeline.frame_report import report_of
+    from primaldepth.pipeline.outcome import outcome_of
     from primaldepth.pipeline.outputs import DepthResult
-    from primaldepth.pipeline.report import report_of
     from primaldepth.pipeline.request import Request
-    from primaldepth.pipeline.run import outcome_of
 
     inputs = load_inputs("depth.png", "guide.png")
     guide = inputs.frame.guide[:, :1]

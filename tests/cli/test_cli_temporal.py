@@ -8,9 +8,10 @@ import pytest
 from small_files import Cli
 
 from primaldepth.io import DepthMap, read_depth, write_depth
-from primaldepth.pipeline import ledger, outputs, sequence
-from primaldepth.pipeline.ledger import NAME as JOURNAL
-from primaldepth.pipeline.sequence import NAME as MEMORY
+from primaldepth.io import depth as io_depth
+from primaldepth.pipeline import ledger, sequence_ledger
+from primaldepth.pipeline.ledger import LEDGER_NAME as JOURNAL
+from primaldepth.pipeline.sequence_ledger import MEMORY_NAME as MEMORY
 
 COUNT = 8
 CALL = (
@@ -79,7 +80,7 @@ def test_a_stopped_sequence_goes_on(cli: Cli, many: Path, monkeypatch, stop: int
 
 def _stop(patch: pytest.MonkeyPatch, place: str, stop: int) -> None:
     """As by Ctrl-C, at call number `stop`."""
-    owner = ledger.Ledger if place == "Journal.add" else sequence
+    owner = ledger.Ledger if place == "Journal.add" else sequence_ledger
     name = place.split(".")[-1]
     original, calls = getattr(owner, name), iter(range(COUNT))
 
@@ -96,8 +97,8 @@ def test_finished_frames_are_not_run_again(cli: Cli, many: Path, monkeypatch: py
     cli(*CALL, "out")
     write_frame(COUNT)
     runs: list[object] = []
-    original = sequence.Temporal.__call__
-    monkeypatch.setattr(sequence.Temporal, "__call__", lambda *a: runs.append(a) or original(*a))
+    original = sequence_ledger.Temporal.__call__
+    monkeypatch.setattr(sequence_ledger.Temporal, "__call__", lambda *a: runs.append(a) or original(*a))
     assert ran(cli(*CALL, "out")) == [f"{COUNT:02d}.png"]
     assert len(runs) == 1
     cli(*CALL, "whole")
@@ -137,14 +138,14 @@ def test_a_broken_frame_is_left_out_and_those_after_it_are_kept(cli: Cli, many: 
 
 def test_a_result_that_cannot_be_written_does_not_count(cli: Cli, many: Path, monkeypatch) -> None:
     """Its frame must not linger in the memory: a run that goes on would not have it there."""
-    original = outputs.write_bytes
+    original = io_depth.write_bytes
 
     def refuse(path: Path, *arguments: object) -> None:
         if path.name == "04.png":
             raise OSError("no space")
         original(path, *arguments)
 
-    monkeypatch.setattr(outputs, "write_bytes", refuse)
+    monkeypatch.setattr(io_depth, "write_bytes", refuse)
     assert cli(*CALL, "out").code == 1
     monkeypatch.undo()
     monkeypatch.chdir(many)

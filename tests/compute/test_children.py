@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from primaldepth.compute.children import safe_imports
+from primaldepth.compute.safe_imports import safe_imports
 
 PLANTED = ("multiprocessing", "primaldepth", "numpy", "mitsuba")
 POOL = """

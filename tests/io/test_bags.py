@@ -56,7 +56,7 @@ def check_content(recording, *, compressed=False):
         np.testing.assert_allclose(content.depth, layouts.depth_of(number), rtol=1e-6)
         off = np.abs(content.guide.astype(int) - layouts.image_of(number).astype(int)).max()
         assert off <= (8 if compressed else 0)
-        assert content.camera.fx == 30.0
+        assert content.cameras.guide.fx == 30.0
 
 
 @pytest.mark.parametrize("compressed", [False, True])

@@ -6,7 +6,7 @@ import pytest
 import recording_files
 from primaldepth.core.errors import InputError
 from primaldepth.io.sequences import is_recording, read_recording
-from primaldepth.pipeline.pairing import Named, list_items
+from primaldepth.pipeline.pairing import NamedFiles, list_items
 
 
 def test_seven_scenes(tmp_path):
@@ -19,7 +19,7 @@ def test_seven_scenes(tmp_path):
 
 def test_the_same_folder_twice_is_no_pair_of_files_with_themselves(tmp_path):
     recording_files.write_seven_scenes(tmp_path / "seq")
-    named = Named(
+    named = NamedFiles(
         str(tmp_path / "seq"), str(tmp_path / "seq"), {"out": tmp_path / "out"}, note=lambda text: None
     )
     items, many = list_items(named)
@@ -32,7 +32,7 @@ def test_a_folder_without_such_names_is_an_error(tmp_path):
     recording_files.save_image(tmp_path / "a.png", 0)
     assert not is_recording(tmp_path)
     with pytest.raises(InputError, match="no pair that is named alike"):
-        list_items(Named(str(tmp_path), str(tmp_path), {"out": tmp_path / "out"}))
+        list_items(NamedFiles(str(tmp_path), str(tmp_path), {"out": tmp_path / "out"}))
 
 
 def test_units_and_other_words_in_names(tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from primaldepth.core.errors import MissingDependencyError
-from primaldepth.io.sequences.base import optional
+from primaldepth.io.files import optional
 
 
 def test_a_package_that_is_not_installed_names_its_extra():

@@ -7,6 +7,7 @@ import pytest
 
 import recording_files
 from primaldepth.core.errors import FileFormatError
+from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.io import read_depth
 from primaldepth.io.sequences import read_recording
 
@@ -23,7 +24,7 @@ def test_depth_image_confidence_and_camera(tmp_path, layout):
         assert np.allclose(read_depth(content.depth).values, recording_files.depth_of(shot))
         assert content.guide.suffix == ".jpg"
         assert content.confidence is not None
-        assert content.camera[:6] == (30.0, 30.0, 16.0, 12.0, 32, 24)
+        assert content.cameras.guide == Intrinsics(30.0, 30.0, 16.0, 12.0, 32, 24)
 
 
 def test_images_that_polycam_has_not_corrected(tmp_path):

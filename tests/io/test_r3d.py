@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from primaldepth.core.errors import FileFormatError, MissingDependencyError
+from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.io.sequences import read_recording
 from recording_files import COUNT, LOW, depth_of, image_of, write_r3d
 
@@ -27,15 +28,16 @@ def test_depth_image_confidence_and_camera(file):
     np.testing.assert_allclose(found.depth, expected, atol=1e-6)
     np.testing.assert_allclose(found.guide, image_of(1), atol=8)
     np.testing.assert_array_equal(found.confidence, np.full(LOW, 0.5))
-    assert found.camera[:6] == (30.0, 30.0, 16.0, 12.0, 32, 24)  # scaled from 64x48, centres at half-integers
+    # scaled from 64x48, centres at half-integers
+    assert found.cameras.guide == Intrinsics(30.0, 30.0, 16.0, 12.0, 32, 24)
 
 
 def test_it_is_upsampled_like_any_recording(file, tmp_path):
     from primaldepth.pipeline.load import load
-    from primaldepth.pipeline.pairing import Named, list_items
+    from primaldepth.pipeline.pairing import NamedFiles, list_items
     from primaldepth.pipeline.request import Request
 
-    items, _ = list_items(Named(str(file), None, {}))
+    items, _ = list_items(NamedFiles(str(file), None, {}))
     inputs = load(items[0], Request("bilinear"))
     assert inputs.frame.depth.shape == (1, 1, *LOW)
     assert int((~inputs.frame.valid).sum()) == 1

@@ -8,7 +8,6 @@ pytest.importorskip("rosbags", reason="the extra 'bags' is not installed")
 import recording_files
 from primaldepth.api import load_inputs
 from primaldepth.core.errors import FileFormatError
-from primaldepth.io.cameras.ros import recorded_cameras
 from primaldepth.io.sequences import read_recording
 
 
@@ -21,7 +20,7 @@ def test_shots_have_depth_image_and_cameras(tmp_path, own_units):
         content = each.read()
         assert np.allclose(content.depth, recording_files.depth_of(shot), atol=1e-6)
         assert np.array_equal(content.guide, recording_files.image_of(shot))
-        cameras = recorded_cameras(content)
+        cameras = content.cameras
         assert (cameras.guide.fx, cameras.guide.cx, cameras.depth.fx) == (32.0, 16.0, 8.0)
         assert cameras.translation == (-0.05, 0.0, 0.0)
 
@@ -29,7 +28,7 @@ def test_shots_have_depth_image_and_cameras(tmp_path, own_units):
 def test_depth_is_registered_by_the_cameras_of_the_bag(tmp_path):
     recording_files.write_sdk_bag(tmp_path / "a.bag")
     content = next(iter(read_recording(tmp_path / "a.bag"))).read()
-    inputs = load_inputs(content.depth, content.guide, unit="m", cameras=recorded_cameras(content))
+    inputs = load_inputs(content.depth, content.guide, unit="m", cameras=content.cameras)
     assert inputs.frame.registered
     assert "|t| = 0.05" in inputs.note
 
@@ -46,7 +45,7 @@ def test_pairs_follow_the_time_stamps_of_the_device_within_a_limit(tmp_path):
 def test_a_bag_without_places_is_taken_as_aligned_and_says_so(tmp_path):
     recording_files.write_sdk_bag(tmp_path / "a.bag", tf=False, units=None, own_units=False)
     recording = read_recording(tmp_path / "a.bag")
-    assert recorded_cameras(next(iter(recording)).read()).depth is None
+    assert next(iter(recording)).read().cameras.depth is None
     assert any("taken as aligned" in note for note in recording.notes)
 
 

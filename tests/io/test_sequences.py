@@ -2,6 +2,7 @@
 
 import importlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,14 @@ import pytest
 
 import recording_files as layouts
 from primaldepth.core.errors import FileFormatError, InputError, MissingDependencyError
-from primaldepth.geometry.pinhole import Pinhole
+from primaldepth.geometry.cameras import Cameras, Intrinsics
+from primaldepth.geometry.distortion import Distortion
 from primaldepth.io import read_depth
 from primaldepth.io.sequences import is_recording, read_recording
 from primaldepth.io.sequences.base import nearest_in_time, numbered, time_stamp
 from primaldepth.io.sequences.video import Video, with_depths
 
-CAMERA = Pinhole(30.0, 30.0, 16.0, 12.0, 32, 24)
+CAMERA = Intrinsics(30.0, 30.0, 16.0, 12.0, 32, 24)
 
 
 def metres(content, unit):
@@ -48,7 +50,7 @@ def test_stray_scanner_brings_confidence_and_camera(tmp_path):
     content = recording.shots[1].read()
     assert content.confidence == tmp_path / "confidence" / "000001.png"
     assert content.guide == tmp_path / "rgb" / "000001.jpg"
-    assert content.camera == CAMERA
+    assert content.cameras == Cameras(CAMERA)
 
 
 @pytest.mark.parametrize("inside", ["", "EXR_RGBD"])
@@ -57,7 +59,7 @@ def test_record3d_scales_the_camera_to_the_image(tmp_path, inside):
     recording = read_recording(tmp_path)
     assert (recording.layout, recording.unit) == ("Record3D", "m")
     check_depths(recording)
-    assert recording.shots[2].read().camera == CAMERA
+    assert recording.shots[2].read().cameras == Cameras(CAMERA)
 
 
 def test_record3d_prefers_the_camera_of_each_frame(tmp_path):
@@ -65,8 +67,8 @@ def test_record3d_prefers_the_camera_of_each_frame(tmp_path):
     (tmp_path / "metadata.json").write_text(
         '{"w": 32, "h": 24, "perFrameIntrinsicCoeffs": [[30, 30, 15.5, 11.5], [40, 41, 15.5, 11.5]]}'
     )
-    cameras = [shot.read().camera for shot in read_recording(tmp_path)]
-    assert cameras[:2] == [CAMERA, CAMERA._replace(fx=40.0, fy=41.0)]
+    cameras = [shot.read().cameras for shot in read_recording(tmp_path)]
+    assert cameras[:2] == [Cameras(CAMERA), Cameras(replace(CAMERA, fx=40.0, fy=41.0))]
     assert cameras[2] is None
 
 
@@ -83,7 +85,7 @@ def test_bags_choose_registered_depth_and_the_colour_s_camera(tmp_path, ros):
     check_depths(recording)
     content = recording.shots[2].read()
     np.testing.assert_array_equal(content.guide, layouts.image_of(2))
-    assert content.camera == CAMERA
+    assert content.cameras == Cameras(CAMERA)
 
 
 INFRARED = {
@@ -111,9 +113,9 @@ def test_grey_images_alone_are_no_depth(tmp_path):
 
 
 LENSES = {
-    "plumb_bob": (-0.1, 0.02, 0.001, -0.002, 0.0),
-    "rational_polynomial": (0.1, 0.02, 0.001, -0.002, 0.0, 0.1, 0.0, 0.0),
-    "equidistant": (-0.02, 0.007, -0.006, 0.001),
+    "plumb_bob": Distortion("plumb_bob", (-0.1, 0.02, 0.001, -0.002, 0.0)),
+    "rational_polynomial": Distortion("rational", (0.1, 0.02, 0.001, -0.002, 0.0, 0.1, 0.0, 0.0)),
+    "equidistant": Distortion("fisheye", (-0.02, 0.007, -0.006, 0.001)),
 }
 
 
@@ -122,9 +124,9 @@ LENSES = {
 def test_bags_bring_the_lens(tmp_path, model, ros):
     pytest.importorskip("rosbags")
     place = tmp_path / ("a.bag" if ros == 1 else "a")
-    layouts.write_bag(place, ros=ros, lens=(model, LENSES[model]))
+    layouts.write_bag(place, ros=ros, lens=(model, LENSES[model].coefficients))
     recording = read_recording(place)
-    assert recording.shots[0].read().camera == CAMERA._replace(lens=(model, LENSES[model]))
+    assert recording.shots[0].read().cameras == Cameras(replace(CAMERA, distortion=LENSES[model]))
     assert len(recording.notes) == 1
 
 
@@ -133,7 +135,7 @@ def test_a_lens_that_is_not_known_is_told(tmp_path, lens):
     pytest.importorskip("rosbags")
     layouts.write_bag(tmp_path / "a", lens=lens)
     recording = read_recording(tmp_path / "a")
-    assert recording.shots[0].read().camera == CAMERA
+    assert recording.shots[0].read().cameras == Cameras(CAMERA)
     assert f"lens ('{lens[0]}' with {len(lens[1])} coefficients) is not known" in recording.notes[1]
 
 
@@ -144,21 +146,28 @@ def test_an_image_may_be_a_binned_region_of_the_sensor(tmp_path, ros):
     place = tmp_path / ("a.bag" if ros == 1 else "a")
     sensor = {"size": (80, 100), "K": (60.0, 10 + 2 * 16.0 - 0.5, 60.0, 20 + 2 * 12.0 - 0.5)}
     layouts.write_bag(place, ros=ros, region=(10, 20, 64, 48), binning=(2, 2), **sensor)
-    assert read_recording(place).shots[0].read().camera == CAMERA
+    assert read_recording(place).shots[0].read().cameras == Cameras(CAMERA)
 
 
 def test_a_driver_may_describe_the_binned_image_itself(tmp_path):
     pytest.importorskip("rosbags")
     layouts.write_bag(tmp_path / "a", binning=(2, 2))
-    assert read_recording(tmp_path / "a").shots[0].read().camera == CAMERA
+    assert read_recording(tmp_path / "a").shots[0].read().cameras == Cameras(CAMERA)
+
+
+def test_a_camera_that_was_not_calibrated_is_none(tmp_path):
+    """ROS says so by a K of zeros."""
+    pytest.importorskip("rosbags")
+    layouts.write_bag(tmp_path / "a", K=(0.0, 0.0, 0.0, 0.0))
+    assert read_recording(tmp_path / "a").shots[0].read().cameras is None
 
 
 def test_rectified_images_have_no_lens(tmp_path):
     pytest.importorskip("rosbags")
-    lens = "plumb_bob", LENSES["plumb_bob"]
+    lens = "plumb_bob", LENSES["plumb_bob"].coefficients
     layouts.write_bag(tmp_path / "a", color="/camera/color/image_rect_color", lens=lens)
-    camera = read_recording(tmp_path / "a").shots[0].read().camera
-    assert camera == CAMERA._replace(fx=28.0, fy=28.0)
+    cameras = read_recording(tmp_path / "a").shots[0].read().cameras
+    assert cameras == Cameras(replace(CAMERA, fx=28.0, fy=28.0))
 
 
 def check_refused(place):
@@ -233,7 +242,7 @@ def test_stray_scanner_with_a_film(tmp_path):
     content = read_recording(tmp_path).shots[1].read()
     assert isinstance(content.guide, np.ndarray)
     assert content.guide.shape == (24, 32, 3)
-    assert content.camera == CAMERA
+    assert content.cameras == Cameras(CAMERA)
 
 
 def test_text_is_no_video(tmp_path):
@@ -252,7 +261,7 @@ def without(monkeypatch, name):
             raise ModuleNotFoundError(module)
         return real(module, *args)
 
-    monkeypatch.setattr("primaldepth.io.sequences.base.import_module", imported)
+    monkeypatch.setattr("primaldepth.io.files.import_module", imported)
 
 
 def test_a_video_without_its_package_says_what_to_install(tmp_path, monkeypatch):
@@ -563,4 +572,4 @@ def test_images_that_are_none_or_no_files(tmp_path, write, name):
     os.mkfifo(image)
     with pytest.raises(InputError, match="is not a regular file"):
         read_recording(tmp_path).shots[0].read()
-    assert read_recording(tmp_path).shots[1].read().camera is not None
+    assert read_recording(tmp_path).shots[1].read().cameras is not None

@@ -1,4 +1,4 @@
-"""The mean of a network's result and a classical one, where samples have little noise."""
+"""Complete maps with little noise: the mean with a classical result, and the samples met."""
 
 from dataclasses import replace
 
@@ -7,8 +7,16 @@ import torch
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.methods import create
-from primaldepth.methods.low_noise import CLASSICAL, classical_share, with_classical
+from primaldepth.methods.low_noise import (
+    CLASSICAL,
+    classical_share,
+    refined,
+    with_classical,
+    with_samples_met,
+)
+from primaldepth.methods.network_inputs import sampling_operator
 from primaldepth.networks.normalisation import Scaling
+from primaldepth.operators.sampling import resample
 
 LOW, HIGH = (12, 16), (48, 64)
 
@@ -84,5 +92,68 @@ def test_the_option_leaves_it_out():
     mean = create("pdn-any-small", {"precision": "fp32"})(frame)
     assert "classical_share" in mean.info
     assert "classical_share" not in plain.info
-    other = create(CLASSICAL)(frame).depth
-    torch.testing.assert_close(mean.depth, torch.lerp(plain.depth, other, _share(frame)))
+    torch.testing.assert_close(mean.depth, refined(plain, frame, Scaling.of(frame)).depth)
+
+
+def _spread_of(prediction: Prediction, frame: Frame) -> float:
+    """Root mean square of what the samples of the frame are off the prediction."""
+    A = sampling_operator(frame.high_size, frame.low_size, "average")
+    return float((A.forward(prediction.depth) - frame.depth).square().mean().sqrt())
+
+
+def _uneven(frame: Frame) -> Prediction:
+    """A prediction near the samples whose uncertainty differs from pixel to pixel."""
+    draws = torch.rand((2, 1, 1, *frame.high_size), generator=torch.Generator().manual_seed(3))
+    depth = resample(frame.depth, frame.high_size, "bilinear") + 0.1 * draws[0]
+    yes = torch.ones_like(depth, dtype=torch.bool)
+    return Prediction(depth, yes, yes, sigma=0.05 + 0.2 * draws[1])
+
+
+@pytest.mark.parametrize("low", [(48, 64), (24, 32), (18, 24), (12, 16), (6, 20), (3, 4)])
+def test_exact_samples_are_met(low):
+    frame = _frame(noise=0.0, low=low)
+    before = _uneven(frame)
+    after = with_samples_met(before, frame, Scaling.of(frame))
+    assert _spread_of(after, frame) < 0.02 * _spread_of(before, frame)
+    assert after.sigma is before.sigma
+
+
+def test_the_most_likely_depth_solves_its_normal_equations():
+    """(u - v) / S^2 + A' (A u - d) / sigma^2 = 0 in every pixel."""
+    frame = _frame(noise=0.04)
+    before, scaling = _uneven(frame), Scaling.of(frame)
+    u = with_samples_met(before, frame, scaling).depth.double()
+    A = sampling_operator(frame.high_size, frame.low_size, "average")
+    pull = A.adjoint(A.forward(u) - frame.depth.double()) / 0.04**2
+    rest = (u - before.depth.double()) / before.sigma.double().square() + pull
+    assert float(rest.norm()) < 1e-3 * float(pull.norm())
+
+
+def test_noisy_maps_points_and_maps_with_holes_stay_as_they_are():
+    frame = _frame()
+    valid = frame.valid.clone()
+    valid[..., 4, 2] = False
+    others = [_frame(noise=0.5), replace(frame, sampling="point"), replace(frame, valid=valid)]
+    for other in others:
+        found = _uneven(other)
+        assert with_samples_met(found, other, Scaling.of(other)) is found
+
+
+def test_a_map_of_the_guides_size_is_weighed_pixel_by_pixel():
+    frame = _frame(noise=0.04, low=HIGH)
+    before = _uneven(frame)
+    weight = before.sigma.square() / (before.sigma.square() + 0.04**2)
+    after = with_samples_met(before, frame, Scaling.of(frame))
+    torch.testing.assert_close(after.depth, torch.lerp(before.depth, frame.depth, weight))
+
+
+def test_only_the_images_of_a_batch_with_little_noise_are_changed():
+    quiet, loud = _frame(), _frame(noise=0.5)
+    found = _uneven(quiet)
+    both = replace(
+        quiet, **{name: torch.cat([getattr(quiet, name), getattr(loud, name)]) for name in quiet._tensors()}
+    )
+    twice = found.each(lambda tensor: torch.cat([tensor, tensor]))
+    after = with_samples_met(twice, both, Scaling.of(both)).depth
+    torch.testing.assert_close(after[:1], with_samples_met(found, quiet, Scaling.of(quiet)).depth)
+    assert torch.equal(after[1:], found.depth)

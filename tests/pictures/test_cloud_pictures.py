@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from primaldepth.pictures.clouds import draw_points, turntable
+from primaldepth.pictures.point_pictures import draw_points, turntable
 
 RED, BLUE = (200, 0, 0), (0, 0, 200)
 

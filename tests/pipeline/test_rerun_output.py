@@ -11,10 +11,11 @@ import recording_files
 from primaldepth.core.errors import MissingDependencyError
 from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.methods import create
+from primaldepth.pipeline.load import load
+from primaldepth.pipeline.outcome import compute
 from primaldepth.pipeline.outputs import OUTPUTS
-from primaldepth.pipeline.pairing import Named, list_items
+from primaldepth.pipeline.pairing import NamedFiles, list_items
 from primaldepth.pipeline.request import Request
-from primaldepth.pipeline.run import run
 
 
 @pytest.fixture
@@ -54,10 +55,12 @@ def test_a_frame_has_image_samples_result_sigma_and_cloud(tmp_path, entities):
 def test_the_frames_of_a_recording_are_one_sequence_with_poses(tmp_path, entities):
     recording_files.write_seven_scenes(tmp_path / "scan")
     out = {"out": tmp_path / "fine", "rerun": tmp_path / "rerun"}
-    items, _ = list_items(Named(str(tmp_path / "scan"), None, out, note=lambda text: None))
+    items, _ = list_items(NamedFiles(str(tmp_path / "scan"), None, out, note=lambda text: None))
     request = Request("bilinear", unit="mm", invalid=65535)
     for item in items:
-        OUTPUTS["rerun"].write(item.outputs["rerun"], run(item, request, create("bilinear")))
+        OUTPUTS["rerun"].write(
+            item.outputs["rerun"], compute(load(item, request), request, create("bilinear"))
+        )
     files = sorted((tmp_path / "rerun").iterdir())
     found = [entities(file) for file in files]
     assert [each["/result"]["frame"] for each in found] == [0, 1, 2]

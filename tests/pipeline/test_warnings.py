@@ -10,7 +10,7 @@ from primaldepth.app.page.result_files import ADVICE as PAGE
 from primaldepth.app.response_formats import ADVICE as FORM
 from primaldepth.cli.upsample import ADVICE as OPTIONS
 from primaldepth.geometry.alignment import Alignment, View
-from primaldepth.pipeline.report import Report
+from primaldepth.pipeline.frame_report import Report
 from primaldepth.pipeline.warnings import Advice, warnings_of
 
 PLAIN = {

@@ -12,8 +12,10 @@ from primaldepth.evaluation import rows
 from primaldepth.evaluation.cache import ResultCache
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.networks.zoo import save_model
-from primaldepth.report import Bench, ReportSettings, Studies, write_report
-from primaldepth.report.plan import NO_WEIGHTS
+from primaldepth.report.cached_runs import CachedRuns
+from primaldepth.report.plan import NO_WEIGHTS, ReportSettings
+from primaldepth.report.report_files import write_report
+from primaldepth.report.studies import Studies
 from primaldepth.variational import MODELS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "networks"))
@@ -73,7 +75,7 @@ def studies(small):
 
     def build(tof=None, noise_free=None, **changes):
         settings = SETTINGS.model_copy(update=changes)
-        bench = Bench(data, "cpu", 1, ResultCache(), lambda *news: said.append(news))
+        bench = CachedRuns(data, "cpu", 1, ResultCache(), lambda *news: said.append(news))
         sets = noise_free or get_protocol("noise-free")
         cameras = [get_protocol("real-holdout")]
         return Studies(bench, settings, protocol, [tof or Unavailable()], sets, cameras).report("Foot.")
@@ -126,7 +128,7 @@ def test_second_report_computes_nothing(studies, monkeypatch):
         raise AssertionError("computed again")
 
     monkeypatch.setattr(rows, "predict", refuse)
-    monkeypatch.setattr("primaldepth.report.pictures.predict", refuse)
+    monkeypatch.setattr("primaldepth.report.picture_sheet.predict", refuse)
     again = build()
     assert again.as_json() == first.as_json()
 

@@ -21,11 +21,11 @@ from primaldepth.evaluation.run import ScoringTask
 from primaldepth.methods import create
 from primaldepth.methods.variational import DEFAULTS
 from primaldepth.pictures.preview import DEPTH_COLORS, ERROR_COLORS, INVALID
-from primaldepth.report import figures, require_matplotlib
-from primaldepth.report.figures import Point
-from primaldepth.report.pictures import Predicted, Sheet, indexed_png, unpacked
-from primaldepth.report.results import PeakMemory
-from primaldepth.report.scatter import Box, label_offsets, runtime_figure
+from primaldepth.report import figures
+from primaldepth.report.cached_runs import PeakMemory
+from primaldepth.report.figures import Point, require_matplotlib
+from primaldepth.report.picture_sheet import Predicted, Sheet, indexed_png, unpacked
+from primaldepth.report.runtime_figure import Rectangle, label_offsets, runtime_figure
 from primaldepth.report.support_weights import (
     guide_support,
     support_figure,
@@ -60,9 +60,9 @@ def test_labels_meet_neither_each_other_nor_points():
     rng = np.random.default_rng(3)
     places = [(float(x), float(y)) for x, y in rng.uniform(60, 240, (14, 2))]
     names = [f"method{i}" for i in range(14)]
-    frame = Box(0.0, 0.0, 320.0, 300.0)
+    frame = Rectangle(0.0, 0.0, 320.0, 300.0)
     boxes = [
-        Box(x + dx, y + dy - 4.7, x + dx + 5 * len(name), y + dy + 4.7)
+        Rectangle(x + dx, y + dy - 4.7, x + dx + 5 * len(name), y + dy + 4.7)
         for name, (x, y), (dx, dy) in zip(names, places, label_offsets(names, places, frame), strict=True)
     ]
     assert not any(a.meets(b) for a, b in combinations(boxes, 2))

@@ -6,7 +6,7 @@ from small_sets import freeze_sets
 from primaldepth.evaluation.protocols import get_protocol
 from primaldepth.evaluation.rows import Row
 from primaldepth.report.blocks import Paragraph, Table
-from primaldepth.report.noise_free_section import COMPLETE, Sample, section, standing
+from primaldepth.report.noise_free_section import COMPLETE, SetFrames, section, standing
 from primaldepth.report.published import published
 
 
@@ -18,7 +18,7 @@ def row(method, scene, scale, rmse):
 def made(tmp_path):
     """(section, tables): pdn-any loses to bicubic at x2 and wins elsewhere."""
     protocol = freeze_sets(tmp_path, names=["lu", "nyu"])
-    sets = [Sample.of(protocol, part, 2) for part in protocol.parts(tmp_path)]
+    sets = [SetFrames.of(protocol, part, 2) for part in protocol.parts(tmp_path)]
     rows = {
         (method, scene, scale): row(method, scene, scale, size * scale + number)
         for method, size in (("bicubic", 0.5), ("pdn-any", 0.3))
@@ -53,16 +53,16 @@ def test_the_sets_are_those_of_the_protocol():
 def test_frames_are_spread_evenly(tmp_path):
     protocol = freeze_sets(tmp_path, names=["nyu"])
     part = protocol.parts(tmp_path)[0]
-    assert Sample.of(protocol, part, 3).scenes == part.scenes
-    assert Sample.of(protocol, part, 3).is_complete
-    assert Sample.of(protocol, part, 2).scenes == ("nyu/1001", "nyu/1003")
-    assert Sample.of(protocol, part, 1).scenes == ("nyu/1001",)
-    assert not Sample.of(protocol, part, 1).is_complete
+    assert SetFrames.of(protocol, part, 3).scenes == part.scenes
+    assert SetFrames.of(protocol, part, 3).is_complete
+    assert SetFrames.of(protocol, part, 2).scenes == ("nyu/1001", "nyu/1003")
+    assert SetFrames.of(protocol, part, 1).scenes == ("nyu/1001",)
+    assert not SetFrames.of(protocol, part, 1).is_complete
 
 
 def test_the_uncertainty_is_the_largest_standard_error(tmp_path):
     protocol = freeze_sets(tmp_path, names=["lu"])
-    sample = Sample.of(protocol, protocol.parts(tmp_path)[0], 2)
+    sample = SetFrames.of(protocol, protocol.parts(tmp_path)[0], 2)
     rows = {
         ("m", f"lu/{n}", s): row("m", f"lu/{n}", s, 10.0 + (n if s == 4 else 0))
         for n in (1, 2)

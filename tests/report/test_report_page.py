@@ -18,7 +18,7 @@ from primaldepth.report.blocks import (
     TableRow,
 )
 from primaldepth.report.markdown import to_markdown
-from primaldepth.report.page import to_html
+from primaldepth.report.report_files import to_html
 
 VOID = {"meta", "link", "img"}
 

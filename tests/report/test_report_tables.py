@@ -10,7 +10,7 @@ from primaldepth.report.blocks import TableColumn
 from primaldepth.report.columns import DASH, assemble, differences, marks, mean, ours, ratios
 from primaldepth.report.plan import NO_WEIGHTS, Line, ReportSettings, lines
 from primaldepth.report.published import published
-from primaldepth.report.window_heads import window_heads
+from primaldepth.report.window_section import window_heads
 
 SCENES, SCALES = ("art", "books", "moebius"), (2, 4, 8, 16)
 PDN_D, PDN_S, NLH_D, NLH_S = "fcn-pdn-d", "fcn-pdn-s", "fcn+nlh-d", "fcn+nlh-s"

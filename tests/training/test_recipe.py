@@ -65,7 +65,8 @@ def test_a_recipe_is_a_whole_lineage():
     found = read_recipe(CONFIGS / "pdn-any.toml")
     assert found.start is None
     assert [stage.part for stage in found.stages] == ["fcn", "joint"]
-    assert [each.textures for each in found.scenes] == [None, None]
+    assert found.scenes
+    assert all(each.textures is None and each.meshes is None for each in found.scenes)
     assert found.validation.names == ("middlebury-2006", "noise-free", "aligned-holes", "real-holdout")
     assert found.net.samples
 

@@ -38,7 +38,7 @@ class _ClientConnection(H11Protocol):
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        """A part of a request has come; the time for its head runs from its first byte."""
+        """Take in a part of a request; the time for its head runs from its first byte."""
         if self._refused:
             return
         super().data_received(data)
@@ -58,7 +58,7 @@ class _ClientConnection(H11Protocol):
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let go whoever waits to send."""
+        """Stop both clocks and release whoever waits to send."""
         self._stop_clock()
         self._stop_head_clock()
         super().connection_lost(exc)
@@ -111,5 +111,10 @@ class _ClientConnection(H11Protocol):
 
 
 def connection_type(seconds: float, head_seconds: float) -> type[H11Protocol]:
-    """Return the protocol of connections whose clients have so long to read on, and to send a head."""
+    """Return the class of connections of one service.
+
+    Args:
+        seconds: that a client may leave a part of its answer unread.
+        head_seconds: that the head of a request may take to arrive.
+    """
     return type("Line", (_ClientConnection,), {"seconds": seconds, "head_seconds": head_seconds})

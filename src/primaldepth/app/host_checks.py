@@ -76,6 +76,14 @@ def check_site(method: str, path: str, headers: Mapping[str, str]) -> None:
 
     Browsers tell the site of the page in `Sec-Fetch-Site`, older ones and those on plain HTTP in `Origin`;
     programs send neither.
+
+    Args:
+        method: of HTTP.
+        path: that is asked for.
+        headers: of the request, by names in small letters.
+
+    Raises:
+        RefusedError: 403.
     """
     if method in _SAFE_METHODS and not path.startswith("/gradio_api/"):
         return

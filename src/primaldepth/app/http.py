@@ -18,8 +18,6 @@ from starlette.exceptions import HTTPException
 from primaldepth.app import openapi
 from primaldepth.app.engine import Engine
 from primaldepth.app.form_fields import FIELDS, with_declared_fields
-from primaldepth.app.forms import StrictFormRoute
-from primaldepth.app.metrics import CONTENT_TYPE, Metrics
 from primaldepth.app.problems import (
     DRAINING,
     GONE,
@@ -32,7 +30,9 @@ from primaldepth.app.problems import (
 from primaldepth.app.request_checks import BodyError, RequestChecks, json_answer
 from primaldepth.app.response_formats import Answer, accepted
 from primaldepth.app.security_headers import SafeHeaders
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_metrics import CONTENT_TYPE, Metrics
+from primaldepth.app.service_settings import ServiceSettings
+from primaldepth.app.strict_forms import StrictFormRoute
 from primaldepth.app.tasks import INPUTS, OneFile, Task, request_of
 from primaldepth.app.upload_slots import UploadSlots
 from primaldepth.app.workspace import Workspace
@@ -61,7 +61,11 @@ class ServiceState(BaseModel):
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
-    """The whole service as an ASGI application; its engine runs between start-up and shutdown."""
+    """Return the whole service as an ASGI application; its engine runs between start-up and shutdown.
+
+    Args:
+        settings: of the service.
+    """
     metrics = Metrics()
     engine = Engine(settings, metrics.computed)
     metrics.watch(engine)

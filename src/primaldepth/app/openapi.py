@@ -48,7 +48,7 @@ _WORDS = {
     503: "The service is starting or ending.",
     504: "Computing took too long.",
 }
-OF_UPSAMPLE = (400, 401, 403, 406, 408, 413, 421, 422, 429, 500, 503, 504)
+OF_UPSAMPLE = tuple(_WORDS)
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:

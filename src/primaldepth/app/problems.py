@@ -45,7 +45,7 @@ def _sendable(text: str) -> str:
 
 
 class RefusedError(PrimalDepthError):
-    """Raised with the problem that is the answer."""
+    """A request is refused; the problem is its answer."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(f"{problem.message}; {problem.hint}" if problem.hint else problem.message)
@@ -123,14 +123,23 @@ def _told(error: PrimalDepthError, folder: Path | None) -> tuple[str, str]:
 
 
 def place_of(error: BaseException) -> str:
-    """The kind of an exception and the lines of code it came through; its message may be a client's text."""
+    """Return the kind of an exception and the lines of code it came through, without its message.
+
+    The message may hold a client's text, which no log shall hold.
+    """
     lines = traceback.extract_tb(error.__traceback__)[-4:]
     places = " > ".join(f"{Path(each.filename).name}:{each.lineno}" for each in lines)
     return f"{type(error).__name__} at {places}" if places else type(error).__name__
 
 
 def problem_of_status(status: int, detail: str, headers: dict[str, str] | None = None) -> Problem:
-    """Return the problem for what a web framework refuses by a bare status."""
+    """Return the problem for what a web framework refuses by a bare status.
+
+    Args:
+        status: of the HTTP answer.
+        detail: in the framework's words.
+        headers: of the HTTP answer.
+    """
     code = _CODES.get(status, "bad_request" if status < 500 else "internal")
     return Problem(status, code, _sentence(detail), _HINTS.get(status, ""), headers or {})
 

@@ -17,9 +17,9 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from primaldepth.app.host_checks import HostChecks, check_site
-from primaldepth.app.metrics import Metrics
 from primaldepth.app.problems import GONE, INTERNAL, Problem, RefusedError, place_of
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_metrics import Metrics
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.upload_slots import UploadSlots
 
 log = logging.getLogger("primaldepth.app")
@@ -31,7 +31,7 @@ _ROUTES = ("/v1/upsample", "/v1/methods", "/healthz", "/readyz", "/metrics", "/o
 
 
 class BodyError(HTTPException):
-    """Raised while a body is read; frameworks let it through where they would hide another exception."""
+    """A body is refused while it is read; frameworks let this through where they hide other exceptions."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.status, problem.message)
@@ -59,7 +59,7 @@ class _Exchange:
 
 
 class RequestChecks:
-    """ASGI middleware around the whole service."""
+    """ASGI middleware around the whole service, which passes a request on or answers it."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics, slots: UploadSlots) -> None:
         self._app, self._settings, self._metrics, self._slots = app, settings, metrics, slots

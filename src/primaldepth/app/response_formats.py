@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from primaldepth.app.problems import RESULT, Problem, RefusedError
-from primaldepth.app.tasks import Task
+from primaldepth.app.tasks import OneFile
+from primaldepth.pipeline.frame_report import Report, report_of
+from primaldepth.pipeline.outcome import Outcome, first_mask
 from primaldepth.pipeline.outputs import OUTPUTS, depth_result
-from primaldepth.pipeline.report import Report, report_of
-from primaldepth.pipeline.run import Outcome, first_mask
 from primaldepth.pipeline.warnings import Advice
 
 MEDIA_TYPES = {
@@ -65,7 +65,15 @@ def offered(output: str) -> list[str]:
 
 
 def accepted(header: str | None, output: str = "out") -> str:
-    """Return the media type that an Accept header prefers; the usual one where it leaves the choice."""
+    """Return the media type that an Accept header prefers; the usual one where it leaves the choice.
+
+    Args:
+        header: the request's, or None.
+        output: a name of `OUTPUTS`.
+
+    Raises:
+        RefusedError: 406 if it accepts no format of this output.
+    """
     ranked: list[tuple[float, int, str]] = []
     for index, part in enumerate((header or "*/*").split(",")):
         name, *parameters = (each.strip().lower() for each in part.split(";"))
@@ -95,23 +103,34 @@ def _quality(parameters: list[str]) -> float:
     return 1.0
 
 
-def result_file(folder: Path, media_type: str) -> Path:
-    """Return the file of the result, whose extension picks its format."""
-    return folder / f"{RESULT}{SUFFIXES[media_type][1:]}"
+def result_file(folder: Path, wanted: OneFile) -> Path:
+    """Return the path of the file that is wanted, whose extension picks its format.
+
+    Args:
+        folder: of the task.
+        wanted: the output and its format.
+    """
+    return folder / f"{RESULT}{SUFFIXES[wanted.media_type][1:]}"
 
 
-def answer_to(task: Task, outcome: Outcome, media_type: str, output: str) -> Answer:
-    """Return the output in the format that was asked for; npz of the depth also says what was measured."""
-    path = result_file(task.folder, media_type)
-    result = depth_result(path if output == "out" else Path("result.npy"), outcome)
-    if output == "out" and path.suffix == ".npz":
+def answer_to(wanted: OneFile, folder: Path, outcome: Outcome) -> Answer:
+    """Return the file that was asked for, made in `folder`; npz of the depth also says what was measured.
+
+    Args:
+        wanted: the output and its format.
+        folder: of the task.
+        outcome: of its frame.
+    """
+    path = result_file(folder, wanted)
+    result = depth_result(path if wanted.output == "out" else Path("result.npy"), outcome)
+    if wanted.output == "out" and path.suffix == ".npz":
         body = _everything(outcome, result.valid)
     else:
-        OUTPUTS[output].write(path, outcome)
+        OUTPUTS[wanted.output].write(path, outcome)
         body = path.read_bytes()
     report = report_of(outcome, ADVICE, result)
     said = json.dumps(reported(report), allow_nan=False)  # ASCII, as a header has to be
-    return Answer(body, media_type, said, output)
+    return Answer(body, wanted.media_type, said, wanted.output)
 
 
 def _everything(outcome: Outcome, valid: "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]") -> bytes:

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from primaldepth.app.client_connection import connection_type
 from primaldepth.app.engine import Engine
 from primaldepth.app.problems import place_of
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.upload_slots import UploadSlots
 from primaldepth.core.errors import InputError
 
@@ -22,8 +22,9 @@ _BACKLOG = 2048  # connections that wait to be taken
 
 
 class Server(uvicorn.Server):
-    """On SIGTERM or SIGINT new work is refused with 503, what was accepted is finished, then the port closes.
+    """A server that ends in order.
 
+    On SIGTERM or SIGINT new work is refused with 503, what was accepted is finished, then the port closes.
     A second signal ends it at once.
     """
 
@@ -45,7 +46,7 @@ class Server(uvicorn.Server):
         self.should_exit = self.force_exit = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Called ten times a second."""
+        """Close the port once nothing is left to do; uvicorn calls this ten times a second."""
         if self._told_at is not None and not self.should_exit:
             late = time.monotonic() - self._told_at > self._grace
             self.should_exit = late or self._all_sent
@@ -77,7 +78,13 @@ def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
 
 
 def serve(app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> None:
-    """Serve until a signal; returns when the port is closed."""
+    """Serve until a signal; returns when the port is closed.
+
+    Args:
+        app: the service.
+        listener: as `listen` returns it.
+        settings: of the service.
+    """
     asyncio.run(_serve(create_server(app, settings), listener))
 
 
@@ -93,7 +100,14 @@ def _note(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
-    """Return a socket that listens at the place asked for: who connects from now on waits for the service."""
+    """Return a socket that listens at the place asked for: who connects from now on waits for the service.
+
+    Args:
+        settings: of the service.
+
+    Raises:
+        InputError: if the address cannot be listened at.
+    """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -43,10 +43,16 @@ class TaskQueue:
         self.changed = threading.Condition()
         self.draining = self.stopped = False
 
-    def __len__(self) -> int:
+    @property
+    def waiting(self) -> int:
+        """Tasks in the queue."""
         return len(self._waiting)
 
-    def put(self, task: Task) -> "Future[Any]":
+    def drain(self) -> None:
+        """Refuse new work from now on; what was accepted is finished."""
+        self.draining = True
+
+    def submit(self, task: Task) -> "Future[Any]":
         """Queue a task and return the future of its answer; raise when ending or when too many wait."""
         with self.changed:
             if self.draining:

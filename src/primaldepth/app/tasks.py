@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from primaldepth.app.frame_trials import Trial
 from primaldepth.app.problems import Problem, RefusedError
-from primaldepth.app.trials import Trial
 from primaldepth.core.errors import did_you_mean
 from primaldepth.methods import list_methods
 from primaldepth.pipeline.request import Item, Request, declarations
@@ -50,7 +50,7 @@ class Task:
 
     @property
     def item(self) -> Item:
-        """The uploads."""
+        """The uploads, as the inputs of a frame."""
         found: dict[str, Any] = {name: self.folder / name for name in INPUTS}
         return Item(**{name: path for name, path in found.items() if path.exists()})
 
@@ -61,7 +61,16 @@ def method_names() -> list[str]:
 
 
 def request_of(method: str, **options: Any) -> Request:
-    """Return the request that a client's fields mean; raise on one that cannot be meant."""
+    """Return the request that a client's fields mean; raise on one that cannot be meant.
+
+    Args:
+        method: its name.
+        options: fields of `Request`.
+
+    Raises:
+        RefusedError: 422 if there is no such method.
+        InputError: if an option cannot be meant.
+    """
     names = method_names()
     if method not in names:
         hint = did_you_mean(method, names) or "see /v1/methods for those there are"

@@ -10,7 +10,7 @@ _WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
 
 
 class UploadSlots:
-    """Counted by one event loop; a request has a place from before its body is read until it is answered.
+    """Places for requests with a body, each held from before the body is read until the answer is sent.
 
     Args:
         most: requests that have one at a time.

@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from primaldepth.app.frame_trials import Trial, attempt
 from primaldepth.app.page.result_files import Drawn, draw
 from primaldepth.app.problems import INTERNAL, Problem, place_of, problem_of
 from primaldepth.app.response_formats import Answer, answer_to, result_file
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import OneFile, PageFiles, Task
-from primaldepth.app.trials import Trial, attempt
 from primaldepth.app.worker_messages import (
     Done,
     Failed,
@@ -32,14 +32,15 @@ from primaldepth.app.worker_messages import (
     receive_tickets,
     send_message,
 )
-from primaldepth.compute.parent import end_with_parent
+from primaldepth.compute.device import pick_device
+from primaldepth.compute.end_with_parent import end_with_parent
 from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.io.formats.base import size_limit
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs, load
-from primaldepth.pipeline.outputs import check_inputs, check_method, check_request
-from primaldepth.pipeline.run import Outcome, outcome_of, pick_device
+from primaldepth.pipeline.outcome import outcome_of
+from primaldepth.pipeline.output_checks import check_inputs, check_method
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,12 @@ class _Loaded:
 
 
 def work(connection: Connection, settings: ServiceSettings) -> None:
-    """Serve tickets until the other end is closed, the service has died or the device is lost."""
+    """Serve tickets until the other end is closed, the service has died or the device is lost.
+
+    Args:
+        connection: to the service.
+        settings: of the service.
+    """
     end_with_parent()
     for name in (signal.SIGINT, signal.SIGTERM):  # meant for the service, which lets this process finish
         signal.signal(name, signal.SIG_IGN)
@@ -194,8 +200,15 @@ def _is_lost(device: torch.device) -> bool:
 
 def _finished(loaded: _Loaded, prediction: Prediction, seconds: float) -> Done | Failed:
     task = loaded.ticket.task
+    answer: Answer | Drawn
     try:
-        answer = _made(task, outcome_of(task.request, loaded.inputs, prediction, seconds))
+        outcome = outcome_of(task.request, loaded.inputs, prediction, seconds)
+        if isinstance(task.wanted, OneFile):
+            answer = answer_to(task.wanted, task.folder, outcome)
+        elif isinstance(task.wanted, PageFiles):
+            answer = draw(outcome, folder=task.wanted.folder, prefix=task.wanted.prefix)
+        else:
+            raise TypeError("trials are answered before a frame is loaded")
     except Exception as error:
         return _failed(loaded.ticket, error)
     return Done(loaded.ticket.number, answer, seconds)
@@ -203,20 +216,11 @@ def _finished(loaded: _Loaded, prediction: Prediction, seconds: float) -> Done |
 
 def _check_output(task: Task, inputs: Inputs) -> None:
     """Raise, before the work is done, if the output that is asked for could not be made or stored."""
-    check_request(task.request, create(task.request.method))
+    outputs = {}
     if isinstance(task.wanted, OneFile):
-        outputs = {task.wanted.output: result_file(task.folder, task.wanted.media_type)}
-        check_method(outputs, create(task.request.method), task.request.method)
-        check_inputs(outputs, inputs)
-
-
-def _made(task: Task, outcome: Outcome) -> Answer | Drawn:
-    wanted = task.wanted
-    if isinstance(wanted, OneFile):
-        return answer_to(task, outcome, wanted.media_type, wanted.output)
-    if isinstance(wanted, PageFiles):
-        return draw(outcome, folder=wanted.folder, prefix=wanted.prefix)
-    raise TypeError("trials are answered before a frame is loaded")
+        outputs[task.wanted.output] = result_file(task.folder, task.wanted)
+    check_method(outputs, task.request, create(task.request.method))
+    check_inputs(outputs, inputs)
 
 
 def _failed(ticket: Ticket, error: Exception) -> Failed:

@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from primaldepth.app.frame_trials import Tried
 from primaldepth.app.page.result_files import Drawn
 from primaldepth.app.problems import Problem
 from primaldepth.app.response_formats import Answer
 from primaldepth.app.tasks import Task
-from primaldepth.app.trials import Tried
 
 _MOST_JSON_BYTES = 16 * 2**20  # a batch of tasks, or the charts of one result
 
@@ -84,7 +84,12 @@ _TICKETS: TypeAdapter[list[Ticket]] = TypeAdapter(list[Ticket])
 
 
 def send_tickets(line: Connection, tickets: list[Ticket]) -> None:
-    """Hand tickets to a worker."""
+    """Hand tickets to a worker.
+
+    Args:
+        line: to a worker.
+        tickets: with the tasks.
+    """
     line.send_bytes(_TICKETS.dump_json(tickets))
 
 
@@ -98,7 +103,12 @@ def receive_tickets(line: Connection) -> list[Ticket]:
 
 
 def send_message(line: Connection, message: Message) -> None:
-    """Tell the service; the body of a file follows its JSON as it is."""
+    """Tell the service; the body of a file follows its JSON as it is.
+
+    Args:
+        line: to the service.
+        message: of the worker.
+    """
     if isinstance(message, Done) and isinstance(message.answer, Answer):
         body, message = message.answer.body, replace(message, answer=replace(message.answer, body=b""))
         line.send_bytes(_MESSAGE.dump_json(message))

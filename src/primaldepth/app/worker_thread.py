@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
 from primaldepth.app.problems import INTERNAL, NOT_READY, Problem, place_of
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.task_queue import QueuedTask, TaskQueue
 from primaldepth.app.tasks import method_names
 from primaldepth.app.worker import work
@@ -27,7 +27,7 @@ from primaldepth.app.worker_messages import (
     send_tickets,
 )
 from primaldepth.app.worker_time_limit import WorkerTimeLimit
-from primaldepth.compute.children import safe_imports
+from primaldepth.compute.safe_imports import safe_imports
 
 log = logging.getLogger("primaldepth.app")
 _START_SECONDS = 300.0  # a cold machine imports torch and compiles the kernels

@@ -6,29 +6,26 @@ from typing import cast
 
 import typer
 
+from primaldepth.cli.options import declared
 from primaldepth.cli.output import fail, note, show, show_json
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
 from primaldepth.geometry.camera_fit import MOST_FRAMES, CameraFit, fit_view, with_view
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.io import Kind
+from primaldepth.io.atomic import check_place
 from primaldepth.io.cameras import write_cameras
-from primaldepth.io.destination import check_place
 from primaldepth.pipeline.load import known_cameras, load
-from primaldepth.pipeline.pairing import Named, list_items
-from primaldepth.pipeline.request import Item, Request, declarations
-
-_INPUTS, _OPTIONS = declarations(Item), declarations(Request)
+from primaldepth.pipeline.pairing import NamedFiles, list_items
+from primaldepth.pipeline.request import Item, Request
 
 
 def align(
     depth: str = typer.Argument(metavar="DEPTH", help="Depth file, or a folder or quoted glob of them."),
     image: str = typer.Argument(metavar="IMAGE", help="Image, or a folder or quoted glob of them."),
     out: Path = typer.Option(..., "-o", "--out", metavar="F.json", help="Camera file to write."),
-    cameras: Path | None = typer.Option(None, "--cameras", metavar="FILE", help=_INPUTS["cameras"].help),
-    unit: str | None = typer.Option(
-        None, "--unit", metavar=_OPTIONS["unit"].metavar, help=_OPTIONS["unit"].help
-    ),
+    cameras: Path | None = declared("cameras"),
+    unit: str | None = declared("unit"),
     kind: str | None = typer.Option(None, "--kind", metavar="z|radial", help="Kind of the depth."),
     as_json: bool = typer.Option(False, "--json", help="Print a JSON report."),
 ) -> None:
@@ -36,7 +33,7 @@ def align(
     if out.suffix != ".json":
         raise InputError(f"--out {out}", f"extension '{out.suffix}', expected .json")
     check_place("--out", out)
-    items, _ = list_items(Named(depth, image, {}, None, None, None, note))
+    items, _ = list_items(NamedFiles(depth, image, {}, None, None, None, note))
     request = Request("bilinear", unit=unit, kind=cast("Kind | None", kind))
     given = _cameras(cameras, items[0], request)
     before, found = _fitted(items, request, given)

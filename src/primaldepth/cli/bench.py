@@ -10,8 +10,8 @@ from primaldepth.bench.models import bench_models
 from primaldepth.bench.rendering import bench_render
 from primaldepth.bench.timing import machine
 from primaldepth.cli.output import note, show_json, show_table
+from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
-from primaldepth.pipeline.run import pick_device
 
 
 def bench(

@@ -7,16 +7,16 @@ import typer
 
 from primaldepth.api import load_inputs
 from primaldepth.cli.output import note, progress_bar, show_table
+from primaldepth.compute.device import pick_device
 from primaldepth.core.frame import Prediction
 from primaldepth.evaluation.metrics import mae, rmse
 from primaldepth.io import read_depth
-from primaldepth.io.destination import check_place
+from primaldepth.io.atomic import check_place
 from primaldepth.io.picture_files import write_preview
 from primaldepth.methods import create
-from primaldepth.pipeline.outputs import OUTPUTS
+from primaldepth.pipeline.outcome import outcome_of
+from primaldepth.pipeline.outputs import OUTPUTS, preview_of
 from primaldepth.pipeline.request import DEFAULT_METHOD, Request
-from primaldepth.pipeline.run import outcome_of, pick_device
-from primaldepth.pipeline.views import preview_of
 from primaldepth.samples import sample_files
 
 RESULTS = ("depth.png", "preview.png", "cloud.ply", "cloud.glb")

@@ -1,20 +1,27 @@
 """`primaldepth evaluate`: methods over a frozen protocol."""
 
 import json
-import os
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 
 import torch
 import typer
 
-from primaldepth.cli.options import ENSEMBLE_HELP, ITERATIONS_HELP, SET_HELP, method_options
-from primaldepth.cli.output import note, progress_bar, show_table
-from primaldepth.cli.own_frames import PICTURE, print_verdict
-from primaldepth.cli.score_tables import print_means
+from primaldepth.cli.options import (
+    DATA_HELP,
+    ENSEMBLE_HELP,
+    ITERATIONS_HELP,
+    JOBS_HELP,
+    NO_CACHE_HELP,
+    SET_HELP,
+    data_folder,
+    method_options,
+    processes,
+)
+from primaldepth.cli.output import StagedBar, note, progress_bar
+from primaldepth.cli.score_tables import print_scores, print_verdict
+from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Method
 from primaldepth.evaluation.cache import ResultCache
@@ -25,22 +32,13 @@ from primaldepth.evaluation.rows import Row
 from primaldepth.evaluation.run import as_json
 from primaldepth.evaluation.run import evaluate as run_protocol
 from primaldepth.io import write_bytes
-from primaldepth.io.destination import check_place
+from primaldepth.io.atomic import check_place
 from primaldepth.io.files import check_unlinked
 from primaldepth.methods import create
 from primaldepth.pipeline.pairing import pairs
-from primaldepth.pipeline.run import pick_device
-from primaldepth.report.own_frames import METHODS
+from primaldepth.report.frame_picture import METHODS
 
-DATA_HELP = "Folder with the protocol's data; PRIMALDEPTH_DATA if not given."
-
-
-def data_folder(data: Path | None) -> Path | None:
-    """Return --data, else PRIMALDEPTH_DATA, else None: protocols on rendered scenes need neither."""
-    named = data or (Path(os.environ["PRIMALDEPTH_DATA"]) if os.environ.get("PRIMALDEPTH_DATA") else None)
-    if named is not None and not named.is_dir():
-        raise InputError(named, "not a folder")
-    return named
+PICTURE = Path("worst-frame.png")
 
 
 def evaluate(
@@ -77,18 +75,11 @@ def evaluate(
     ),
     data: Path | None = typer.Option(None, "--data", metavar="DIR", help=DATA_HELP),
     device: str = typer.Option("auto", "--device", metavar="auto|cpu|cuda", help="Where to compute."),
-    jobs: int = typer.Option(
-        0,
-        "--jobs",
-        metavar="N",
-        help="Frames computed at the same time; 0: one per core, or one on a GPU.",
-    ),
+    jobs: int = typer.Option(0, "--jobs", metavar="N", help=JOBS_HELP),
     ensemble: bool = typer.Option(False, "--ensemble", help=ENSEMBLE_HELP),
     iterations: int | None = typer.Option(None, "--iterations", metavar="N", help=ITERATIONS_HELP),
     option: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help=SET_HELP),
-    no_cache: bool = typer.Option(
-        False, "--no-cache", help="Compute everything; neither take results from the cache nor keep them."
-    ),
+    no_cache: bool = typer.Option(False, "--no-cache", help=NO_CACHE_HELP),
     json_file: Path | None = typer.Option(
         None, "--json", metavar="FILE", help="Write every number to this file."
     ),
@@ -103,20 +94,19 @@ def evaluate(
     scales = sorted(set(scale)) or list(chosen.scales)
     for each in scales:
         chosen.check(each)
-    if jobs < 0:
-        raise InputError(f"--jobs {jobs}", "expected 0 or a number of processes")
+    place = pick_device(device)
+    workers = processes(jobs, place)
     for name, file in (("--json", json_file), ("--picture", picture if own else None)):
         if file is not None:
             check_place(name, file)
     if own and picture == PICTURE:  # the user has not named it
         check_unlinked(picture)
     parts = _parts(chosen, folder, scales, scene)
-    place = pick_device(device)
-    rows = _rows(chosen.name, parts, runs, place, jobs, None if no_cache else ResultCache())
+    rows = _rows(chosen.name, parts, runs, place, workers, None if no_cache else ResultCache())
     if json_file is not None:
         write_bytes(json_file, json.dumps(as_json(chosen, rows), indent=1, allow_nan=False).encode())
         note(f"wrote {json_file}")
-    _show(chosen, parts, rows)
+    print_scores(chosen, [part.protocol for part in parts], parts[0].scenes, rows)
     if own is not None:
         print_verdict(own, rows, runs, place, picture)
 
@@ -132,7 +122,6 @@ def _rows(
     """Run all methods on all parts, with a progress bar."""
     rows: list[Row] = []
     with progress_bar(title, len(methods) * sum(part.frames for part in parts)) as update:
-        workers = jobs or (1 if device.type == "cuda" else os.cpu_count() or 1)
         for part in parts:
             for row in run_protocol(
                 part.protocol,
@@ -141,22 +130,12 @@ def _rows(
                 part.scales,
                 device,
                 scenes=part.scenes,
-                jobs=workers,
+                jobs=jobs,
                 cache=cache,
             ):
                 rows.append(row)
                 update(f"{row.method} {row.scene} x{row.scale} {row.rmse:.3f}", len(rows))
     return rows
-
-
-def _show(protocol: Protocol, parts: "Sequence[_ChosenPart]", rows: list[Row]) -> None:
-    """Print the tables that suit the protocol."""
-    if protocol.scoring.tables:
-        print_means(parts[0].protocol, rows)
-    elif any(part.protocol.variant for part in parts):
-        _print_sets(protocol, [part.protocol for part in parts], rows)
-    else:
-        _print(protocol, rows, parts[0].scenes)
 
 
 def _protocol(name: str, images: str | None, reduce: int, unit: str | None) -> Protocol:
@@ -202,50 +181,14 @@ def _parts(protocol: Protocol, data: Path | None, scales: list[int], names: list
 
 def _root(protocol: Protocol, data: Path | None, scenes: Sequence[str]) -> Path:
     """The folder of the inputs, made first where that is needed; a changed one is refused at once."""
-    with ExitStack() as stack:
-        root = protocol.root(data, _Watch(stack))
+    with StagedBar() as bar:
+        root = protocol.root(
+            data,
+            lambda what, done, total: bar.show(
+                what, None, done, total, f"{what}: {total - done} of {total} scenes to do, once"
+            ),
+        )
     for scene in scenes:
         for problem in protocol.problems(root, scene):
             raise InputError(problem)
     return root
-
-
-class _Watch:
-    """A bar for inputs that are made; it appears with the first news of them."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
-        self._update: Callable[[str | None, float], None] | None = None
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        if self._update is None:
-            note(f"{what}: {total - done} of {total} scenes to do, once")
-            self._update = self._stack.enter_context(progress_bar(what, total))
-        self._update(None, done)
-
-
-def _print(protocol: Protocol, rows: list[Row], scenes: Sequence[str]) -> None:
-    cells = {(row.method, row.scene, row.scale): row for row in rows}
-    lines = []
-    for name, scale in dict.fromkeys((row.method, row.scale) for row in rows):
-        found = [cells[name, scene, scale] for scene in scenes]
-        seconds = fmean(row.seconds for row in found)
-        lines.append([name, f"x{scale}", *(f"{row.rmse:.3f}" for row in found), f"{seconds:.2f}"])
-    title = f"{protocol.name} v{protocol.version}: RMSE [{protocol.unit}] where the truth is known"
-    show_table(title, ["method", "scale", *scenes, "s/frame"], lines, left=2)
-
-
-def _print_sets(protocol: Protocol, parts: Sequence[Protocol], rows: list[Row]) -> None:
-    """One line for each set and method: the mean RMSE over the frames, scale by scale."""
-    scales = list(dict.fromkeys(row.scale for row in rows))
-    lines = []
-    for part in parts:
-        for method in dict.fromkeys(row.method for row in rows):
-            own = [row for row in rows if (row.method, row.variant) == (method, part.variant)]
-            means = [fmean(row.rmse for row in own if row.scale == scale) for scale in scales]
-            frames, seconds = len({row.scene for row in own}), fmean(row.seconds for row in own)
-            head = [part.variant, str(frames), part.unit, method]
-            lines.append([*head, *(f"{mean:.3f}" for mean in means), f"{seconds:.2f}"])
-    title = f"{protocol.name} v{protocol.version}: mean over the frames of the RMSE where the truth is known"
-    columns = ["set", "frames", "unit", "method", *(f"x{scale}" for scale in scales), "s/frame"]
-    show_table(title, columns, lines, left=4)

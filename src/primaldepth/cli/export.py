@@ -8,7 +8,7 @@ from primaldepth.cli.output import note
 from primaldepth.core.errors import InputError
 from primaldepth.export import check_parity, export_onnx
 from primaldepth.io import atomic_path
-from primaldepth.io.destination import check_place
+from primaldepth.io.atomic import check_place
 from primaldepth.networks import from_pretrained, load
 
 CHECKED = ((48, 64), (65, 47))

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import typer
 
+from primaldepth.cli.options import declared, early_cameras
 from primaldepth.cli.output import note, progress_bar, show_json
 from primaldepth.core.errors import InputError
-from primaldepth.io.cameras import needs_sizes, read_cameras
 from primaldepth.io.sequences import read_recording
-from primaldepth.pipeline.request import Item, declarations
 from primaldepth.pipeline.scans import FILES, VOXEL, Scan
 from primaldepth.pipeline.scans import fuse as fuse_scan
 
@@ -37,9 +36,7 @@ def fuse(
     sigma: Path | None = typer.Option(
         None, "--sigma", metavar="DIR", help="Folder of upsample --sigma: what may be far off counts less."
     ),
-    cameras: Path | None = typer.Option(
-        None, "--cameras", metavar="FILE", help=declarations(Item)["cameras"].help
-    ),
+    cameras: Path | None = declared("cameras"),
     voxel: float = typer.Option(
         VOXEL, "--voxel", metavar="METRES", help="Size of the cells in which depth is fused; no finer detail."
     ),
@@ -54,8 +51,7 @@ def fuse(
     for folder in (depths, sigma):
         if folder is not None and not folder.is_dir():
             raise InputError(folder, "is no folder", "give the folder that upsample wrote")
-    known = None if cameras is None else cameras if needs_sizes(cameras) else read_cameras(cameras)
-    scan = Scan(read_recording(recording), depths, sigma, known, max_depth)
+    scan = Scan(read_recording(recording), depths, sigma, early_cameras(cameras), max_depth)
     for text in (f"{scan.recording.layout}, {len(scan.recording)} shots", *scan.recording.notes):
         note(f"{recording}: {text}")
     with progress_bar("fuse", len(scan.recording)) as update:

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import typer
 
-from primaldepth.cli.options import SET_HELP, method_options
+from primaldepth.cli.options import SET_HELP, declared, method_options
 from primaldepth.cli.output import note, show_json
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.cameras.camera_file import read_cameras
 from primaldepth.live.page import Page, Screen
-from primaldepth.live.sources import FRAMES_PER_SECOND, Source, open_source
-from primaldepth.pipeline.outputs import OUTPUTS, check_places
-from primaldepth.pipeline.request import Item, Request, declarations
+from primaldepth.live.sources import FRAMES_PER_SECOND, LiveSource, open_source
+from primaldepth.pipeline.output_checks import check_places
+from primaldepth.pipeline.outputs import OUTPUTS
+from primaldepth.pipeline.request import Item
 from primaldepth.pipeline.warnings import DepthWarning
 from primaldepth.session import RECENT, Session
 
 METHOD = "pdn-any-small"  # the best that runs at several frames per second without a GPU
-_HELP = {name: each.help for name, each in declarations(Request).items()}
 
 
 def live(
@@ -31,14 +31,14 @@ def live(
         "glob of depth files.",
     ),
     images: str | None = typer.Argument(None, metavar="[IMAGES]", help="Images that go with depth files."),
-    method: str = typer.Option(METHOD, "--method", metavar="NAME", help=_HELP["method"]),
+    method: str = declared("method", METHOD),
     temporal: bool = typer.Option(False, "--temporal", help="Average over time, along the camera's motion."),
-    unit: str | None = typer.Option(None, "--unit", metavar="mm|m|NUMBER|disparity", help=_HELP["unit"]),
-    noise: str = typer.Option("auto", "--noise", metavar="auto|SIGMA|SENSOR", help=_HELP["noise"]),
+    unit: str | None = declared("unit"),
+    noise: str = declared("noise", "auto"),
     cameras: Path | None = typer.Option(
         None, "--cameras", metavar="FILE", help="JSON of the cameras, in place of those of the source."
     ),
-    device: str = typer.Option("auto", "--device", metavar="auto|cpu|cuda", help=_HELP["device"]),
+    device: str = declared("device", "auto"),
     option: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help=SET_HELP),
     frames: int | None = typer.Option(None, "--frames", metavar="N", help="Stop after so many frames."),
     rate: float = typer.Option(
@@ -81,7 +81,7 @@ def live(
 
 def _run(
     session: Session,
-    source: Source,
+    source: LiveSource,
     screen: Screen,
     folders: Mapping[str, Path],
     cameras: Cameras | None,

@@ -5,7 +5,7 @@ All text passes `printable`: names of files and what stands in files can hold se
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import typer
@@ -44,7 +44,14 @@ def show_json(value: Any) -> None:
 
 
 def show_table(title: str, columns: list[str], rows: list[list[str]], left: int = 1) -> None:
-    """Print a table on stdout; the first `left` columns are text, the others numbers."""
+    """Print a table on stdout; the first `left` columns are text, the others numbers.
+
+    Args:
+        title: above it; empty for none.
+        columns: their heads.
+        rows: texts of the cells.
+        left: how many columns are text.
+    """
     if title:
         show(title)
     table = Table(box=None, pad_edge=False)
@@ -58,7 +65,15 @@ def show_table(title: str, columns: list[str], rows: list[list[str]], left: int 
 
 @contextmanager
 def progress_bar(title: str, total: int | None) -> Iterator[Callable[[str | None, float], None]]:
-    """Yields update(description or None, completed); silent when stderr is not a terminal."""
+    """Draw a bar on stderr while the block runs; nothing is drawn where stderr is no terminal.
+
+    Args:
+        title: beside the bar.
+        total: pieces of work.
+
+    Yields:
+        A function that takes a new title, or None for the same, and the number of pieces that are done.
+    """
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -74,3 +89,22 @@ def progress_bar(title: str, total: int | None) -> Iterator[Callable[[str | None
             progress.update(task, description=printable(description or title), completed=completed)
 
         yield update
+
+
+class StagedBar(ExitStack):
+    """A progress bar for each stage of some work, drawn with the first news of how much there is to do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stage: str | None = None
+        self._update: Callable[[str | None, float], None]
+
+    def show(self, stage: str, text: str | None, done: int, total: int, *opening: str) -> None:
+        """Show that `done` of `total` pieces are there; a new stage begins with the lines in `opening`."""
+        if stage != self._stage:
+            self.close()
+            self._stage = stage
+            for line in opening:
+                note(line)
+            self._update = self.enter_context(progress_bar(stage, total))
+        self._update(text, done)

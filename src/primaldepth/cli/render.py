@@ -1,17 +1,16 @@
 """`primaldepth render`: scenes with exact depth, in any number, into a folder of shards."""
 
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import typer
 
-from primaldepth.cli.output import note, progress_bar, show, show_json
+from primaldepth.cli.output import StagedBar, note, show, show_json
 from primaldepth.core.errors import InputError
 from primaldepth.data.manifest import MOST_SCENES
 from primaldepth.data.shards import Shards
-from primaldepth.io.destination import check_extension, check_place
+from primaldepth.io.atomic import check_extension, check_place
 from primaldepth.io.picture_files import write_preview
 from primaldepth.pictures.contact_sheet import contact_sheet
 from primaldepth.scenes.job import Engine, RenderProgress, render_job
@@ -43,7 +42,8 @@ def render(
     as_json: bool = typer.Option(False, "--json", help="Print a JSON report."),
 ) -> None:
     """Render training scenes. The same command goes on where it was stopped."""
-    kind = _engine(engine)
+    if engine not in get_args(Engine):
+        raise InputError(f"--engine {engine}", "choose local or ray")
     if count < 1 or workers < 1:
         raise InputError("render", f"--count {count}, --workers {workers}", "both must be at least 1")
     if count > MOST_SCENES:
@@ -56,17 +56,10 @@ def render(
     asked = {"preset": preset, "size": size, "samples": samples, "seed": seed}
     folders = {"textures": textures, "meshes": meshes}
     settings = RenderSettings.parse({**asked, "variant": variant, **folders}, "render").resolved()
-    progress = render_scenes(out, settings, count, workers, kind, verify=verify)
+    progress = render_scenes(out, settings, count, workers, cast("Engine", engine), verify=verify)
     if preview is not None:
         _write_preview(preview, out)
     _report(progress, as_json)
-
-
-def _engine(name: str) -> Engine:
-    for known in get_args(Engine):
-        if name == known:
-            return known  # type: ignore[no-any-return]
-    raise InputError(f"--engine {name}", "choose local or ray")
 
 
 def render_scenes(
@@ -78,40 +71,47 @@ def render_scenes(
     *,
     verify: bool = False,
 ) -> RenderProgress:
-    """Render into a folder, with lines and a progress bar on standard error; see `render_job`."""
-    with ExitStack() as stack:
-        display = _Display(stack, f"{settings.preset} scenes with {settings.variant}", out)
+    """Render into a folder, with lines and a progress bar on standard error; see `render_job`.
+
+    Args:
+        out: folder of the shards.
+        settings: of the scenes.
+        count: scenes in the folder in the end.
+        workers: scenes rendered at the same time.
+        engine: where they are rendered.
+        verify: whether to check the shards that are there.
+    """
+    with StagedBar() as bar:
         try:
             return render_job(
-                out, settings, count, workers=workers, engine=engine, verify=verify, on_progress=display.show
+                out,
+                settings,
+                count,
+                workers=workers,
+                engine=engine,
+                verify=verify,
+                on_progress=lambda progress: _show(bar, progress, settings, out),
             )
         except KeyboardInterrupt:
             note(f"{out}: stopped; the same command goes on from here")
             raise
 
 
-class _Display:
-    """The lines and the bar on standard error; the bar starts once it is known how much there is to do."""
-
-    def __init__(self, stack: ExitStack, what: str, out: Path) -> None:
-        self._stack, self._what, self._out = stack, what, out
-        self._started = False
-
-    def show(self, progress: RenderProgress) -> None:
-        if not self._started:
-            self._start(progress)
-        text = f"{progress.rate:.2f} images/s"
-        if progress.failures:
-            text += f", {len(progress.failures)} failed"
-        self._update(text if progress.rendered else "starting", progress.rendered + len(progress.failures))
-
-    def _start(self, progress: RenderProgress) -> None:
-        self._started = True
-        for text in progress.damaged:
-            note(f"{text}; its scenes are rendered again")
-        there = f", {progress.done} of {progress.count} are there" if progress.done else ""
-        note(f"{self._out}: {progress.to_do} {self._what} to render{there}")
-        self._update = self._stack.enter_context(progress_bar("starting", progress.to_do))
+def _show(bar: StagedBar, progress: RenderProgress, settings: RenderSettings, out: Path) -> None:
+    """Show the lines and the bar of a job."""
+    there = f", {progress.done} of {progress.count} are there" if progress.done else ""
+    scenes = f"{settings.preset} scenes with {settings.variant}"
+    text = f"{progress.rate:.2f} images/s"
+    if progress.failures:
+        text += f", {len(progress.failures)} failed"
+    bar.show(
+        "starting",
+        text if progress.rendered else None,
+        progress.rendered + len(progress.failures),
+        progress.to_do,
+        *(f"{line}; its scenes are rendered again" for line in progress.damaged),
+        f"{out}: {progress.to_do} {scenes} to render{there}",
+    )
 
 
 def _write_preview(preview: Path, out: Path) -> None:

@@ -1,58 +1,47 @@
 """`primaldepth serve`: the web page and the HTTP interface."""
 
+import inspect
 import logging
 import os
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import typer
 
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.app.tasks import method_names
+from primaldepth.cli.options import option, with_parameters
 from primaldepth.cli.output import note
+from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError, MissingDependencyError
 from primaldepth.io.files import read_text
 from primaldepth.methods import create
-from primaldepth.pipeline.request import DEFAULT_METHOD
-from primaldepth.pipeline.run import pick_device
 
 _ON_GPU = 4
+_NAMES = {"allowed_hosts": "allowed_host", "token": "token_file"}  # options that are named otherwise
 _MOST_TOKEN = 4096  # bytes of its file
 _TOKEN_VARIABLE = "PRIMALDEPTH_TOKEN"  # noqa: S105 - the name of a variable
 
 
+def _with_settings(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb, in place of its `**values`, an option for each setting of a service that it has not."""
+    own, parameters = inspect.signature(verb).parameters, []
+    for name, field in ServiceSettings.model_fields.items():
+        if field.description is None:
+            parameters.append(own[_NAMES.get(name, name)])
+        else:
+            shown: Any = field.json_schema_extra
+            kind, default = type(field.default), field.default
+            parameters.append(option(name, kind, default, shown["metavar"], field.description))
+    return with_parameters(verb, parameters)
+
+
+@_with_settings
 def serve(
-    host: str = typer.Option("127.0.0.1", "--host", metavar="ADDRESS", help="Where to listen."),
-    port: int = typer.Option(7860, "--port", metavar="PORT", help="0 takes a free one."),
-    method: str = typer.Option(
-        DEFAULT_METHOD, "--method", metavar="NAME", help="Used where a request names none.", show_default=True
-    ),
-    device: str = typer.Option("auto", "--device", metavar="auto|cpu|cuda", help="Where to compute."),
-    max_bytes: int = typer.Option(64 * 2**20, "--max-bytes", metavar="N", help="Of one request."),
-    max_pixels: int = typer.Option(2**24, "--max-pixels", metavar="N", help="Of one image."),
-    max_side: int = typer.Option(16384, "--max-side", metavar="N", help="Pixels in a row or column."),
-    seconds: float = typer.Option(
-        60.0, "--seconds", metavar="S", help="For one request: decode, compute and encode."
-    ),
-    queue: int = typer.Option(16, "--queue", metavar="N", help="Requests that may wait."),
-    batch: int = typer.Option(8, "--batch", metavar="N", help="Requests computed together."),
     workers: int | None = typer.Option(
         None, "--workers", metavar="N", help="Processes that compute.  [default: 4 on a GPU, else 1]"
-    ),
-    upload_seconds: float = typer.Option(
-        30.0, "--upload-seconds", metavar="S", help="For the body of a request to arrive."
-    ),
-    answer_seconds: float = typer.Option(
-        30.0, "--answer-seconds", metavar="S", help="For a client to read on in its answer."
-    ),
-    grace_seconds: float = typer.Option(
-        60.0, "--grace-seconds", metavar="S", help="To finish what was accepted when told to end."
-    ),
-    memory_gib: float = typer.Option(
-        16.0, "--memory-gib", metavar="GIB", help="For decoding and computing on the CPU."
-    ),
-    disk_gib: float = typer.Option(
-        8.0, "--disk-gib", metavar="GIB", help="For the page's uploads and results; the oldest go first."
     ),
     allowed_host: list[str] = typer.Option(
         [],
@@ -67,12 +56,12 @@ def serve(
         help=f"Require the token in this file; or set {_TOKEN_VARIABLE}.",
     ),
     page: bool = typer.Option(True, "--page/--no-page", help="Offer the web page at /."),
+    **values: Any,
 ) -> None:
     """Serve the web page and the HTTP interface until SIGTERM or Ctrl-C."""
-    values = dict(locals())  # options are named as the settings they set
-    values["workers"] = _workers(device) if workers is None else workers
-    values["allowed_hosts"], values["token"] = values.pop("allowed_host"), _token(values.pop("token_file"))
-    _serve(ServiceSettings.parse(values, "serve"))
+    values["workers"] = _workers(values["device"]) if workers is None else workers
+    own = {"allowed_hosts": allowed_host, "token": _token(token_file), "page": page}
+    _serve(ServiceSettings.parse(values | own, "serve"))
 
 
 def _workers(device: str) -> int:
@@ -103,14 +92,8 @@ def _check_method(name: str) -> None:
 
 
 def _check_packages(settings: ServiceSettings) -> None:
-    needed = (
-        "fastapi",
-        "uvicorn",
-        "python_multipart",
-        "prometheus_client",
-        *(["gradio"] if settings.page else []),
-    )
-    for name in needed:
+    page = ["gradio"] if settings.page else []
+    for name in ("fastapi", "uvicorn", "python_multipart", "prometheus_client", *page):
         if find_spec(name) is None:
             hint = ", or use --no-page" if name == "gradio" else ""
             raise MissingDependencyError(

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import typer
 
-from primaldepth.cli.evaluate import data_folder
+from primaldepth.cli.options import data_folder
 from primaldepth.cli.output import note, progress_bar, show
 from primaldepth.cli.render import render_scenes
+from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
-from primaldepth.pipeline.run import pick_device
 from primaldepth.training.recipe import Recipe, read_recipe
 from primaldepth.training.run import TrainingEvent, check_recipe, train
 from primaldepth.training.scene_sets import missing_sets

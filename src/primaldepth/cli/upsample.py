@@ -10,27 +10,27 @@ from primaldepth.cli.options import (
     ENSEMBLE_HELP,
     ITERATIONS_HELP,
     SET_HELP,
+    declared,
+    early_cameras,
     method_options,
     with_declared_options,
 )
 from primaldepth.cli.output import fail, note, progress_bar, show_json
 from primaldepth.cli.remaining_time import RemainingTime
+from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
-from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.atomic import remove_leftovers
-from primaldepth.io.cameras import needs_sizes, read_cameras
 from primaldepth.methods import create
-from primaldepth.pipeline.batches import Batch, Finished, open_ledger, sole_use
+from primaldepth.pipeline.batches import Batch, FinishedFrame, open_ledger, sole_use
 from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.on_ray import check_engine, worker_device
-from primaldepth.pipeline.outputs import OUTPUTS, check_method, check_request
-from primaldepth.pipeline.pairing import Named, list_items
+from primaldepth.pipeline.output_checks import check_method
+from primaldepth.pipeline.outputs import OUTPUTS
+from primaldepth.pipeline.pairing import NamedFiles, list_items
 from primaldepth.pipeline.request import Item, Request, declarations
-from primaldepth.pipeline.run import pick_device
 from primaldepth.pipeline.warnings import Advice
 from primaldepth.variational import SolverProgress
 
-_INPUTS = declarations(Item)
 ADVICE = Advice.of_options("--{}", "--{} {}", keep_small="write .npy, .exr or .tiff to keep them")
 
 
@@ -44,9 +44,9 @@ def upsample(
         None,
         "--confidence",
         metavar="FILE",
-        help=f"{_INPUTS['confidence'].help} A folder for a batch.",
+        help=f"{declarations(Item)['confidence'].help} A folder for a batch.",
     ),
-    cameras: Path | None = typer.Option(None, "--cameras", metavar="FILE", help=_INPUTS["cameras"].help),
+    cameras: Path | None = declared("cameras"),
     time_apart: float | None = typer.Option(
         None,
         "--time-apart",
@@ -81,10 +81,8 @@ def upsample(
         **asked | {"options": options, "device": _device(asked["device"], engine, gpus, temporal)}
     )
     made = create(request.method, options)  # a wrong name or option is told before any file is read
-    check_method(outputs, made, request.method)
-    check_request(request, made)
-    known = None if cameras is None else _cameras(cameras)
-    named = Named(depth, guide, outputs, confidence, known, time_apart, note)
+    check_method(outputs, request, made)
+    named = NamedFiles(depth, guide, outputs, confidence, early_cameras(cameras), time_apart, note)
     _run(named, request, as_json, overwrite, temporal, gpus if engine == "ray" else None)
 
 
@@ -94,13 +92,8 @@ def _device(device: str, engine: str, gpus: float, temporal: bool) -> str:
     return worker_device(device, gpus) if ray else pick_device(device).type
 
 
-def _cameras(path: Path) -> Cameras | Path:
-    """A JSON file is read now, to be told early what is wrong, unless it needs the sizes of the images."""
-    return path if path.is_file() and needs_sizes(path) else read_cameras(path)
-
-
 def _run(
-    named: Named, request: Request, as_json: bool, overwrite: bool, temporal: bool, gpus: float | None
+    named: NamedFiles, request: Request, as_json: bool, overwrite: bool, temporal: bool, gpus: float | None
 ) -> None:
     """Run the frames, print the report, and say which of a batch failed."""
     items, many = list_items(named)
@@ -124,7 +117,7 @@ def _run(
 
 def _run_items(
     items: list[Item], request: Request, ledger: Ledger | None, overwrite: bool, gpus: float | None
-) -> dict[Item, Finished]:
+) -> dict[Item, FinishedFrame]:
     """Run what no earlier run has finished, here or on a cluster."""
     remove_leftovers(path for item in items for path in item.outputs.values())
     kept = {} if ledger is None or overwrite else ledger.kept(items)
@@ -139,10 +132,10 @@ def _run_items(
         raise
 
 
-def _run_all(batch: Batch) -> dict[Item, Finished]:
+def _run_all(batch: Batch) -> dict[Item, FinishedFrame]:
     """Run every frame and tell how each ended, with a progress bar."""
     request, clock = batch.request, RemainingTime(len(batch.items) - len(batch.kept))
-    ended: dict[Item, Finished] = {}
+    ended: dict[Item, FinishedFrame] = {}
     told: set[type | str] = set()
     with progress_bar(request.method, clock.total) as update:
 
@@ -159,7 +152,7 @@ def _run_all(batch: Batch) -> dict[Item, Finished]:
     return ended
 
 
-def _tell(ended: Finished, rest: str, told: set[type | str]) -> None:
+def _tell(ended: FinishedFrame, rest: str, told: set[type | str]) -> None:
     """Say how a frame ended; a note or a warning that concerns the whole batch is said once."""
     if ended.report is None:
         fail(ended.message)

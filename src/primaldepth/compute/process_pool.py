@@ -8,8 +8,8 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
-from primaldepth.compute.children import safe_imports
-from primaldepth.compute.parent import end_with_parent
+from primaldepth.compute.end_with_parent import end_with_parent
+from primaldepth.compute.safe_imports import safe_imports
 from primaldepth.core.errors import PrimalDepthError
 
 Result = TypeVar("Result")
@@ -45,17 +45,10 @@ def run_jobs(calls: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Resul
         pool.shutdown(cancel_futures=True)
 
 
-class _Nowhere:
-    """A file that keeps nothing."""
-
-    def write(self, _: object) -> None:
-        """Forget it."""
-
-
 def _check_can_be_sent(call: Callable[[], object]) -> None:
     """The pool would wait for ever for one that cannot be pickled."""
     try:
-        pickle.Pickler(_Nowhere()).dump(call)
+        pickle.dumps(call)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         found = f"the work cannot be sent to other processes ({error})"
         raise PrimalDepthError("", found, "try --jobs 1") from error

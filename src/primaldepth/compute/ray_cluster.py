@@ -13,11 +13,11 @@ from primaldepth.core.errors import MissingDependencyError, PrimalDepthError
 
 LOST_WORKERS = 5  # times Ray runs one task again because its worker or node is gone
 
-Item = TypeVar("Item")
+Input = TypeVar("Input")
 
 
 class RayCluster:
-    """A context manager: inside it tasks can be run.
+    """A Ray cluster for the tasks that are run in its `with` block.
 
     It joins the cluster that RAY_ADDRESS names, or one that was started on this machine; without either it
     starts one here and stops it at the end.
@@ -56,12 +56,12 @@ class RayCluster:
     def run(
         self,
         body: Callable[..., Any],
-        queue: deque[Item],
-        arguments: Callable[[Item], tuple[Any, ...]],
+        queue: deque[Input],
+        arguments: Callable[[Input], tuple[Any, ...]],
         *,
         at_once: int,
         gpus: float = 0.0,
-    ) -> Iterator[tuple[Item, Any]]:
+    ) -> Iterator[tuple[Input, Any]]:
         """Yield each item with what body(*arguments(item)) returned, in the order in which tasks end.
 
         A task whose worker or node is lost is run again. Where arguments cannot be made, or a task fails for

@@ -33,7 +33,7 @@ def write_recording(
         camera: a sensor of kind z.
         count: of scenes, the first ones; no more than there are.
         seed: of the sensor's noise; scene by scene, so that fewer scenes have the same files.
-        watch: told how many are done.
+        watch: called with the number of scenes that are done.
     """
     if camera.kind != "z":
         raise InputError(

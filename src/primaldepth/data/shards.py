@@ -103,7 +103,7 @@ class Shards:
         result = {name: self._target(name, count, torch.device(device), out) for name in names}
         reads = [read for name in names for read in self._reads(name, first, last)]
         with ThreadPoolExecutor(threads or min(8, os.cpu_count() or 1)) as pool:
-            for _ in pool.map(lambda read: read.into(_rows(result[read.name], read)), reads):
+            for _ in pool.map(lambda read: read.into(result[read.name][read.start : read.stop]), reads):
                 pass
         if torch.device(device).type == "cuda":
             torch.cuda.synchronize(device)
@@ -135,8 +135,7 @@ class Shards:
     def _record_specs(self) -> Mapping[str, ArraySpec]:
         if not self.manifest.shards:
             return {}
-        layout = self._layout(self.manifest.shards[0], check_specs=False)
-        return {name: ArraySpec(spec.dtype, spec.shape[1:]) for name, spec in layout.specs.items()}
+        return self._layout(self.manifest.shards[0], check_specs=False).row_specs
 
     def _layout(self, entry: ShardEntry, *, check_specs: bool = True) -> TensorFileLayout:
         path = self.folder / entry.file
@@ -145,8 +144,7 @@ class Shards:
             spec.shape[:1] != (entry.count,) for spec in layout.specs.values()
         ):
             raise FileFormatError(path, "is not the file its manifest describes", _REPAIR)
-        records = {name: ArraySpec(spec.dtype, spec.shape[1:]) for name, spec in layout.specs.items()}
-        if check_specs and records != self.specs:
+        if check_specs and layout.row_specs != self.specs:
             raise FileFormatError(path, "other arrays than in the first shard of the folder", _REPAIR)
         return layout
 
@@ -209,10 +207,6 @@ class _Read:
                 if not count:
                     raise FileFormatError(self.path, "cut short", _REPAIR)
                 done += count
-
-
-def _rows(tensor: Tensor, read: _Read) -> Tensor:
-    return tensor[read.start : read.stop]
 
 
 def shard_problems(folder: Path, manifest: Manifest) -> list[str]:

@@ -31,7 +31,7 @@ def write_part(folder: Path, scene: int, arrays: Mapping[str, Array]) -> None:
     """Store one finished scene, whole or not at all; any process may do this.
 
     The bytes depend on the arrays alone. The file is not synced: it outlives a killed process, its checksum
-    tells what a power cut did to it, and most parts are in a shard before the disk would have them.
+    shows damage by a power cut, and most parts are in a shard before the disk would have them.
 
     Args:
         folder: of the shards.
@@ -67,14 +67,9 @@ class SceneRow:
     layout: TensorFileLayout
     row: int
 
-    @property
-    def specs(self) -> dict[str, ArraySpec]:
-        """Types and shapes of the scene's arrays."""
-        return {name: ArraySpec(spec.dtype, spec.shape[1:]) for name, spec in self.layout.specs.items()}
-
     def read(self, name: str) -> bytes:
         """Return the bytes of one array of the scene."""
-        size = self.specs[name].nbytes
+        size = self.layout.row_specs[name].nbytes
         with open(self.path, "rb", buffering=0) as file:
             file.seek(self.layout.offsets[name] + self.row * size)
             data = file.read(size)
@@ -85,9 +80,9 @@ class SceneRow:
 
 def write_shard(path: Path, rows: list[SceneRow]) -> tuple[str, int]:
     """Stack scenes array by array into one file; return its SHA-256 and size."""
-    specs = rows[0].specs
+    specs = rows[0].layout.row_specs
     for row in rows:
-        if row.specs != specs:
+        if row.layout.row_specs != specs:
             raise FileFormatError(
                 row.path, f"other arrays than in {rows[0].path}", "remove both and start again"
             )

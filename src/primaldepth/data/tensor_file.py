@@ -59,6 +59,11 @@ class TensorFileLayout:
     nbytes: int
     notes: Mapping[str, str]
 
+    @property
+    def row_specs(self) -> dict[str, ArraySpec]:
+        """Type and shape of one row of each array."""
+        return {name: ArraySpec(spec.dtype, spec.shape[1:]) for name, spec in self.specs.items()}
+
 
 def specs_of(arrays: Mapping[str, Array]) -> dict[str, ArraySpec]:
     """Return types and shapes of arrays in memory."""

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
 
 import torch
 from torch import Tensor
@@ -12,7 +11,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.evaluation.middlebury import guide_tensor
 from primaldepth.evaluation.protocol import Case, Protocol, file_sha256
 from primaldepth.evaluation.real_holdout import HoldoutVariant, real_case
-from primaldepth.evaluation.rows import Row
+from primaldepth.evaluation.rows import Row, mean_number
 from primaldepth.evaluation.sampling import cropped
 from primaldepth.evaluation.zone_scoring import ZoneScoring
 from primaldepth.io import Unit, read_depth
@@ -194,6 +193,4 @@ def _where_not(rows: Sequence[Row], method: str, unit: str) -> str:
 
 def _mean(rows: Sequence[Row], method: str, key: str) -> float:
     """Return the mean of a number over a method's frames; 0 if no frame has it."""
-    own = (row.number(key) for row in rows if row.method == method)
-    found = [value for value in own if value is not None]
-    return fmean(found) if found else 0.0
+    return mean_number([row for row in rows if row.method == method], key) or 0.0

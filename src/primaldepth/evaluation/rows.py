@@ -7,10 +7,11 @@ compute in float32 unless another precision is asked for, so it does not depend 
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -61,6 +62,12 @@ class Row:
         more = {name: value for name, value in values.items() if name not in (*head, "variant")}
         variant = values.get("variant", "")
         return cls(**{name: values[name] for name in head}, more=more, variant=variant)
+
+
+def mean_number(rows: Iterable[Row], name: str) -> float | None:
+    """Return the mean of a number over the rows that have it; None if no row has it."""
+    found = [value for row in rows if (value := row.number(name)) is not None]
+    return fmean(found) if found else None
 
 
 @contextmanager

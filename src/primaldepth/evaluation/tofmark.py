@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.evaluation.protocol import Case, NamedFrames, file_sha256
 from primaldepth.evaluation.tof_view import Map, cell_frame
 from primaldepth.io.files import read_text
 from primaldepth.io.formats.base import Source
-from primaldepth.io.formats.mat import CODEC, list_variables, read_variable
+from primaldepth.io.formats.mat import CODEC, MatVariable, list_variables
 from primaldepth.io.rasters import read_image_file
 from primaldepth.sensors.noise import tof_sigma
 
@@ -35,15 +34,6 @@ class Sought(NamedTuple):
     what: str
     shape: tuple[int, int]
     names: tuple[str, ...]
-
-
-class FoundVariable(NamedTuple):
-    """A variable of one of the scene's files."""
-
-    source: Source
-    name: str
-    shape: tuple[int, ...]
-    numeric: bool
 
 
 @dataclass(frozen=True)
@@ -92,7 +82,8 @@ class TofmarkProtocol(NamedFrames):
         truth = _pick(found, Sought("true depth", self.guide_size, ("gt|tru|ground", "depth")))
         P = _pick(found, Sought("projection of the ToF camera", (3, 4), ("tof",)))
         K = _pick(found, Sought("matrix of the intensity camera", (3, 3), ("^k$", "^k.*(int|im|cam)")))
-        return self._case(scene, scale, _distances(distance), _grey(image), _read(truth), _read(P), _read(K))
+        numbers = [np.asarray(each.read(), np.float64) for each in (truth, P, K)]
+        return self._case(scene, scale, _distances(distance), _grey(image), *numbers)
 
     def _case(self, scene: str, scale: int, distance: Map, image: Map, truth: Map, P: Map, K: Map) -> Case:
         valid = np.isfinite(distance) & (distance > 0)
@@ -134,17 +125,17 @@ def read_checksums(path: Path) -> dict[str, str]:
     return sums
 
 
-def _variables(files: Sequence[Path]) -> list[FoundVariable]:
+def _variables(files: Sequence[Path]) -> list[MatVariable]:
     found = []
     for path in files:
         source = Source(path, read_image_file(path))
         if not CODEC.recognises(source.data[:_HEAD]):
             raise source.error("not a MATLAB file; copy it again")
-        found += [FoundVariable(source, *each) for each in list_variables(source)]
+        found += list_variables(source)
     return found
 
 
-def _pick(found: Sequence[FoundVariable], role: Sought) -> FoundVariable:
+def _pick(found: Sequence[MatVariable], role: Sought) -> MatVariable:
     """Return the variable with the role's shape; of several, the one whose name fits."""
     shaped = [each for each in found if each.numeric and each.shape[:2] == role.shape]
     if len(shaped) == 1:
@@ -163,12 +154,8 @@ def _pick(found: Sequence[FoundVariable], role: Sought) -> FoundVariable:
     )
 
 
-def _read(variable: FoundVariable) -> NDArray[np.float64]:
-    return np.asarray(read_variable(variable.source, variable.name), np.float64)
-
-
-def _distances(variable: FoundVariable) -> Map:
-    distance = _read(variable)
+def _distances(variable: MatVariable) -> Map:
+    distance = np.asarray(variable.read(), np.float64)
     measured = distance[np.isfinite(distance) & (distance > 0)]
     typical = float(np.median(measured)) if measured.size else 0.0
     if not MILLIMETRES[0] < typical < MILLIMETRES[1]:
@@ -178,9 +165,9 @@ def _distances(variable: FoundVariable) -> Map:
     return distance
 
 
-def _grey(variable: FoundVariable) -> Map:
+def _grey(variable: MatVariable) -> Map:
     """Return an image in [0, 1], (H, W): integers by their range; floats as they are, beyond 1 as 8 bit."""
-    pixels = read_variable(variable.source, variable.name)
+    pixels = variable.read()
     top = np.iinfo(pixels.dtype).max if pixels.dtype.kind == "u" else 255.0 if pixels.max() > 1 else 1.0
     grey = pixels.astype(np.float64) / float(top)
     return np.asarray(grey.mean(axis=2) if grey.ndim == 3 else grey).clip(0.0, 1.0)

@@ -27,7 +27,7 @@ REACH = 0.08  # of the longer side: how far views are moved, half of it where th
 RATIO, STEPS = 1.03, 18  # zooms are powers of the first, up to the second
 FINE_GRID, FINE_REACH, FINE_RATIO, FINE_STEPS = 384, 0.02, 1.01, 5  # the same where a view is measured
 APART = 0.03, 4  # of the longer side, and steps of zoom: views as near as this are one peak
-SMALLEST = 24  # samples or pixels a side: smaller frames are not looked at
+SMALLEST = 24  # samples or pixels a side: smaller frames are not searched
 FEWEST = 60.0  # pixels of the grid with a clear depth edge: fewer prove nothing
 MOVED = 0.016  # of the longer side: registered cameras are up to 1 % off
 ZOOMED = 0.08  # of the size, as a logarithm: 3 to 5 degrees of a usual lens
@@ -63,7 +63,7 @@ class Alignment:
         score: its z.
         as_given: z of the frame as it is.
         rival: the largest z of any other view.
-        limit: pixels of the image that an offset has to exceed to be worth a word.
+        limit: pixels of the image that an offset has to exceed to count.
         inside: whether the view lies within what was searched, and not at its border.
         degrees: horizontal field of view of the image, where its camera is known.
     """
@@ -121,7 +121,7 @@ def alignment(
     Of a frame that fits as it is, and clearly better than moved, zooms are not tried.
 
     Args:
-        depth: (B, 1, h, w); the first of a batch is looked at.
+        depth: (B, 1, h, w); the first of a batch is used.
         valid: (B, 1, h, w) where it is measured.
         image: (B, C, H, W) in [0, 1].
         kind: of the depth; "disparity" or another.
@@ -153,10 +153,10 @@ def _judged(search: "Search", steps: int, limit: float) -> Alignment:
     """Return the best of all views with zooms up to a power of `RATIO`, beside the others."""
     z = search.scores(View(), RATIO, steps)
     place, view = search.summit(z, View(), RATIO)
-    same = z[_around((steps, search.reach, search.reach), (1, 1, 1))]
+    same = z[around((steps, search.reach, search.reach), (1, 1, 1))]
     apart = round(APART[0] * max(search.edges.image.shape))
     others = z.clone()
-    others[_around(place, (APART[1], apart, apart))] = -torch.inf
+    others[around(place, (APART[1], apart, apart))] = -torch.inf
     inside = all(0 < at < size - 1 for at, size in zip(place, z.shape, strict=True) if size > 1)
     return Alignment(view, float(z.max()), float(same.max()), float(others.max()), limit, inside)
 
@@ -207,7 +207,7 @@ class Edges:
         return cls(detail(on_grid, FINE, COARSE), detail(image_edges(small), FINE, COARSE), pixels)
 
     def seen(self, zooms: Tensor, view: View) -> Tensor:
-        """(n, h, w): the depth's edges, enlarged by n zooms, and turned and moved as the view says."""
+        """Return (n, h, w): the depth's edges, enlarged by n zooms, and turned and moved as the view says."""
         height, width = self.depth.shape
         right, down = (each / self.pixels for each in view.offset)
         x = torch.arange(width) + 0.5 - width / 2 - right
@@ -274,7 +274,8 @@ class Search:
         return place, View(zoom, (about.offset[0] + moved[0], about.offset[1] + moved[1]), about.turn)
 
 
-def _around(place: tuple[int, ...], reach: tuple[int, ...]) -> tuple[slice, ...]:
+def around(place: tuple[int, ...], reach: tuple[int, ...]) -> tuple[slice, ...]:
+    """Return the part of an array that is no further from a place than the reach of each axis."""
     return tuple(slice(max(0, at - far), at + far + 1) for at, far in zip(place, reach, strict=True))
 
 

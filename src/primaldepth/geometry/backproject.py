@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Intrinsics
-from primaldepth.geometry.clouds import PointCloud
+from primaldepth.geometry.clouds import PointCloud, expect
 from primaldepth.geometry.conversions import Map, Mask, check_maps, check_size
 
 
@@ -67,13 +67,9 @@ def point_cloud(
     """
     points = backproject(depth, valid, intrinsics)
     kept = valid & np.isfinite(intrinsics.rays()).all(-1)
-    if colors is not None and (colors.shape != (*depth.shape, 3) or colors.dtype != np.uint8):
-        raise InputError(
-            "colours", f"shape {colors.shape}, dtype {colors.dtype}, expected uint8 {(*depth.shape, 3)}"
-        )
-    if measured is not None and (measured.shape != depth.shape or measured.dtype != np.bool_):
-        raise InputError(
-            "measured", f"shape {measured.shape}, dtype {measured.dtype}, expected bool {depth.shape}"
-        )
+    if colors is not None:
+        expect("colours", colors, (*depth.shape, 3), np.uint8)
+    if measured is not None:
+        expect("measured", measured, depth.shape, np.bool_)
     picked = np.full((len(points), 3), 128, np.uint8) if colors is None else colors[kept]
     return PointCloud(points, picked, None if measured is None else measured[kept])

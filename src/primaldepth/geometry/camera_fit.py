@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from primaldepth.core.errors import InputError
@@ -27,9 +28,10 @@ from primaldepth.geometry.alignment import (
     Edges,
     Search,
     View,
+    around,
 )
-from primaldepth.geometry.cameras import Cameras, Intrinsics
-from primaldepth.geometry.motion import as_tuples
+from primaldepth.geometry.cameras import Cameras
+from primaldepth.geometry.motion import as_tuples, rotation
 
 TURNS = [math.radians(1.5 * step) for step in range(-4, 5)]
 FINE_TURNS = [math.radians(0.25 * step) for step in range(-6, 7)]
@@ -106,10 +108,7 @@ def _rival(z: Tensor, place: tuple[int, int, int], reach: int) -> float:
     """Return the largest score that is not near a place."""
     apart = max(2, round(0.4 * reach))
     others = z.clone()
-    near = tuple(
-        slice(max(0, at - far), at + far + 1) for at, far in zip(place, (4, apart, apart), strict=True)
-    )
-    others[near] = -torch.inf
+    others[around(place, (4, apart, apart))] = -torch.inf
     return float(others.max())
 
 
@@ -128,34 +127,21 @@ def with_view(
         image_size: (H, W) of the image.
     """
     guide = cameras.guide.scaled_to(image_size[1], image_size[0])
-    turn = _turn(view.turn)
+    turn = _turned(2, view.turn)  # clockwise as seen in the image
     grown = view.zoom * turn[:2, :2]
     aside = np.array([0.5 * guide.width - guide.cx, 0.5 * guide.height - guide.cy])
     right, down = np.array(view.offset) + (np.eye(2) - grown) @ aside
-    motion = _tilt(math.atan2(down, guide.fy)) @ _pan(math.atan2(right, guide.fx)) @ turn
-    rotation = motion @ np.asarray(cameras.rotation)
+    tilt, pan = _turned(0, -math.atan2(down, guide.fy)), _turned(1, math.atan2(right, guide.fx))
+    motion = tilt @ pan @ turn
+    turned = motion @ np.asarray(cameras.rotation)
     translation = motion @ np.asarray(cameras.translation)
-    depth = cameras.depth or _zoomed(guide.scaled_to(depth_size[1], depth_size[0]), view.zoom)
-    return Cameras(cameras.guide, depth, as_tuples(rotation), as_tuples(translation))
+    depth = cameras.depth
+    if depth is None:
+        small = guide.scaled_to(depth_size[1], depth_size[0])
+        depth = replace(small, fx=small.fx / view.zoom, fy=small.fy / view.zoom)
+    return Cameras(cameras.guide, depth, as_tuples(turned), as_tuples(translation))
 
 
-def _zoomed(camera: Intrinsics, zoom: float) -> Intrinsics:
-    return replace(camera, fx=camera.fx / zoom, fy=camera.fy / zoom)
-
-
-def _turn(angle: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Turn about the axis that points into the image, clockwise as seen in it."""
-    c, s = math.cos(angle), math.sin(angle)
-    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-
-
-def _pan(angle: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Move what is ahead to the right."""
-    c, s = math.cos(angle), math.sin(angle)
-    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
-
-
-def _tilt(angle: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Move what is ahead down."""
-    c, s = math.cos(angle), math.sin(angle)
-    return np.array([[1.0, 0.0, 0.0], [0.0, c, s], [0.0, -s, c]])
+def _turned(axis: int, angle: float) -> NDArray[np.float64]:
+    """Turn about the axis x, y or z of a camera by an angle."""
+    return rotation([*math.sin(0.5 * angle) * np.eye(3)[axis], math.cos(0.5 * angle)])

@@ -25,10 +25,10 @@ class PointCloud:
 
     def __post_init__(self) -> None:
         count = len(self.points)
-        _expect("points", self.points, (count, 3), np.float32)
-        _expect("colours", self.colors, (count, 3), np.uint8)
+        expect("points", self.points, (count, 3), np.float32)
+        expect("colours", self.colors, (count, 3), np.uint8)
         if self.measured is not None:
-            _expect("measured", self.measured, (count,), np.bool_)
+            expect("measured", self.measured, (count,), np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ class Mesh:
             )
 
 
-def _expect(name: str, value: NDArray[Any], shape: tuple[int, ...], dtype: type[np.generic]) -> None:
+def expect(name: str, value: NDArray[Any], shape: tuple[int, ...], dtype: type[np.generic]) -> None:
+    """Raise an error unless an array has this shape and type; `name` is that of the input."""
     if value.shape != shape or value.dtype != dtype:
         raise InputError(
             name, f"shape {value.shape}, dtype {value.dtype}, expected {shape}, {np.dtype(dtype).name}"

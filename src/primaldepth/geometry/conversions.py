@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.geometry.clouds import expect
 
 Map = NDArray[np.floating]
 Mask = NDArray[np.bool_]
@@ -98,8 +99,7 @@ def check_maps(values: Map, valid: Mask) -> None:
         raise InputError(
             "depth", f"shape {values.shape}, dtype {values.dtype}, expected a floating point (H, W)"
         )
-    if valid.shape != values.shape or valid.dtype != np.bool_:
-        raise InputError("valid", f"shape {valid.shape}, dtype {valid.dtype}, expected bool {values.shape}")
+    expect("valid", valid, values.shape, np.bool_)
 
 
 def check_size(values: Map, intrinsics: Intrinsics) -> None:
@@ -114,7 +114,7 @@ def check_size(values: Map, intrinsics: Intrinsics) -> None:
 
 
 def ray_lengths(values: Map, intrinsics: Intrinsics) -> NDArray[np.float64]:
-    """(H, W): length of the ray through each pixel centre, whose z component is 1."""
+    """Return (H, W): length of the ray through each pixel centre, whose z component is 1."""
     check_size(values, intrinsics)
     rays = intrinsics.rays()
     lengths: NDArray[np.float64] = np.sqrt(rays[..., 0] ** 2 + rays[..., 1] ** 2 + 1.0)

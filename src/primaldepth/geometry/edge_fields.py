@@ -24,7 +24,7 @@ PEAK = 0.7  # of the strongest edge beside it: weaker ones are its slope
 def depth_edges(depth: Tensor, valid: Tensor, kind: str) -> Tensor:
     """Return the steps of a depth map as a field, (h, w).
 
-    Inverse depth is linear on planes, so that slopes can be told from steps. Holes are filled from the
+    Inverse depth is linear on planes, so that slopes differ from steps. Holes are filled from the
     farther side: beside an edge they are background that a camera beside the light or the lens does not see.
 
     Args:

@@ -36,7 +36,7 @@ class Motion:
 
     @property
     def still(self) -> bool:
-        """Return the motion of a view in which nothing moved."""
+        """Whether no pixel moved."""
         return not bool(self.flow.any())
 
 
@@ -79,7 +79,7 @@ def in_view(flow: Tensor) -> Tensor:
 
 
 def coordinates(image: Tensor) -> tuple[Tensor, Tensor]:
-    """(H, W) x and y of the pixel centres, in image widths from the middle."""
+    """Return (H, W) x and y of the pixel centres, in image widths from the middle."""
     height, width = int(image.shape[2]), int(image.shape[3])
     x = (torch.arange(width, dtype=image.dtype, device=image.device) + 0.5) / width - 0.5
     y = (torch.arange(height, dtype=image.dtype, device=image.device) + 0.5 - height / 2) / width

@@ -1,7 +1,7 @@
 """A depth camera's map in the guide's view, and a sentence that says what was done and assumed."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -9,19 +9,6 @@ from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.registration import Registered, register
 from primaldepth.geometry.rig import MetricKind, Rig
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GuideView:
-    """A depth camera's samples, averaged over cells of the guide's image, and what was done in words.
-
-    Args:
-        samples: what a method takes.
-        note: one sentence.
-    """
-
-    samples: Registered
-    note: str
 
 
 def to_guide_view(
@@ -33,7 +20,7 @@ def to_guide_view(
     *,
     maps: Sequence[Tensor] = (),
     metres: float = 1.0,
-) -> GuideView:
+) -> tuple[Registered, str]:
     """Register depth into the guide's view, with both cameras scaled to the size of their images.
 
     Args:
@@ -44,6 +31,13 @@ def to_guide_view(
         kind: z or radial.
         maps: other maps of the depth's size that shall come along.
         metres: length of the depth's unit.
+
+    Returns:
+        The samples, averaged over cells of the guide's image, and a sentence that says what was done.
+
+    Raises:
+        InputError: if the depth is a disparity, a camera is not that of its image, or no sample falls into
+            the guide's view.
     """
     if kind not in ("z", "radial"):
         raise InputError(
@@ -62,7 +56,7 @@ def to_guide_view(
             "no sample of the depth camera falls into the guide's view",
             "check 'depth_to_guide' (X_guide = R X_depth + t, its units) and the unit of the depth",
         )
-    return GuideView(samples, _note(samples, rig, metric))
+    return samples, _note(samples, rig, metric)
 
 
 def fitted(camera: Intrinsics, width: int, height: int, name: str, what: str) -> Intrinsics:
@@ -85,14 +79,10 @@ def _note(samples: Registered, rig: Rig, kind: MetricKind) -> str:
         f"registered from the depth camera ({_named(rig.source)}) into the guide's view "
         f"({_named(rig.target)}): {columns}x{rows} cells of {wide:.3g}x{high:.3g} pixels, "
         f"{share:.1f} % with a sample that the guide sees; "
-        f"assumed: {kind} in metres, X_guide = R X_depth + t with |t| = {_length(rig):.4g}"
+        f"assumed: {kind} in metres, X_guide = R X_depth + t with |t| = {math.hypot(*rig.translation):.4g}"
     )
 
 
 def _named(camera: Intrinsics) -> str:
     lens = "no distortion" if camera.distortion is None else camera.distortion.model
     return f"{camera.width}x{camera.height}, {lens}"
-
-
-def _length(rig: Rig) -> float:
-    return float(sum(each * each for each in rig.translation) ** 0.5)

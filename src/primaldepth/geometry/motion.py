@@ -40,7 +40,7 @@ def inverse(rotation: ArrayLike, translation: ArrayLike) -> tuple[Rotation, Vect
 
 
 def rotation(quaternion: ArrayLike) -> NDArray[np.float64]:
-    """(3, 3) of the quaternion x, y, z, w: v + 2 w (q x v) + 2 q x (q x v) of each unit vector v."""
+    """Return (3, 3) of the quaternion x, y, z, w: v + 2 w (q x v) + 2 q x (q x v) of each unit vector v."""
     values = np.asarray(quaternion, np.float64)
     x, y, z, w = values / np.linalg.norm(values)
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -49,7 +49,7 @@ def rotation(quaternion: ArrayLike) -> NDArray[np.float64]:
 
 
 def quaternion(rotation: ArrayLike) -> NDArray[np.float64]:
-    """(4,): x, y, z, w of a rotation, with w >= 0.
+    """Return (4,): x, y, z, w of a rotation, with w >= 0.
 
     q q' is known from R: 4 q_i q_j are its entries, sums and differences. The column with the largest q_i
     is divided by it, so that nothing is divided by 0.

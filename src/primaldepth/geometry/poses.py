@@ -59,11 +59,11 @@ class Pose:
         return turned
 
     def to_world(self, points: ArrayLike) -> Array:
-        """(N, 3) points of the camera's frame in the world's: R X + t."""
+        """Return (N, 3) points of the camera's frame in the world's: R X + t."""
         found: Array = np.asarray(points, np.float64) @ np.transpose(self.rotation) + self.translation
         return found
 
     def to_camera(self, points: ArrayLike) -> Array:
-        """(N, 3) points of the world in the camera's frame: R' (X - t)."""
+        """Return (N, 3) points of the world in the camera's frame: R' (X - t)."""
         found: Array = (np.asarray(points, np.float64) - self.translation) @ np.asarray(self.rotation)
         return found

@@ -43,7 +43,7 @@ def draw_layers(
     layers = Layers(z.new_full(shape, torch.inf), z.new_full(shape, torch.inf))
     for corners in _triples(grid):
         known = corners[0].known & corners[1].known & corners[2].known
-        joined = _joined(*corners, max_slope)
+        joined = _flat_leg(*corners[:2], max_slope) & _flat_leg(*corners[::2], max_slope)
         _draw(_triangles(*corners, known & joined, rig), layers.surface, rig, stretch, _OVERLAP)
         front = torch.stack([each.near for each in corners]).amax(0)
         a, b, c = (replace(each, q=front) for each in corners)
@@ -60,7 +60,7 @@ class _Vertices:
         y: ray coordinate.
         q: inverse depth.
         near: largest q of the sample and its neighbours: a sample that mixes two surfaces lies between
-            them, and only its neighbour tells how near the front is.
+            them, and only its neighbour has the depth of the front.
         known: valid, and in front of the camera.
     """
 
@@ -105,12 +105,8 @@ def _triples(grid: _Vertices) -> list[tuple[_Vertices, _Vertices, _Vertices]]:
     ]
 
 
-def _joined(a: _Vertices, b: _Vertices, c: _Vertices, max_slope: float) -> Tensor:
-    """Return True where both legs are flat: |z_a - z_b| <= max_slope min(z_a, z_b) |ray_a - ray_b|."""
-    return _flat_leg(a, b, max_slope) & _flat_leg(a, c, max_slope)
-
-
 def _flat_leg(a: _Vertices, b: _Vertices, max_slope: float) -> Tensor:
+    """Return True where |z_a - z_b| <= max_slope min(z_a, z_b) |ray_a - ray_b|."""
     return (b.q - a.q).abs() <= max_slope * torch.minimum(a.q, b.q) * torch.hypot(b.x - a.x, b.y - a.y)
 
 

@@ -135,13 +135,13 @@ def _triangles(
 
 
 def packed(cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(M,) one number for the three of a cell, each in -2^20..2^20 - 1."""
+    """Return (M,): one number for the three of a cell, each in -2^20..2^20 - 1."""
     x, y, z = (cells + _HALF).T
     return np.asarray((x << 2 * _BITS) | (y << _BITS) | z)
 
 
 def unpacked(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(M, 3): the way back."""
+    """Return (M, 3): the cells that `packed` made numbers of."""
     return np.stack([numbers >> shift & 2 * _HALF - 1 for shift in (2 * _BITS, _BITS, 0)], -1) - _HALF
 
 

@@ -114,7 +114,7 @@ class Volume:
         view: PosedView,
         weights: NDArray[np.float32],
     ) -> None:
-        """Take the view's word on every voxel of these blocks; where `weights` is 0 it has none."""
+        """Update the voxels of these blocks with what the view shows; pixels of weight 0 show nothing."""
         centres = (keys[:, None] * SIDE + _CENTRES) * self.voxel
         seen = view.pose.to_camera(centres.reshape(-1, 3))
         pixel = view.camera.project(seen)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.geometry.clouds import expect
 from primaldepth.geometry.conversions import Map, Mask, check_maps, check_size
 from primaldepth.geometry.poses import Pose
 
@@ -37,8 +38,6 @@ class PosedView:
     def __post_init__(self) -> None:
         check_maps(self.depth, self.valid)
         check_size(self.depth, self.camera)
-        if self.colors.shape != (*self.depth.shape, 3) or self.colors.dtype != np.uint8:
-            found = f"shape {self.colors.shape}, dtype {self.colors.dtype}"
-            raise InputError("colours", f"{found}, expected uint8 {(*self.depth.shape, 3)}")
+        expect("colours", self.colors, (*self.depth.shape, 3), np.uint8)
         if self.sigma is not None and self.sigma.shape != self.depth.shape:
             raise InputError("sigma", f"shape {self.sigma.shape}, but the depth has {self.depth.shape}")

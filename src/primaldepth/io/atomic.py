@@ -4,7 +4,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -95,22 +95,45 @@ def _short_stem(path: Path) -> str:
     return os.fsencode(path.stem)[:80].decode(errors="ignore")
 
 
+def check_extension(option: str, path: Path, suffixes: Sequence[str]) -> None:
+    """Raise unless the extension is one that `option` can be written as."""
+    where = f"{option} {path}"
+    if path.is_dir():
+        raise InputError(where, "is a directory", "give the name of a file to write")
+    if path.suffix.lower() not in suffixes:
+        found = f"extension '{path.suffix}' cannot be written" if path.suffix else "no extension"
+        raise InputError(where, found, f"use {' or '.join(suffixes)}")
+
+
+def check_place(option: str, path: Path) -> None:
+    """Raise unless `path` can be made or replaced; nothing is touched, so that no long run ends in vain."""
+    _check_target(f"{option} {path}", path)
+
+
+def _check_target(where: object, path: Path) -> None:
+    if path.exists() and not path.is_file():
+        what = "is a directory" if path.is_dir() else "is not a regular file"
+        raise InputError(where, what, "give the name of a file to write")
+    folder = path.absolute().parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not folder.is_dir():
+        raise InputError(
+            where, f"cannot be written, {folder} is a file, not a folder", "choose another place"
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(where, f"the folder {folder} is not writable", "choose another or change its rights")
+
+
 def _checked_target(path: Path) -> Path:
     try:
         target = path.resolve()
-        if target.is_dir():
-            raise InputError(path, "is a directory", "give the name of a file to write")
-        if target.exists() and not target.is_file():
-            raise InputError(path, "is not a regular file", "give the name of a file to write")
+        _check_target(path, target)
         target.parent.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise _cannot_write(path, error) from error
-    if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise InputError(
-            path, f"the folder {target.parent} is not writable", "choose another or change its rights"
-        )
     return target
 
 

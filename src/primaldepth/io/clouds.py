@@ -7,15 +7,14 @@ import io
 import re
 import struct
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import FileFormatError, MissingDependencyError, shortened
-from primaldepth.io.files import read_file
+from primaldepth.core.errors import FileFormatError, shortened
+from primaldepth.io.files import optional, read_file
 from primaldepth.io.pointcloud import ply_header, read_ply
 from primaldepth.io.rasters import read_raster
 
@@ -34,7 +33,7 @@ _LAS_1_4 = 375  # bytes of the header that counts in 64 bits
 
 
 def is_cloud(path: Path) -> bool:
-    """Whether a file holds points: by its extension, or an array of numpy with 3 or 4 columns."""
+    """Return whether a file holds points: by its extension, or an array of numpy with 3 or 4 columns."""
     if path.suffix.lower() in _READERS:
         return True
     if path.suffix.lower() != ".npy" or not path.is_file():
@@ -46,6 +45,12 @@ def is_cloud(path: Path) -> bool:
 
 def read_points(path: Path) -> Points:
     """Read the points of a cloud; those that are not finite are left out.
+
+    Args:
+        path: of a PLY, PCD, LAS, LAZ or npy file.
+
+    Returns:
+        (N, 3) in the unit of the file.
 
     Raises:
         FileFormatError: the file is damaged, or holds no point.
@@ -125,11 +130,10 @@ def _pcd_layout(path: Path, head: dict[str, list[str]]) -> tuple[np.dtype[Any], 
     types = [_PCD_TYPES.get((kind, int(size))) for kind, size in zip(kinds, sizes, strict=True)]
     if None in types or not {"x", "y", "z"} <= set(names) or max(map(int, counts)) > 4096:
         raise FileFormatError(path, f"fields {shortened(names)} of {shortened(kinds)}, expected x, y and z")
+    shapes = [() if int(many) == 1 else (int(many),) for many in counts]
     fields = [
-        (name if name in "xyz" else f"_{index}", str(kind), int(many))
-        if int(many) != 1
-        else (name if name in "xyz" else f"_{index}", str(kind))
-        for index, (name, kind, many) in enumerate(zip(names, types, counts, strict=True))
+        (name if name in "xyz" else f"_{index}", str(kind), shape)
+        for index, (name, kind, shape) in enumerate(zip(names, types, shapes, strict=True))
     ]
     try:
         return np.dtype(fields), int(points[0])
@@ -168,13 +172,7 @@ def _laz(path: Path, data: bytes, size: int, count: int) -> Points:
     """Unpacked by lazrs, after its size was checked."""
     if count > MAX_POINTS or count * size > _LAZ_RATIO * len(data):
         raise FileFormatError(path, f"claims {count} points, which {len(data)} bytes cannot hold")
-    try:
-        laspy = import_module("laspy")
-        import_module("lazrs")
-    except ImportError as error:
-        raise MissingDependencyError(
-            path, "packed points need the packages laspy and lazrs", "run: pip install 'primaldepth[las]'"
-        ) from error
+    laspy, _ = (optional(package, "las", path) for package in ("laspy", "lazrs"))
     try:
         cloud = laspy.read(io.BytesIO(data))
         return np.stack([np.asarray(getattr(cloud, axis), np.float64) for axis in "xyz"], axis=1)

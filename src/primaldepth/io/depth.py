@@ -15,6 +15,7 @@ from primaldepth.io.formats import CODECS
 from primaldepth.io.formats.base import Codec, Pixels, row_blocks
 from primaldepth.io.units import (
     DepthMap,
+    Kind,
     Unit,
     from_stored,
     holds_integers,
@@ -65,7 +66,17 @@ def write_values(
 def encode_values(
     path: str | os.PathLike[str], values: NDArray[np.floating[Any]], valid: NDArray[np.bool_], unit: Unit
 ) -> bytes:
-    """Return the bytes that `write_values` writes; the extension of `path` picks the format."""
+    """Return the bytes that `write_values` writes.
+
+    Args:
+        path: its extension picks the format.
+        values: (H, W) metres, or pixels of disparity; finite and positive where valid, not read elsewhere.
+        valid: (H, W).
+        unit: of the numbers in the file.
+
+    Raises:
+        InputError: if a value or the unit does not fit the format.
+    """
     where = Path(path)
     codec = writer_for(where)
     if not valid.any():
@@ -75,7 +86,7 @@ def encode_values(
     return codec.encode(stored_pixels(where, codec, values, valid, unit), valid)
 
 
-def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
+def output_unit(path: str | os.PathLike[str], unit: Unit, kind: Kind = "z") -> Unit:
     """Return the unit to write `path` in so that reading it with no unit given is right.
 
     Disparity stays. PNG takes mm unless one of its integer units is asked for; the others take metres.
@@ -83,6 +94,7 @@ def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
     Args:
         path: of the file to write.
         unit: of the input.
+        kind: of the input.
 
     Returns:
         A unit for `DepthMap`.
@@ -92,16 +104,25 @@ def output_unit(path: str | os.PathLike[str], unit: Unit) -> Unit:
         >>> output_unit("depth.png", "m"), output_unit("depth.exr", "mm")
         ('mm', 'm')
     """
-    floating = any("float" in name for name in writer_for(Path(path)).dtypes)
     if unit == "disparity":
         return unit
-    if floating:
-        return "m"
+    if largest_stored(Path(path)) == np.inf:
+        return "disparity" if kind == "disparity" else "m"
     return "mm" if unit == "m" else unit
 
 
+def largest_stored(path: Path) -> float:
+    """Return the largest number of a format of integers; infinity for formats of floating point numbers."""
+    names = writer_for(path).dtypes
+    return np.inf if any("float" in name for name in names) else float(np.iinfo(names[-1]).max)
+
+
 def writer_for(path: Path) -> Codec:
-    """Return the codec an output's extension asks for."""
+    """Return the format that the extension of an output asks for.
+
+    Raises:
+        InputError: no format that can be written has it.
+    """
     known = [codec for codec in CODECS if codec.encode is not None]
     for codec in known:
         if path.suffix.lower() in codec.extensions:
@@ -125,15 +146,6 @@ class _Plane:
             yield rows, np.where(mask, self.values[rows], 0.0).astype(np.float64, copy=False), mask
 
 
-@dataclass(frozen=True, slots=True)
-class _Whole:
-    """What is known of the valid values rounded to whole stored numbers."""
-
-    exact: bool
-    low: float
-    high: float
-
-
 def stored_pixels(
     path: Path, codec: Codec, values: NDArray[np.floating[Any]], valid: NDArray[np.bool_], unit: Unit
 ) -> Pixels:
@@ -149,10 +161,10 @@ def stored_pixels(
     """
     plane = _Plane(values, valid, unit)
     floats = [name for name in codec.dtypes if name.startswith("float")]
-    whole = _whole(plane)
+    exact, low, high = _whole_numbers(plane)
+    fitting = _fitting(codec, high) if exact or not floats else None
     if not floats:
-        return _integers(plane, _integer_type(path, codec, whole, unit))
-    fitting = _fitting(codec, whole) if whole.exact else None
+        return _integers(plane, _integer_type(path, codec, fitting, low, high, unit))
     if fitting and holds_integers(unit):
         return _integers(plane, fitting)
     for name in floats:
@@ -162,19 +174,20 @@ def stored_pixels(
     return _integers(plane, fitting) if fitting else _floats(path, codec, plane, floats[-1])
 
 
-def _whole(plane: _Plane) -> _Whole:
+def _whole_numbers(plane: _Plane) -> tuple[bool, float, float]:
+    """Return whether all valid values are whole stored numbers, and the least and largest when rounded."""
     exact, low, high = True, np.inf, 0.0
     for _, values, mask in plane.blocks():
         whole = whole_stored(values, plane.unit)[mask]
         exact = exact and bool((from_stored(whole, plane.unit) == values[mask]).all())
         low, high = float(whole.min(initial=low)), float(whole.max(initial=high))
-    return _Whole(exact, low, high)
+    return exact, low, high
 
 
-def _fitting(codec: Codec, whole: _Whole) -> str | None:
+def _fitting(codec: Codec, high: float) -> str | None:
     """The narrowest integer type that holds every valid number."""
     for name in codec.dtypes:
-        if name.startswith("uint") and whole.high <= np.iinfo(name).max:
+        if name.startswith("uint") and high <= np.iinfo(name).max:
             return name
     return None
 
@@ -189,25 +202,30 @@ def _kept(plane: _Plane, name: str) -> bool:
     return True
 
 
-def _integer_type(path: Path, codec: Codec, whole: _Whole, unit: Unit) -> str:
+def _integer_type(path: Path, codec: Codec, fitting: str | None, low: float, high: float, unit: Unit) -> str:
     """The type of a format of integers alone."""
     if unit == "m":
         raise InputError(
             path, f"{codec.name} stores integers and cannot hold metres", "use mm or 5000, or write .exr"
         )
-    fitting = _fitting(codec, whole)
+    check_stored(path, codec, low, high, unit)
+    largest = codec.dtypes[-1]
+    return largest if holds_integers(unit) else fitting or largest  # 8 bits are for disparity alone
+
+
+def check_stored(path: Path, codec: Codec, low: float, high: float, unit: Unit) -> None:
+    """Raise if a format of integers cannot hold the whole numbers from `low` to `high`."""
     top = np.iinfo(codec.dtypes[-1]).max
-    if fitting is None:
+    if high > top:
         raise InputError(
-            path, f"{whole.high:.6g} does not fit {codec.name} in unit '{unit}' (at most {top})", COARSER
+            path, f"{high:.6g} does not fit {codec.name} in unit '{unit}' (at most {top})", COARSER
         )
-    if whole.low < 1:
+    if low < 1:
         raise InputError(
             path,
             f"a valid value would round to 0, which {codec.name} reads as invalid, in unit '{unit}'",
             "use a finer unit or write .exr, .tiff or .npy",
         )
-    return codec.dtypes[-1] if holds_integers(unit) else fitting  # 8 bits are for disparity alone
 
 
 def _integers(plane: _Plane, name: str) -> Pixels:

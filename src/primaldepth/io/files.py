@@ -1,7 +1,7 @@
 """Opening the files that a user names: regular ones only, and none larger than what it can be.
 
-A pipe or a device in place of a file would wait for ever or never end. So a name is looked at before it is
-opened, opened without waiting, and looked at again, because another file may have taken the name in between.
+A pipe or a device in place of a file would wait for ever or never end. So a name is checked before it is
+opened, opened without waiting, and the open file is checked again: another one may have taken the name.
 """
 
 import hashlib
@@ -10,12 +10,19 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from primaldepth.core.documents import DEFAULT, Limits, parse_json, parse_toml
-from primaldepth.core.errors import FileFormatError, InputError, MissingFileError, PrimalDepthError
+from primaldepth.core.errors import (
+    FileFormatError,
+    InputError,
+    MissingDependencyError,
+    MissingFileError,
+    PrimalDepthError,
+)
 
 PathLike = str | os.PathLike[str]
 MAX_TEXT = 2**20  # bytes of a text file: lists, matrices, calibrations
@@ -58,7 +65,15 @@ def open_file(path: PathLike, limit: int | None = None) -> BufferedReader:
 
 
 def read_file(path: PathLike, limit: int) -> bytes:
-    """Read a whole file of at most `limit` bytes; raises as `open_file` does."""
+    """Read a whole file.
+
+    Args:
+        path: of the file.
+        limit: bytes it may have.
+
+    Raises:
+        InputError: as `open_file` does, or if it cannot be read to its end.
+    """
     with open_file(path, limit) as file, reading(path):
         size = os.fstat(file.fileno()).st_size
         data = file.read(size + 1)
@@ -70,7 +85,16 @@ def read_file(path: PathLike, limit: int) -> bytes:
 
 
 def read_text(path: PathLike, limit: int = MAX_TEXT) -> str:
-    """Read a text file in UTF-8, with or without a mark at its start; raises as `open_file` does."""
+    """Read a text file in UTF-8, with or without a mark at its start.
+
+    Args:
+        path: of the file.
+        limit: bytes it may have.
+
+    Raises:
+        InputError: as `open_file` does.
+        FileFormatError: it is not UTF-8.
+    """
     try:
         return read_file(path, limit).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -79,19 +103,43 @@ def read_text(path: PathLike, limit: int = MAX_TEXT) -> str:
 
 
 def read_json(path: PathLike, *, what: str = "JSON document", limits: Limits = DEFAULT) -> Any:
-    """Read a JSON file; raises as `open_file` and `parse_json` do."""
+    """Read a JSON file.
+
+    Args:
+        path: of the file.
+        what: it should be, for errors.
+        limits: on its size, its nesting and the numbers in it.
+
+    Raises:
+        InputError: as `open_file` and `parse_json` do.
+    """
     return parse_json(read_file(path, limits.size), path, what=what, limits=limits)
 
 
 def read_toml(path: PathLike, *, what: str = "TOML document", limits: Limits = DEFAULT) -> dict[str, Any]:
-    """Read a TOML file; raises as `open_file` and `parse_toml` do."""
+    """Read a TOML file.
+
+    Args:
+        path: of the file.
+        what: it should be, for errors.
+        limits: on its size, its nesting and the numbers in it.
+
+    Raises:
+        InputError: as `open_file` and `parse_toml` do.
+    """
     return parse_toml(read_file(path, limits.size), path, what=what, limits=limits)
 
 
 def json_lines(path: PathLike) -> Iterator[dict[str, Any] | None]:
-    """Give the object on each line of a file, None for a line that holds none; raises as `open_file` does.
+    """Yield the object on each line of a file, None for a line that holds none.
 
     A program that is killed while it writes leaves half a line. Empty lines are passed over.
+
+    Args:
+        path: of a file with an object of JSON in each line.
+
+    Raises:
+        InputError: as `open_file` does.
     """
     with open_file(path) as file, reading(path):
         while line := file.readline(_MAX_LINE):
@@ -105,6 +153,9 @@ def check_unlinked(path: PathLike) -> None:
     For files whose names the user has not typed. In a folder that came from someone else, a link of such a
     name can lead anywhere.
 
+    Args:
+        path: of the file, which need not exist.
+
     Raises:
         InputError: it is a link, a file with several names, or no regular file.
     """
@@ -117,15 +168,61 @@ def check_unlinked(path: PathLike) -> None:
 
 
 def open_to_append(path: PathLike) -> BinaryIO:
-    """Open a file of ours to add to its end; it is made if missing, and raises as `check_unlinked` does."""
+    """Open a file of ours to add to its end; it is made if it is missing.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        InputError: as `check_unlinked` does.
+    """
     check_unlinked(path)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     return os.fdopen(os.open(path, flags, 0o666), "ab")
 
 
+def as_object(values: Any, where: object) -> dict[str, Any]:
+    """Return the values of a document that must be an object.
+
+    Args:
+        values: of the document.
+        where: names it in errors.
+
+    Raises:
+        FileFormatError: they are a list or a single value.
+    """
+    if not isinstance(values, dict):
+        found = f"found a {type(values).__name__}"
+        raise FileFormatError(where, found, "expected an object with named values")
+    return values
+
+
+@contextmanager
+def naming(where: object) -> Iterator[None]:
+    """Turn an `InputError` about values of a file, raised within the block, into one that names the file.
+
+    Args:
+        where: path of the file, and perhaps where in it.
+
+    Raises:
+        FileFormatError: in its place.
+    """
+    try:
+        yield
+    except InputError as error:
+        raise FileFormatError(where, f"{error}") from error
+
+
 @contextmanager
 def reading(path: PathLike) -> Iterator[None]:
-    """Turn what the system raises while an open file is read into an error that names the file."""
+    """Turn what the system raises while an open file is read into an error that names the file.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        InputError: in place of an `OSError` within the block.
+    """
     try:
         yield
     except OSError as error:
@@ -157,6 +254,31 @@ def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is not UTF-8"
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def optional(package: str, extra: str, path: object, doing: str = "reading") -> Any:
+    """Import an optional package.
+
+    Args:
+        package: its name for an import.
+        extra: of ours that brings it.
+        path: of the file that needs it, for errors.
+        doing: what is done to the file.
+
+    Raises:
+        MissingDependencyError: it is not installed, or a library of the system that it needs is not.
+    """
+    name = package.split(".")[0]
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            path, f"{doing} it needs the package '{name}'", f"run: pip install 'primaldepth[{extra}]'"
+        ) from error
+    except ImportError as error:
+        raise MissingDependencyError(
+            path, f"the package '{name}' cannot be loaded: {error}", "install the library that it names"
+        ) from error
 
 
 def file_sha256(path: Path) -> str:

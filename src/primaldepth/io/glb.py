@@ -22,7 +22,7 @@ def pack_glb(gltf: dict[str, Any], blob: bytes) -> bytes:
 
 
 def vertices(points: NDArray[np.float32], colors: NDArray[np.uint8]) -> tuple[bytes, bytes, list[Any]]:
-    """(positions, colours, their accessors) of points in camera axes: y up, -z forward, linear light."""
+    """Return positions, colours and their accessors of points, with y up, -z forward, linear light."""
     positions = points * np.array([1, -1, -1], "<f4")
     rgba = np.full((len(positions), 4), 255, np.uint8)  # RGBA: every element starts on 4 bytes
     rgba[:, :3] = linear_from_srgb(colors)

@@ -33,7 +33,7 @@ def read_layered(path: Path, changes: Sequence[str] = (), *, what: str = "TOML f
 
 
 def _extended(path: Path, what: str, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
-    path = Path(os.path.realpath(path))  # a loop of links is told when it is opened
+    path = Path(os.path.realpath(path))  # a loop of links is an error when it is opened
     if path in seen:
         raise InputError(path, f"extends itself by way of {seen[-1].name}")
     if len(seen) >= MOST_EXTENDED:

@@ -1,4 +1,4 @@
-"""One process at a time in a folder."""
+"""A lock that lets one process at a time work in a folder."""
 
 import errno
 import os

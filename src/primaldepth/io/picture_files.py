@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from primaldepth.core.errors import FileFormatError
 from primaldepth.io.atomic import write_bytes
 from primaldepth.io.formats import jpeg, png, tiff
-from primaldepth.io.formats.base import MAX_FILE_BYTES, Raster, Source, library_errors
+from primaldepth.io.formats.base import MAX_FILE_BYTES, Source, library_errors
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -55,7 +55,9 @@ def open_picture(
         if "JPEG" in formats and jpeg.CODEC.recognises(opened.data[:8]):
             return jpeg.load(opened, jpeg.screen(opened), at_least)
         if "TIFF" in formats and tiff.CODEC.recognises(opened.data[:8]):
-            return _as_image(tiff.CODEC.read(opened))
+            from PIL import Image
+
+            return Image.fromarray(tiff.CODEC.read(opened).pixels)
         return _open_other(opened, [each for each in formats if each in _BY_PILLOW])
 
 
@@ -73,7 +75,7 @@ def picture_size(source: bytes | BinaryIO, name: str | os.PathLike[str]) -> tupl
         if jpeg.CODEC.recognises(opened.data[:8]):
             height, width = jpeg.read_size(opened)
             return width, height
-    raise opened.error(f"not a {' or '.join(RECORDED)} file", "copy or export it again")
+    raise opened.damaged(f"not a {' or '.join(RECORDED)} file")
 
 
 def _source(source: bytes | BinaryIO, name: str | os.PathLike[str]) -> Source:
@@ -81,12 +83,6 @@ def _source(source: bytes | BinaryIO, name: str | os.PathLike[str]) -> Source:
     if len(data) > MAX_FILE_BYTES:
         raise FileFormatError(name, f"has more than the limit of {MAX_FILE_BYTES} bytes", "split it")
     return Source(Path(name), data, "guide")
-
-
-def _as_image(raster: Raster) -> "Image.Image":
-    from PIL import Image
-
-    return Image.fromarray(raster.pixels)
 
 
 def _open_other(source: Source, formats: list[str]) -> "Image.Image":
@@ -141,6 +137,15 @@ def write_preview(path: str | Path, rgb: NDArray[np.uint8]) -> None:
     if Path(path).suffix.lower() != ".png":
         raise FileFormatError(path, f"extension '{Path(path).suffix}', but a preview is written as .png")
     write_bytes(path, png_bytes(rgb))
+
+
+def jpeg_bytes(rgb: NDArray[np.uint8], quality: int) -> bytes:
+    """Return a picture (H, W, 3) as a JPEG."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(rgb).save(buffer, "JPEG", quality=quality)
+    return buffer.getvalue()
 
 
 def png_bytes(rgb: NDArray[np.uint8]) -> bytes:

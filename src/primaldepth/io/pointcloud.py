@@ -105,7 +105,7 @@ def _encode_ply(cloud: PointCloud, axes: str) -> bytes:
 
 
 def ply_vertices(cloud: PointCloud, axes: str = CAMERA_AXES) -> tuple[list[str], bytes]:
-    """(lines of the header up to the vertices' properties, the vertices' bytes)."""
+    """Return (lines of the header up to the vertices' properties, the vertices' bytes)."""
     fields = [*_XYZ_FIELDS, *((name, "u1") for name in _RGB)]
     if cloud.measured is not None:
         fields.append(("measured", "u1"))
@@ -122,7 +122,7 @@ def ply_vertices(cloud: PointCloud, axes: str = CAMERA_AXES) -> tuple[list[str],
 
 
 def ply_header(path: str | Path, data: bytes) -> tuple[int, np.dtype[Any], int]:
-    """(vertices, layout of one vertex, first byte after the header)."""
+    """Return (vertices, layout of one vertex, first byte after the header)."""
     end = data.find(b"end_header", 0, _LONGEST_HEADER)
     newline = data.find(b"\n", end, end + 100)
     if not data.startswith(b"ply") or end < 0 or newline < 0:

@@ -22,7 +22,15 @@ _LEVELS = 2  # ARKit and StrayScanner store low, medium, high as 0, 1, 2
 
 
 def read_raster(path: Path, role: Role) -> Raster:
-    """Read a file by what it contains; its extension is not trusted."""
+    """Read a file by what it contains; its extension is not trusted.
+
+    Args:
+        path: of the file.
+        role: what it is wanted as, which decides among channels and variables.
+
+    Raises:
+        InputError: if it cannot be read, is damaged, or in no known format.
+    """
     source = Source(path, read_image_file(path), role)
     for codec in CODECS:
         if codec.recognises(source.data[:_HEAD]):
@@ -55,7 +63,7 @@ def read_depth(
 ) -> DepthMap:
     """Read a depth or disparity map.
 
-    The format is told by the content. The unit is mm, m, disparity, or the stored numbers per metre, or per
+    The content decides the format. The unit is mm, m, disparity, or the stored numbers per metre, or per
     pixel with kind "disparity", as text. Without one, integers are millimetres and floats metres; 8-bit
     integers and anything of kind "disparity" are disparity in pixels. 0, NaN, infinities and negatives are
     invalid, and so is the stored number `invalid`.
@@ -94,17 +102,20 @@ def read_depth(
 
 def _plane(path: Path, raster: Raster) -> NDArray[np.generic]:
     """The one channel of real numbers."""
-    pixels = raster.pixels
-    if pixels.ndim == 3 and pixels.shape[2] == 1:
-        pixels = pixels[..., 0]
-    if pixels.ndim != 2:
-        raise FileFormatError(
-            path, f"{pixels.shape[-1]} channels ({pixels.shape})", "a depth map has one: export it alone"
-        )
+    pixels = _one_channel(path, raster.pixels, "depth")
     if pixels.dtype.kind not in "iuf":
         raise FileFormatError(
             path, f"numbers of type {pixels.dtype}", "save depth as float32 or an integer type"
         )
+    return pixels
+
+
+def _one_channel(path: Path, pixels: Pixels, role: Role) -> Pixels:
+    if pixels.ndim == 3 and pixels.shape[2] == 1:
+        return pixels[..., 0]
+    if pixels.ndim != 2:
+        hint = f"a {role} map has one: export it alone"
+        raise FileFormatError(path, f"{pixels.shape[-1]} channels ({pixels.shape})", hint)
     return pixels
 
 
@@ -233,13 +244,7 @@ def read_confidence(path: str | os.PathLike[str], shape: tuple[int, int]) -> NDA
         [[0.0, 0.5, 1.0]]
     """
     where = Path(path)
-    pixels = read_raster(where, "confidence").pixels
-    if pixels.ndim == 3 and pixels.shape[2] == 1:
-        pixels = pixels[..., 0]
-    if pixels.ndim != 2:
-        raise FileFormatError(
-            where, f"shape {pixels.shape}", "a confidence map has one channel, export that alone"
-        )
+    pixels = _one_channel(where, read_raster(where, "confidence").pixels, "confidence")
     if pixels.shape != tuple(shape):
         raise InputError(
             where,

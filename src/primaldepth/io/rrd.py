@@ -13,7 +13,8 @@ from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.geometry.clouds import PointCloud
 from primaldepth.geometry.poses import Pose
 from primaldepth.io.atomic import atomic_path
-from primaldepth.io.sequences.base import number, optional
+from primaldepth.io.files import optional
+from primaldepth.io.sequences.base import number
 
 Map = NDArray[np.floating]
 NAME = "primaldepth"

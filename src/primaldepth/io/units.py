@@ -19,7 +19,14 @@ _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,20})?")
 
 
 def per_metre(unit: Unit) -> float:
-    """Return the stored numbers per metre, or per pixel of disparity; raise if `unit` is not known."""
+    """Return the stored numbers per metre, or per pixel of disparity.
+
+    Args:
+        unit: "mm", "m", "disparity", or such a number as text.
+
+    Raises:
+        InputError: the unit is not known.
+    """
     if unit in _PER_METRE:
         return _PER_METRE[unit]
     if not (isinstance(unit, str) and _NUMBER.fullmatch(unit)):
@@ -66,7 +73,15 @@ def whole_stored(values: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]
 
 
 def check_meaning(unit: str | None, kind: str | None) -> None:
-    """Raise if a unit or a kind of depth is not known, or they contradict each other."""
+    """Check a unit and a kind of depth.
+
+    Args:
+        unit: as `per_metre` takes it, or None.
+        kind: one of `KINDS`, or None.
+
+    Raises:
+        InputError: one of them is not known, or they contradict each other.
+    """
     if unit is not None:
         per_metre(unit)
     if kind is not None and kind not in KINDS:
@@ -126,7 +141,17 @@ class DepthMap:
     def from_array(
         cls, values: ArrayLike, valid: ArrayLike | None = None, *, unit: Unit = "m", kind: Kind | None = None
     ) -> "DepthMap":
-        """Make a map of metres or pixels; 0, NaN, infinite, negative and masked ones become invalid."""
+        """Make a map; numbers that are 0, NaN, infinite, negative or masked become invalid.
+
+        Args:
+            values: (H, W) metres, or pixels of disparity.
+            valid: (H, W) mask, or None.
+            unit: of the file that it is to be written in.
+            kind: "z", "radial" or "disparity"; None for what the unit says.
+
+        Raises:
+            InputError: the shapes differ, or unit and kind contradict each other.
+        """
         clean = np.array(values, dtype=np.float64)
         mask = np.isfinite(clean) & (clean > 0)
         if valid is not None:

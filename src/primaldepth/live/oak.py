@@ -11,8 +11,8 @@ import numpy as np
 
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras, Intrinsics
-from primaldepth.io.sequences.base import optional
-from primaldepth.live.sdk_camera import SdkCamera
+from primaldepth.io.files import optional
+from primaldepth.live.sources import SdkCamera
 from primaldepth.pipeline.request import Item
 
 _COLOUR, _DEPTH, _STEREO = (1280, 720), (640, 360), (640, 400)  # width, height

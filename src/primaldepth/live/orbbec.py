@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import InputError, MissingFileError
+from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.motion import as_tuples
-from primaldepth.geometry.pinhole import Pinhole
-from primaldepth.io.cameras.ros import intrinsics_of
+from primaldepth.io.cameras.ros import lens_of
+from primaldepth.io.files import optional
 from primaldepth.io.picture_files import open_picture
-from primaldepth.io.sequences.base import optional
-from primaldepth.live.sdk_camera import SdkCamera
+from primaldepth.live.sources import SdkCamera
 from primaldepth.pipeline.request import Item
 
 WAIT, TRIES = 1000, 5  # milliseconds for a frame, and how often
@@ -40,14 +39,12 @@ class Orbbec(SdkCamera):
 
     @classmethod
     def opened(cls, file: Path | None) -> "Orbbec":
-        """Start the first camera that is plugged in, or play a file.
+        """Start the first camera that is plugged in, or play a file that exists.
 
         Raises:
             InputError: if there is no camera, or the file cannot be played.
             MissingDependencyError: without the SDK.
         """
-        if file is not None and not file.is_file():
-            raise MissingFileError(file, "no such file")
         ob = optional("pyorbbecsdk", "orbbec", Path("orbbec"))
         title = f"orbbec:{file}" if file else "orbbec"
         try:
@@ -125,4 +122,4 @@ def _camera(pinhole: Any, lens: Any) -> Intrinsics:
     values = tuple(float(getattr(lens, name)) for name in names)
     centre = pinhole.cx + 0.5, pinhole.cy + 0.5  # the SDK counts from the middle of the first pixel
     size = int(pinhole.width), int(pinhole.height)
-    return intrinsics_of(Pinhole(pinhole.fx, pinhole.fy, *centre, *size, (model, values)))
+    return Intrinsics(pinhole.fx, pinhole.fy, *centre, *size, lens_of(model, values))

@@ -11,11 +11,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
 from primaldepth.core.errors import InputError
-from primaldepth.live.view import jpeg, live_picture
-from primaldepth.pipeline.run import Outcome
+from primaldepth.io.picture_files import jpeg_bytes
+from primaldepth.live.view import live_picture
+from primaldepth.pipeline.outcome import Outcome
 
 HOST = "127.0.0.1"
 MOST_WATCHERS = 4
+QUALITY = 85  # of the JPEGs
 PATIENCE = 10.0  # seconds for a request, and to take a picture
 _BOUNDARY = b"frame"
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>primaldepth live</title>
@@ -57,7 +59,7 @@ class Screen:
             return None
         with self._drawing:
             if self._drawn[0] < number:
-                self._drawn = number, jpeg(live_picture(outcome, number))
+                self._drawn = number, jpeg_bytes(live_picture(outcome, number), QUALITY)
             return self._drawn
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from primaldepth.core.errors import InputError, MissingFileError
+from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.cameras.realsense import realsense_cameras
-from primaldepth.io.sequences.base import optional
-from primaldepth.live.sdk_camera import SdkCamera
+from primaldepth.io.files import optional
+from primaldepth.live.sources import SdkCamera
 from primaldepth.pipeline.request import Item
 
 WAIT = 5000  # milliseconds for a frame
@@ -27,14 +27,12 @@ class RealSense(SdkCamera):
 
     @classmethod
     def opened(cls, file: Path | None) -> "RealSense":
-        """Start the first camera that is plugged in, or play a file.
+        """Start the first camera that is plugged in, or play a file that exists.
 
         Raises:
             InputError: if there is no camera, or the file cannot be played.
             MissingDependencyError: without the SDK.
         """
-        if file is not None and not file.is_file():
-            raise MissingFileError(file, "no such file")
         rs = optional("pyrealsense2", "realsense", Path("realsense"))
         pipeline, config = rs.pipeline(), rs.config()
         if file is None:

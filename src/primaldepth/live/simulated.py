@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.poses import Pose
+from primaldepth.live.sources import LiveSource
 from primaldepth.pipeline.request import Item
 
 Array = NDArray[np.float64]
@@ -26,7 +27,7 @@ _GRAZING = 0.12  # cosine of the angle below which the sensor sees nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
+class TrueView:
     """The truth of one frame: what each pixel shows and how far away it is, (H, W) each.
 
     Args:
@@ -40,7 +41,7 @@ class View:
     facing: Array
 
 
-class Simulated:
+class Simulated(LiveSource):
     """A simulated depth and colour camera in a room with a box and a ball.
 
     Args:
@@ -70,13 +71,6 @@ class Simulated:
         self._moves, self._count, self._clock, self._sleep = moves, count, clock, sleep
         self.camera = Intrinsics.guess(size[1], size[0], 65.0)
 
-    def __enter__(self) -> "Simulated":
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Leave nothing open."""
-
     def __iter__(self) -> Iterator[tuple[str, Item]]:
         """Yield what the camera sees when it is asked; frames that nobody asked for are skipped."""
         start, given, index = self._clock(), 0, 0
@@ -100,7 +94,7 @@ class Simulated:
         pixels = np.rint(255 * image.clip(0.0, 1.0)).astype(np.uint8)
         return Item(depth.astype(np.float32), pixels, cameras=Cameras(self.camera), unit="m")
 
-    def seen(self, camera: Intrinsics, index: int) -> View:
+    def seen(self, camera: Intrinsics, index: int) -> TrueView:
         """Return the truth of frame `index` for a camera in its place."""
         return seen_from(camera, self.pose(index))
 
@@ -112,7 +106,7 @@ class Simulated:
         return Pose.of(turn, [-0.5 * math.sin(t), 0.1 * math.sin(2 * t), 0.25 * (1 - math.cos(t))])
 
 
-def seen_from(camera: Intrinsics, pose: Pose) -> View:
+def seen_from(camera: Intrinsics, pose: Pose) -> TrueView:
     """Return what a camera truly sees of the room.
 
     Args:
@@ -127,11 +121,11 @@ def seen_from(camera: Intrinsics, pose: Pose) -> View:
     normal = np.take_along_axis(np.stack([hit[1] for hit in hits]), nearest[None, ..., None], 0)[0]
     point = place + depth[..., None] * rays
     facing = np.abs((rays * normal).sum(-1)) / np.linalg.norm(rays, axis=-1)
-    return View(depth, _shaded(point, normal, nearest), facing)
+    return TrueView(depth, _shaded(point, normal, nearest), facing)
 
 
 def off_surface(points: NDArray[np.floating]) -> Array:
-    """(N,): metres from points (N, 3) to the nearest surface of the room, for what is made of its frames."""
+    """Return (N,): metres from points (N, 3) to the nearest surface of the room."""
     walls = np.abs(points[:, None] - _ROOM).min(axis=(1, 2))
     ball = np.abs(np.linalg.norm(points - _BALL, axis=1) - _RADIUS)
     outside = np.maximum(_BOX[0] - points, points - _BOX[1])

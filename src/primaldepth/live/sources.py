@@ -2,14 +2,16 @@
 
 import itertools
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
-from primaldepth.core.errors import InputError
+from typing_extensions import Self
+
+from primaldepth.core.errors import InputError, MissingFileError
 from primaldepth.io.sequences.base import time_stamp
-from primaldepth.pipeline.pairing import Named, list_items
+from primaldepth.pipeline.pairing import NamedFiles, list_items
 from primaldepth.pipeline.request import Item
 
 FRAMES_PER_SECOND = 30.0
@@ -17,17 +19,51 @@ LONGEST_GAP = 1.0  # seconds between frames of a recording that are waited for
 CAMERAS = ("simulated", "realsense", "oak", "orbbec")
 
 
-class Source(AbstractContextManager["Source"], Protocol):
+class LiveSource(ABC):
     """A running camera as a stream of frames; a slow reader misses some, as with any camera."""
 
     title: str
 
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:  # noqa: B027 - most have nothing to close
+        """Leave nothing open."""
+
+    @abstractmethod
     def __iter__(self) -> Iterator[tuple[str, Item]]:
         """Yield the name and the inputs of each frame; end where there are no more."""
-        ...
 
 
-class Played:
+class SdkCamera(LiveSource):
+    """A source whose frames come from an SDK.
+
+    Args:
+        title: for people to read.
+        wait: gives the next set of frames, or None at the end.
+        stop: ends the streams.
+    """
+
+    def __init__(self, title: str, wait: Callable[[], Any], stop: Callable[[], None]) -> None:
+        self.title, self._wait, self._stop = title, wait, stop
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the streams."""
+        self._stop()
+
+    def __iter__(self) -> Iterator[tuple[str, Item]]:
+        """Yield the newest pair of frames; end where no more come."""
+        while (frames := self._wait()) is not None:
+            if (found := self.frame(frames)) is not None:
+                yield found
+
+    @abstractmethod
+    def frame(self, frames: Any) -> tuple[str, Item] | None:
+        """Return name and inputs of a set of frames, or None if it has no depth or no colour."""
+
+
+class Played(LiveSource):
     """Frames of a recording or of folders, at the rate at which they were taken.
 
     A frame is waited for until its time has come. Frames whose time has passed are skipped, unless `every`.
@@ -57,13 +93,6 @@ class Played:
         self._times = _times([_name(item) for item in items], rate)
         self._clock, self._sleep = clock, sleep
 
-    def __enter__(self) -> "Played":
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Leave nothing open."""
-
     def __iter__(self) -> Iterator[tuple[str, Item]]:
         """Yield each frame at its time."""
         start = self._clock()
@@ -84,7 +113,7 @@ def open_source(
     rate: float = FRAMES_PER_SECOND,
     every: bool = False,
     note: Callable[[str], None] = print,
-) -> Source:
+) -> LiveSource:
     """Open the source of live frames that a name stands for.
 
     Args:
@@ -93,7 +122,7 @@ def open_source(
         images: folder or glob of the images of depth files.
         rate: frames per second of files whose names are no time stamps, and of the simulated camera.
         every: skip no frame of a recording, however slow.
-        note: is told what was assumed.
+        note: called with each assumption, in words.
 
     Raises:
         InputError: if there is no such source.
@@ -105,12 +134,14 @@ def open_source(
     if images is None and not Path(name).exists():
         found = "neither a camera nor a file or folder"
         raise InputError(name, found, f"give a recording, depth files with IMAGES, or {', '.join(CAMERAS)}")
-    items, _ = list_items(Named(name, images, {}, note=note))
+    items, _ = list_items(NamedFiles(name, images, {}, note=note))
     return Played(name, items, rate=rate, every=every)
 
 
-def _camera(kind: str, file: Path | None, rate: float) -> Source | None:
+def _camera(kind: str, file: Path | None, rate: float) -> LiveSource | None:
     """Return the camera of a name, or what its SDK plays; each SDK is imported only if it is asked for."""
+    if kind in ("realsense", "orbbec") and file is not None and not file.is_file():
+        raise MissingFileError(file, "no such file")
     if kind == "realsense":
         from primaldepth.live.realsense import RealSense
 

@@ -1,21 +1,19 @@
 """A result as a live picture: the image, its depth, and its point cloud seen from the side."""
 
-import io
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.pictures.clouds import draw_points
+from primaldepth.pictures.point_pictures import draw_points
 from primaldepth.pictures.preview import colorize, robust_limits
-from primaldepth.pipeline.run import Outcome, first, first_mask
-from primaldepth.pipeline.views import guide_camera, guide_rgb
+from primaldepth.pipeline.outcome import Outcome, first, first_mask
+from primaldepth.pipeline.outputs import guide_camera, rgb_of
 
 RGB = NDArray[np.uint8]
 MOST_POINTS = 80_000
 SWAY = 0.45  # radians to either side
 PERIOD = 120  # frames of one sway
-QUALITY = 85
 
 
 def live_picture(outcome: Outcome, index: int) -> RGB:
@@ -25,7 +23,7 @@ def live_picture(outcome: Outcome, index: int) -> RGB:
         outcome: of one frame.
         index: its number, by which the cloud's view turns.
     """
-    image = guide_rgb(outcome.inputs)
+    image = rgb_of(outcome.inputs.frame.guide)
     kept = outcome.kept
     depth = first(kept.depth)
     valid = first_mask(kept.valid) & np.isfinite(depth) & (depth > 0)
@@ -52,12 +50,3 @@ def cloud_picture(
     seen, colours = seen[seen[:, 2] > 0.05 * middle[2]], colours[seen[:, 2] > 0.05 * middle[2]]
     pixels = seen[:, :2] / seen[:, 2:] * [camera.fx, camera.fy] + [camera.cx, camera.cy]
     return draw_points(seen, colours, pixels, (height, width), step)
-
-
-def jpeg(picture: RGB) -> bytes:
-    """Return the picture as a JPEG file."""
-    from PIL import Image
-
-    with io.BytesIO() as stream:
-        Image.fromarray(picture).save(stream, "JPEG", quality=QUALITY)
-        return stream.getvalue()

@@ -36,7 +36,9 @@ def method_identity(method: object) -> dict[str, Any] | None:
             return None
         identity[part.name] = named
     if isinstance(method, ShippedNetwork):
-        identity["weights"] = {path.name: file_sha256(path) for path in SHIPPED[method.name].present.values()}
+        names = [name for name in (method.name, SHIPPED[method.name].partner) if name is not None]
+        paths = [path for name in names for path in SHIPPED[name].present.values()]
+        identity["weights"] = {path.name: file_sha256(path) for path in paths}
     return identity
 
 

@@ -18,8 +18,9 @@ from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Settings
 from primaldepth.methods.deep_holes import COARSER, blended, coarser, deep_share
 from primaldepth.methods.holes import measured_mask
-from primaldepth.methods.low_noise import with_classical
+from primaldepth.methods.low_noise import refined
 from primaldepth.methods.network_inputs import NetworkInputs, tiles, turned_back, turned_input
+from primaldepth.methods.paired import is_for_two, mean_of_two
 from primaldepth.methods.sparse import with_samples
 from primaldepth.networks import DepthNet, from_pretrained, load
 from primaldepth.networks.inference import Inference
@@ -68,7 +69,7 @@ class Network:
         precision: of the convolutions, and on a GPU of the stored dual variables; None for what suits the
             frame's device. Arithmetic of the primal-dual part is float32.
         ensemble: mean over the eight flips and rotations of the frame.
-        classical: take the mean with a classical solution for complete maps with little noise: `low_noise`.
+        classical: improve complete maps with little noise by a classical solution: `low_noise`.
     """
 
     name: str
@@ -92,15 +93,24 @@ class Network:
         """Estimate window by window."""
         return with_samples(self.predict, frame)
 
-    def predict(self, frame: Frame, samples: Frame) -> Prediction:
-        """Predict the depth of `frame`, whose `samples` were gathered already."""
+    def predict(self, frame: Frame, samples: Frame, deep: bool = True) -> Prediction:
+        """Predict the depth of `frame`, whose `samples` were gathered already.
+
+        Args:
+            frame: as it was given.
+            samples: the same with lone samples gathered, or the frame itself.
+            deep: run the network again for what lies deep inside holes.
+
+        Returns:
+            The prediction.
+        """
         inputs = NetworkInputs.of(frame, samples)
         if self.net.is_for_any_scale and not frame.registered:
             inputs = inputs.with_trusted_borders(samples.valid)
-        found = self._with_deep_holes(frame, samples, inputs)
+        found = self._with_deep_holes(frame, samples, inputs) if deep else self._whole(frame, inputs)
         if not self._takes_classical or samples is not frame:
             return found
-        return with_classical(found, frame, inputs.scaling)
+        return refined(found, frame, inputs.scaling)
 
     @property
     def _takes_classical(self) -> bool:
@@ -198,6 +208,7 @@ class NetworkOptions(Settings):
     `precision` auto is bf16 for networks of every scale on a CPU that has instructions for it, else fp32.
     `iterations` of the solver other than those it was trained with get coefficients between the learned.
     `classical` takes the mean with the solution of nlh-l2 where a complete map of averages has little noise.
+    `paired` takes the mean of pdn-any and pdn-any-small where samples are not averages.
     """
 
     tile: Annotated[int, Field(ge=16)] | None = None
@@ -206,6 +217,7 @@ class NetworkOptions(Settings):
     ensemble: bool = False
     iterations: Annotated[int, Field(ge=1, le=MOST_ITERATIONS)] | None = None
     classical: bool = True
+    paired: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,11 +243,24 @@ class ShippedNetwork:
         return with_samples(self._predict, frame)
 
     def _predict(self, frame: Frame, samples: Frame) -> Prediction:
+        partner = SHIPPED[self.name].partner
+        if partner is None or not self._takes_partner or samples is not frame or not is_for_two(frame):
+            return self._alone(self.name, frame, samples)
+        first = self._alone(self.name, frame, samples, deep=False)
+        return mean_of_two(first, self._alone(partner, frame, samples), deep_share(frame.valid))
+
+    @property
+    def _takes_partner(self) -> bool:
+        """Whether a second network may have a share; the first result is kept in memory meanwhile."""
+        return self.options.paired and self.options.memory_gib is None
+
+    def _alone(self, name: str, frame: Frame, samples: Frame, deep: bool = True) -> Prediction:
+        """Predict with one network alone."""
         ratio = math.sqrt(math.prod(frame.high_size) / math.prod(samples.low_size))
-        known = SHIPPED[self.name].present
+        known = SHIPPED[name].present
         scale = min(known, key=lambda scale: 0.0 if scale is None else abs(math.log(scale / ratio)))
-        network = _loaded(self.name, scale, known[scale], self.options, frame.depth.device)
-        return network.predict(frame, samples)
+        network = _loaded(name, scale, known[scale], self.options, frame.depth.device)
+        return network.predict(frame, samples, deep)
 
 
 @functools.lru_cache(maxsize=len(SCALES))

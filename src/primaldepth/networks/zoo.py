@@ -29,6 +29,7 @@ class Shipped:
         uses_guide: whether it looks at the image.
         gives_sigma: whether it says how far it may be off.
         has_solver: whether a primal-dual part follows the convolutions.
+        partner: the network that it is averaged with where samples are not averages over pixels.
     """
 
     weights: str
@@ -37,6 +38,7 @@ class Shipped:
     uses_guide: bool = True
     gives_sigma: bool = False
     has_solver: bool = True
+    partner: str | None = None
 
     @property
     def files(self) -> dict[int | None, Path]:
@@ -58,7 +60,13 @@ SHIPPED = {
     "fcn+nlh-s": Shipped("fcn-s", "fcn-s, then nlh-l2 with its affinities"),
     "fcn-pdn-d": Shipped("fcn-pdn-d", "fcn-d and a solver trained with it", uses_guide=False),
     "fcn-pdn-s": Shipped("fcn-pdn-s", "fcn-s and a solver trained with it: the paper's network"),
-    "pdn-any": Shipped("pdn-any", "one network for every scale, noise and sensor", (), gives_sigma=True),
+    "pdn-any": Shipped(
+        "pdn-any",
+        "one network for every scale, noise and sensor",
+        (),
+        gives_sigma=True,
+        partner="pdn-any-small",
+    ),
     "pdn-any-small": Shipped("pdn-any-small", "the same for CPUs and small devices", (), gives_sigma=True),
 }
 UNTRAINED = {"iterations": 20, "model": "nlh-l2"}

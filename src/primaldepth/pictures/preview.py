@@ -19,7 +19,7 @@ from primaldepth.core.errors import InputError
 RGB = NDArray[np.uint8]
 Map = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
-Limits = tuple[float, float]
+ColorLimits = tuple[float, float]
 Colors = tuple[tuple[int, int, int], ...]
 
 
@@ -46,11 +46,11 @@ class Bar:
     """
 
     title: str
-    limits: Limits
+    limits: ColorLimits
     colors: Colors = DEPTH_COLORS
 
 
-def robust_limits(depth: Map, valid: Mask) -> Limits:
+def robust_limits(depth: Map, valid: Mask) -> ColorLimits:
     """Return the 1st and 99th percentile of the valid values; widened if equal, (0, 1) if none is valid.
 
     Args:
@@ -67,7 +67,9 @@ def robust_limits(depth: Map, valid: Mask) -> Limits:
     return low - spread, high + spread
 
 
-def colorize(depth: Map, valid: Mask, limits: Limits | None = None, colors: Colors = DEPTH_COLORS) -> RGB:
+def colorize(
+    depth: Map, valid: Mask, limits: ColorLimits | None = None, colors: Colors = DEPTH_COLORS
+) -> RGB:
     """Colour (depth - low) / (high - low), clipped to [0, 1], by the table; mid-grey where not valid.
 
     Args:
@@ -110,13 +112,25 @@ def error_map(pred: Map, truth: Map, valid: Mask, limit: float) -> RGB:
 
 
 def robust_error(pred: Map, truth: Map, valid: Mask) -> float:
-    """Return a limit for `error_map`: the 95th percentile of |pred - truth|, or 1 if there is no error."""
+    """Return a limit for `error_map`: the 95th percentile of |pred - truth|, or 1 if there is no error.
+
+    Args:
+        pred: (H, W).
+        truth: (H, W) in the same unit.
+        valid: (H, W) True where both have a value.
+    """
     errors = np.abs(pred[valid].astype(np.float64) - truth[valid])
     return (float(np.percentile(errors, 95)) if errors.size else 0.0) or 1.0
 
 
 def enlarge(rgb: RGB, height: int, width: int) -> RGB:
-    """Enlarge by nearest neighbour, so that pixels can be seen: row i shows floor((i + 1/2) h / height)."""
+    """Enlarge by nearest neighbour, so that pixels can be seen: row i shows floor((i + 1/2) h / height).
+
+    Args:
+        rgb: (h, w, C).
+        height: of the result.
+        width: of the result.
+    """
     rows = (np.arange(height) * 2 + 1) * rgb.shape[0] // (2 * height)
     columns = (np.arange(width) * 2 + 1) * rgb.shape[1] // (2 * width)
     large: RGB = rgb[rows[:, None], columns]
@@ -145,7 +159,15 @@ def spread(depth: Map, valid: Mask, reach: int) -> tuple[Map, Mask]:
 def draw_samples(
     depth: Map, valid: Mask, limits: tuple[float, float], size: tuple[int, int], reach: int
 ) -> RGB:
-    """Draw samples in colours at the result's `size`; lone ones are larger by `reach` pixels each way."""
+    """Draw samples in colours at the result's `size`; lone ones are larger by `reach` pixels each way.
+
+    Args:
+        depth: (h, w) any unit.
+        valid: (h, w).
+        limits: of the colours.
+        size: (H, W) of the picture.
+        reach: pixels of `depth`; 0 for samples that lie side by side.
+    """
     return enlarge(colorize(*spread(depth, valid, reach), limits), *size)
 
 
@@ -299,7 +321,16 @@ def _draw_bar(canvas: Image.Image, bar: Bar, corner: tuple[int, int], width: int
 
 
 def ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
-    """Return about `count` round numbers in [low, high], 1, 2, 2.5 or 5 times a power of ten apart."""
+    """Return about `count` round numbers in [low, high], 1, 2, 2.5 or 5 times a power of ten apart.
+
+    Args:
+        low: least value.
+        high: largest value, above `low`.
+        count: how many are wanted.
+
+    Returns:
+        Each number with its text.
+    """
     raw = (high - low) / count
     power = math.floor(math.log10(raw))
     step = next(m * 10.0**power for m in (1, 2, 2.5, 5, 10) if m * 10.0**power >= raw * (1 - 1e-9))

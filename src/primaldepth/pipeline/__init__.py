@@ -1,1 +1,1 @@
-"""Use, in one room: a request and the inputs of a frame become a result, a report on it and files."""
+"""From a request to a report: the inputs of a frame become a result, a report on it and files."""

@@ -18,20 +18,20 @@ from primaldepth.io.files import MAX_TEXT, read_file
 from primaldepth.io.locks import held
 from primaldepth.methods import create
 from primaldepth.methods.identity import method_identity
+from primaldepth.pipeline.frame_report import Report, report_of
 from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.load import Inputs, load
 from primaldepth.pipeline.on_ray import run_on_ray
-from primaldepth.pipeline.outputs import OUTPUTS, check_inputs, write_outputs
-from primaldepth.pipeline.report import Report, report_of
+from primaldepth.pipeline.outcome import Outcome, compute
+from primaldepth.pipeline.output_checks import check_inputs
+from primaldepth.pipeline.outputs import OUTPUTS, write_outputs
 from primaldepth.pipeline.request import Item, Request
-from primaldepth.pipeline.run import Outcome, compute
-from primaldepth.pipeline.sequence import NAME as MEMORY
-from primaldepth.pipeline.sequence import SequenceLedger
+from primaldepth.pipeline.sequence_ledger import MEMORY_NAME, SequenceLedger
 from primaldepth.pipeline.warnings import Advice
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedFrame:
     """How one frame ended: with a report, with one of an earlier run, or with an error.
 
     Args:
@@ -81,33 +81,33 @@ class Batch:
     kept: Mapping[Item, Mapping[str, Any]] = field(default_factory=dict)
     gpus: float | None = None
 
-    def run(self, method: Method) -> Iterator[Finished]:
+    def run(self, method: Method) -> Iterator[FinishedFrame]:
         """Run every frame that no earlier run has finished; on a cluster they end in any order."""
         if self.gpus is not None:
             yield from self._run_on_ray(self.gpus)
             return
         for item in self.items:
             if item in self.kept and self.ledger is not None and self.ledger.holds(item):
-                yield Finished(item, kept=self.kept[item])
+                yield FinishedFrame(item, kept=self.kept[item])
             else:
                 yield self._attempt(item, partial(self._compute, item, method))
 
-    def _run_on_ray(self, gpus: float) -> Iterator[Finished]:
+    def _run_on_ray(self, gpus: float) -> Iterator[FinishedFrame]:
         for item, report in self.kept.items():
-            yield Finished(item, kept=report)
+            yield FinishedFrame(item, kept=report)
         missing = [item for item in self.items if item not in self.kept]
         for item, outcome in run_on_ray(missing, self.request, self._prepare, gpus):
             yield self._attempt(item, outcome)
 
-    def _attempt(self, item: Item, outcome: Callable[[], Outcome]) -> Finished:
+    def _attempt(self, item: Item, outcome: Callable[[], Outcome]) -> FinishedFrame:
         try:
             found = outcome()
-            report = finish(item, found, self.advice)
+            report = report_of(found, self.advice, write_outputs(item.outputs, found))
         except (PrimalDepthError, OSError) as error:
             if self.ledger is None:
                 raise
-            return Finished(item, error=error)
-        finished = Finished(item, report, notes=_notes(item, found.inputs))
+            return FinishedFrame(item, error=error)
+        finished = FinishedFrame(item, report, notes=_notes(item, found.inputs))
         if self.ledger is not None:
             self.ledger.add(item, finished.json())
         return finished
@@ -124,11 +124,6 @@ class Batch:
         return compute(inputs, self.request, run)
 
 
-def finish(item: Item, outcome: Outcome, advice: Advice) -> Report:
-    """Write the outputs of a frame and report on it."""
-    return report_of(outcome, advice, write_outputs(item.outputs, outcome))
-
-
 def _notes(item: Item, inputs: Inputs) -> tuple[str, ...]:
     found = [] if inputs.note is None else [f"{item.depth}: {inputs.note}"]
     for name, path in item.outputs.items():
@@ -139,7 +134,14 @@ def _notes(item: Item, inputs: Inputs) -> tuple[str, ...]:
 
 @contextmanager
 def sole_use(folders: Iterable[Path]) -> Iterator[None]:
-    """Hold the output folders of a batch: two batches in one folder would replace each other's results."""
+    """Hold the output folders of a batch: two batches in one folder would replace each other's results.
+
+    Args:
+        folders: of the outputs; they are made if they are missing.
+
+    Raises:
+        InputError: if another process writes a batch to one of them.
+    """
     with ExitStack() as stack:
         for folder in dict.fromkeys(Path(os.path.realpath(folder)) for folder in folders):
             stack.enter_context(held(folder, "writing a batch to", name=""))
@@ -147,8 +149,15 @@ def sole_use(folders: Iterable[Path]) -> Iterator[None]:
 
 
 def open_ledger(folder: Path, request: Request, cameras: Cameras | Path | None, temporal: bool) -> Ledger:
-    """Return the ledger of an output folder, for these settings."""
-    remove_leftovers([folder / MEMORY])
+    """Return the ledger of an output folder, for these settings.
+
+    Args:
+        folder: of the depth maps that the batch writes.
+        request: on which the results depend.
+        cameras: on which they depend too; the content of a file counts.
+        temporal: whether each result depends on the frames before.
+    """
+    remove_leftovers([folder / MEMORY_NAME])
     matrix = read_file(cameras, MAX_TEXT) if isinstance(cameras, Path) else b""
     identity = method_identity(create(request.method, request.options))
     settings = f"{request} {cameras} {matrix!r} {temporal} {identity}"

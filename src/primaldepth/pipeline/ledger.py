@@ -13,7 +13,7 @@ from primaldepth.pipeline.load import Inputs
 from primaldepth.pipeline.request import Item
 from primaldepth.version import __version__
 
-NAME = ".primaldepth-journal.jsonl"
+LEDGER_NAME = ".primaldepth-journal.jsonl"
 
 
 class Ledger:
@@ -29,7 +29,7 @@ class Ledger:
     """
 
     def __init__(self, folder: Path, settings: str) -> None:
-        self.folder, self._path = folder, folder / NAME
+        self.folder, self._path = folder, folder / LEDGER_NAME
         self._settings = settings
         check_unlinked(self._path)
         self._lines = _read(self._path)

@@ -23,8 +23,8 @@ from primaldepth.io.clouds import is_cloud, read_points
 from primaldepth.io.rasters import is_number
 from primaldepth.io.units import from_stored
 from primaldepth.measurement.spikes import spikes as find_spikes
-from primaldepth.pipeline.arrays import confidence_tensor, depth_tensor, guide_tensor, tensor_like
 from primaldepth.pipeline.request import ArrayLike, File, Item, PathLike, Request
+from primaldepth.pipeline.user_arrays import confidence_tensor, depth_tensor, guide_tensor, tensor_like
 from primaldepth.sensors.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS, UNITLESS_SENSORS, noise_map
 
 GIVE_CAMERAS = Worded("give --cameras (Python: cameras=)", "give 'cameras'")
@@ -165,7 +165,7 @@ class _LoadedSamples:
 
     @property
     def metres(self) -> float:
-        """Length of the depth's unit; numbers of which nobody says the unit are taken for metres."""
+        """Length of the depth's unit; numbers without a unit are taken for metres."""
         return self.unit_length or 1.0
 
     @property
@@ -199,14 +199,13 @@ class _LoadedSamples:
         """Return the samples as z in the guide's view, and a note on how they were registered there."""
         if cameras is not None and cameras.depth is not None:
             maps = tuple(each for each in (self.trust, self.noise) if isinstance(each, Tensor))
-            view = to_guide_view(
+            found, note = to_guide_view(
                 self.depth, self.valid, cameras, size, self.kind, maps=maps, metres=self.metres
             )
-            found = view.samples
             trust = None if self.trust is None else found.maps[0]
             noise = found.maps[-1] if isinstance(self.noise, Tensor) else self.noise
             seen = replace(self, depth=found.depth, valid=found.valid, trust=trust, noise=noise, kind="z")
-            return seen, view.note
+            return seen, note
         if self.kind == "radial":
             z = _radial_to_z(self.depth, self.valid, cameras)
             return replace(self, depth=z, valid=self.valid & torch.isfinite(z), kind="z"), None

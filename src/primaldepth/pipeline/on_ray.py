@@ -18,8 +18,8 @@ from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.methods import create
 from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.outcome import Outcome, outcome_of, predict
 from primaldepth.pipeline.request import Item, Request
-from primaldepth.pipeline.run import Outcome, outcome_of, predict
 from primaldepth.version import __version__
 
 LEAST_SHARE = 1e-4  # of a GPU that Ray can hand out
@@ -44,7 +44,13 @@ class RayTask:
 
 
 def check_engine(engine: str, gpus: float, temporal: bool) -> bool:
-    """Return whether a cluster is asked for; raise on options that do not go together."""
+    """Return whether a cluster is asked for; raise on options that do not go together.
+
+    Args:
+        engine: "local" or "ray".
+        gpus: share of a GPU, or number of GPUs, of each frame.
+        temporal: whether each result depends on the frames before.
+    """
     if engine not in ("local", "ray"):
         raise InputError(f"--engine {engine}", "choose local or ray")
     if not (gpus == 0 or LEAST_SHARE <= gpus <= 1 or (math.isfinite(gpus) and gpus > 1 and gpus % 1 == 0)):
@@ -57,7 +63,15 @@ def check_engine(engine: str, gpus: float, temporal: bool) -> bool:
 
 
 def worker_device(device: str, gpus: float) -> str:
-    """Return the device of the workers: "cuda" if each gets a share of a GPU, else "cpu"."""
+    """Return the device of the workers: "cuda" if each gets a share of a GPU, else "cpu".
+
+    Args:
+        device: "auto", "cpu" or "cuda", as the user asked for.
+        gpus: share of a GPU of each frame.
+
+    Raises:
+        InputError: if the two contradict each other.
+    """
     if device not in ("auto", "cpu", "cuda"):
         raise InputError(f"--device {device}", "choose auto, cpu or cuda")
     if device != "auto" and (device == "cuda") != (gpus > 0):
@@ -68,7 +82,14 @@ def worker_device(device: str, gpus: float) -> str:
 def run_on_ray(
     items: Iterable[Item], request: Request, prepare: Callable[[Item], Inputs], gpus: float
 ) -> Iterator[tuple[Item, Callable[[], Outcome]]]:
-    """Yield each item with a function that returns its outcome, or raises what went wrong with it."""
+    """Yield each item with a function that returns its outcome, or raises what went wrong with it.
+
+    Args:
+        items: the frames; they end in any order.
+        request: that holds for all of them.
+        prepare: reads the inputs of an item, here and not on a worker.
+        gpus: share of a GPU of each frame; 0 computes on CPUs.
+    """
     inputs: dict[Item, Inputs] = {}
     task = RayTask(request.method, tuple(request.options.items()), request.device)
 

@@ -4,7 +4,6 @@ To add an output, write its writer here and add a row to `OUTPUTS`.
 """
 
 import io
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,22 +12,24 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
-from primaldepth.core.errors import InputError, MissingDependencyError, Worded, did_you_mean
+from primaldepth.geometry.backproject import point_cloud
+from primaldepth.geometry.cameras import Intrinsics
+from primaldepth.geometry.clouds import PointCloud
+from primaldepth.geometry.meshing import depth_mesh
 from primaldepth.geometry.normals import surface_normals
-from primaldepth.io import Unit, output_unit, write_bytes
-from primaldepth.io.depth import encode_values, writer_for
-from primaldepth.io.destination import check_extension, check_place
+from primaldepth.io import DepthMap, Unit, output_unit, write_bytes
+from primaldepth.io.depth import largest_stored, write_values
 from primaldepth.io.formats import CODECS, png
 from primaldepth.io.formats.base import row_blocks
 from primaldepth.io.mesh import write_mesh
 from primaldepth.io.pointcloud import write_cloud
-from primaldepth.io.rrd import write_rrd
+from primaldepth.io.rrd import Recorded, write_rrd
 from primaldepth.io.units import per_metre, whole_stored
-from primaldepth.pipeline.load import GIVE_CAMERAS, Inputs
-from primaldepth.pipeline.request import Request
-from primaldepth.pipeline.run import Outcome, first, first_mask
-from primaldepth.pipeline.views import cloud_of, guide_camera, mesh_of, preview_of, recorded_of
+from primaldepth.measurement.lone_samples import cells_of
+from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.outcome import Outcome, first, first_mask
 
 Need = Literal["metric", "sigma", "cameras"]
 
@@ -84,19 +85,18 @@ class DepthResult:
     beyond: int = 0
 
 
-def _unit_of(path: Path, inputs: Inputs) -> Unit:
-    """The unit `path` is written in: the input's, where the format can mean it."""
-    unit = output_unit(path, inputs.unit or "m")
-    return "disparity" if inputs.kind == "disparity" and unit == "m" else unit
-
-
 def depth_result(path: Path, outcome: Outcome) -> DepthResult:
     """Return the first depth map of the outcome, as it is to be written to `path`.
 
     An estimate that is not finite and positive, that an integer format would round to its invalid 0, or that
     is larger than such a format can hold, is a hole.
+
+    Args:
+        path: whose extension picks the format.
+        outcome: of one frame or more.
     """
-    unit, largest = _unit_of(path, outcome.inputs), _largest_stored(path)
+    inputs = outcome.inputs
+    unit, largest = output_unit(path, inputs.unit or "m", inputs.kind), largest_stored(path)
     values = outcome.prediction.depth[0, 0].cpu().numpy()
     valid = np.array(first_mask(outcome.kept.valid))
     rounded_off = beyond = 0
@@ -118,8 +118,78 @@ def write_depth(path: Path, outcome: Outcome) -> DepthResult:
         InputError: if no estimate can be held by the format.
     """
     result = depth_result(path, outcome)
-    write_bytes(path, encode_values(path, result.values, result.valid, result.unit))
+    write_values(path, result.values, result.valid, result.unit)
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayUnit:
+    """Metres or pixels as people read them; `factor` takes metres or pixels to `unit`."""
+
+    name: str
+    unit: str
+    factor: float
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> "DisplayUnit":
+        """Choose millimetres where the input's file resolves them, else metres; pixels for disparity."""
+        if inputs.kind == "disparity":
+            return cls("Disparity", "px", 1.0)
+        small = per_metre(inputs.unit or "m") >= 1000.0
+        return cls("Depth", "mm", 1000.0) if small else cls("Depth", "m", 1.0)
+
+
+def rgb_of(guide: Tensor) -> NDArray[np.uint8]:
+    """Return the first image of a guide, (B, C, H, W) in [0, 1], as 8-bit colours, (H, W, 3)."""
+    planes = [np.rint(plane * 255).astype(np.uint8) for plane in guide[0].cpu().numpy()]
+    return np.stack(planes * (3 // len(planes)), axis=-1)
+
+
+def guide_camera(inputs: Inputs) -> Intrinsics:
+    """Return the guide's camera, or if it is not known one that is 60 degrees wide."""
+    height, width = inputs.frame.high_size
+    known = inputs.cameras
+    return Intrinsics.guess(width, height) if known is None else known.guide.scaled_to(width, height)
+
+
+def sample_reach(inputs: Inputs) -> int:
+    """Return by how many pixels to draw samples larger: a quarter of the distance of lone ones, else 0."""
+    cells = cells_of(inputs.frame)[0]
+    return 0 if cells is None else max(1, round(cells.size[0] / cells.grid[0] / 4))
+
+
+def preview_of(outcome: Outcome, truth: DepthMap | None = None) -> NDArray[np.uint8]:
+    """Return a picture of guide, input and result side by side, with truth and error where known.
+
+    Args:
+        outcome: of one frame.
+        truth: the true depth, (H, W), or None where it is not known.
+
+    Returns:
+        (h, w, 3).
+    """
+    from primaldepth.pictures.preview import overview  # Pillow takes time to import
+
+    inputs, prediction, scale = outcome.inputs, outcome.prediction, DisplayUnit.of(outcome.inputs)
+    return overview(
+        rgb_of(inputs.frame.guide),
+        first(inputs.frame.depth) * scale.factor,
+        first_mask(inputs.frame.valid),
+        first(prediction.depth) * scale.factor,
+        first_mask(prediction.valid),
+        name=scale.name,
+        unit=scale.unit,
+        measured=first_mask(prediction.measured),
+        truth=None if truth is None else truth.values * scale.factor,
+        truth_valid=None if truth is None else truth.valid,
+        reach=sample_reach(inputs),
+    )
+
+
+def _metric(outcome: Outcome) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the result in metres, and where it is an estimate."""
+    depth = first(outcome.kept.depth)
+    return depth, first_mask(outcome.kept.valid) & (depth > 0)
 
 
 def _write_preview(path: Path, outcome: Outcome) -> None:
@@ -128,8 +198,15 @@ def _write_preview(path: Path, outcome: Outcome) -> None:
     write_bytes(path, png_bytes(preview_of(outcome)))
 
 
+def _cloud(outcome: Outcome) -> PointCloud:
+    """Return every estimate as a coloured point in metres, seen by `guide_camera`."""
+    depth, valid = _metric(outcome)
+    measured, colors = first_mask(outcome.kept.measured), rgb_of(outcome.inputs.frame.guide)
+    return point_cloud(depth, valid, guide_camera(outcome.inputs), colors=colors, measured=measured)
+
+
 def _write_cloud(path: Path, outcome: Outcome) -> None:
-    write_cloud(path, cloud_of(outcome))
+    write_cloud(path, _cloud(outcome))
 
 
 def _write_measured(path: Path, outcome: Outcome) -> None:
@@ -139,20 +216,21 @@ def _write_measured(path: Path, outcome: Outcome) -> None:
 
 
 def _write_mesh(path: Path, outcome: Outcome) -> None:
-    write_mesh(path, mesh_of(outcome))
+    """Write the mesh in metres, cut where neighbours differ by more than `mesh_jump` of the nearer one."""
+    (depth, valid), colors = _metric(outcome), rgb_of(outcome.inputs.frame.guide)
+    camera, jump = guide_camera(outcome.inputs), outcome.request.mesh_jump
+    write_mesh(path, depth_mesh(depth, valid, camera, colors=colors, max_jump=jump))
 
 
 def _write_sigma(path: Path, outcome: Outcome) -> None:
     if outcome.prediction.sigma is not None:
-        values = outcome.prediction.sigma[0, 0].cpu().numpy()
-        valid = np.isfinite(values) & (values > 0)
-        write_bytes(path, encode_values(path, values, valid, _unit_of(path, outcome.inputs)))
+        values, inputs = outcome.prediction.sigma[0, 0].cpu().numpy(), outcome.inputs
+        unit = output_unit(path, inputs.unit or "m", inputs.kind)
+        write_values(path, values, np.isfinite(values) & (values > 0), unit)
 
 
 def _write_normals(path: Path, outcome: Outcome) -> None:
-    kept = outcome.kept
-    depth = first(kept.depth)
-    normals = surface_normals(depth, first_mask(kept.valid) & (depth > 0), guide_camera(outcome.inputs))
+    normals = surface_normals(*_metric(outcome), guide_camera(outcome.inputs))
     if path.suffix.lower() == ".npy":
         with io.BytesIO() as stream:
             np.save(stream, normals)
@@ -164,7 +242,16 @@ def _write_normals(path: Path, outcome: Outcome) -> None:
 
 
 def _write_rerun(path: Path, outcome: Outcome) -> None:
-    write_rrd(path, recorded_of(outcome))
+    """Write image, samples, result, sigma where it is known, and the cloud, for the viewer of rerun."""
+    inputs, kept = outcome.inputs, outcome.kept
+    masked = {
+        "samples": (inputs.frame.depth, inputs.frame.valid),
+        "result": (kept.depth, kept.valid),
+        **({} if kept.sigma is None else {"sigma": (kept.sigma, kept.valid)}),
+    }
+    maps = {name: np.where(first_mask(mask), first(values), 0.0) for name, (values, mask) in masked.items()}
+    camera = guide_camera(inputs)
+    write_rrd(path, Recorded(rgb_of(inputs.frame.guide), maps, _cloud(outcome), camera, inputs.pose))
 
 
 _DEPTH = tuple(name for codec in CODECS if codec.encode is not None for name in codec.extensions)
@@ -222,95 +309,16 @@ OUTPUTS: dict[str, Output] = {
 }
 
 
-def check_method(names: Mapping[str, object], method: object, called: str) -> None:
-    """Raise if an output needs what the method does not give."""
-    for name in names:
-        if "sigma" in OUTPUTS[name].needs and not getattr(method, "gives_sigma", False):
-            option = Worded(f"--{name}", "output")
-            raise InputError(option, f"method '{called}' does not say how far it may be off", "use pdn-any")
-
-
-def check_request(request: Request, method: object) -> None:
-    """Raise if a limit is set on what the method does not give."""
-    if request.max_sigma is not None and not getattr(method, "gives_sigma", False):
-        option = Worded("--max-sigma", "max_sigma")
-        found = f"method '{request.method}' does not say how far it may be off"
-        raise InputError(option, found, "use pdn-any")
-
-
-def checked_outputs(
-    outputs: Mapping[str, str | os.PathLike[str]], method: object, called: str
-) -> dict[str, Path]:
-    """Return the wanted files by name, checked before the work is done.
+def write_outputs(outputs: Mapping[str, Path], outcome: Outcome) -> DepthResult:
+    """Write every output, the depth map first; return that.
 
     Args:
-        outputs: files by names of `OUTPUTS`.
-        method: that is going to make the result.
-        called: the method's name, for errors.
+        outputs: files by names of `OUTPUTS`, "out" among them.
+        outcome: of one frame.
 
     Raises:
-        InputError: if a name is not known, or a file cannot be made by the method or written there.
+        InputError: if one cannot be made or written.
     """
-    for name in outputs:
-        if name not in OUTPUTS:
-            hint = did_you_mean(name, OUTPUTS) or f"known: {', '.join(OUTPUTS)}"
-            raise InputError("outputs", f"'{name}' is no output", hint)
-    found = {name: Path(path) for name, path in outputs.items()}
-    check_method(found, method, called)
-    check_places(found)
-    return found
-
-
-def check_inputs(outputs: Mapping[str, Path], inputs: Inputs) -> None:
-    """Raise, before the work is done, if an output cannot be made of these inputs."""
-    for name, path in outputs.items():
-        if name == "out":
-            _check_fits(path, inputs)
-        if "metric" in OUTPUTS[name].needs and inputs.kind == "disparity":
-            found = f"{OUTPUTS[name].title} needs metric depth, but the input is disparity"
-            raise InputError(Worded(f"--{name} {path}", "output"), found)
-        if "cameras" in OUTPUTS[name].needs and inputs.cameras is None:
-            found = f"{OUTPUTS[name].title} needs the guide's camera"
-            raise InputError(Worded(f"--{name} {path}", "output"), found, GIVE_CAMERAS)
-
-
-def _check_fits(path: Path, inputs: Inputs) -> None:
-    """Raise, before the work is done, if the format of `path` cannot hold the samples.
-
-    What is too large for it becomes a hole later; so only a map without any smaller sample is refused.
-    """
-    middle, unit = inputs.median_depth, _unit_of(path, inputs)
-    fits = middle <= _largest_stored(path) / per_metre(unit)
-    stored = middle if fits else float(inputs.frame.depth[inputs.frame.valid].min())
-    try:
-        encode_values(path, np.full((1, 1), stored), np.ones((1, 1), bool), unit)
-    except InputError as error:
-        if inputs.kind == "disparity":
-            raise
-        raise error.advised(f"the median depth is {middle:.4g} m: is the unit right?") from error
-
-
-def _largest_stored(path: Path) -> float:
-    """The largest number of a format of integers; floating point numbers have room for every depth."""
-    names = writer_for(path).dtypes
-    if any(name.startswith("float") for name in names):
-        return float("inf")
-    return float(np.iinfo(names[-1]).max)
-
-
-def check_places(outputs: Mapping[str, Path]) -> None:
-    """Raise if a file cannot be written, not in the format of its name, or not without another package."""
-    for name, path in outputs.items():
-        if not OUTPUTS[name].installed:
-            package = OUTPUTS[name].package
-            found, hint = f"needs the package '{package}'", f"run: pip install 'primaldepth[{package}]'"
-            raise MissingDependencyError(Worded(f"--{name} {path}", "output"), found, hint)
-        check_extension(f"--{name}", path, OUTPUTS[name].suffixes)
-        check_place(f"--{name}", path)
-
-
-def write_outputs(outputs: Mapping[str, Path], outcome: Outcome) -> DepthResult:
-    """Write every output, the depth map first; return that."""
     result = write_depth(outputs["out"], outcome)
     for name, path in outputs.items():
         if name != "out":
@@ -319,7 +327,12 @@ def write_outputs(outputs: Mapping[str, Path], outcome: Outcome) -> DepthResult:
 
 
 def possible(name: str, outcome: Outcome) -> bool:
-    """Whether an output can be made of this result, and is small enough for the page."""
+    """Whether an output can be made of this result, and is small enough for the page.
+
+    Args:
+        name: of the output.
+        outcome: of one frame.
+    """
     output, prediction = OUTPUTS[name], outcome.prediction
     metric = outcome.inputs.kind != "disparity" or "metric" not in output.needs
     sure = prediction.sigma is not None or "sigma" not in output.needs

@@ -23,7 +23,8 @@ from primaldepth.io.sequences.base import (
 )
 from primaldepth.io.sequences.video import EXTENSIONS as VIDEOS
 from primaldepth.io.sequences.video import with_depths
-from primaldepth.pipeline.outputs import OUTPUTS, check_places
+from primaldepth.pipeline.output_checks import check_places
+from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.request import Item
 
 _READABLE = frozenset(extension for codec in CODECS for extension in codec.extensions)
@@ -33,7 +34,7 @@ TOGETHER = 0.1  # seconds between the files of a pair: three frames of most came
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedFiles:
     """Files, folders, globs and recordings, as a user named them.
 
     Args:
@@ -56,8 +57,15 @@ class Named:
         return TOGETHER if self.time_apart is None else self.time_apart
 
 
-def list_items(named: Named) -> tuple[list[Item], bool]:
-    """Return the frames to run, and whether they are a batch; check every place to write to."""
+def list_items(named: NamedFiles) -> tuple[list[Item], bool]:
+    """Return the frames to run, and whether they are a batch; check every place to write to.
+
+    Args:
+        named: what the user asked for.
+
+    Raises:
+        InputError: if a file has no partner, or a result could not be written or would replace something.
+    """
     recording = _recording(named)
     batch = recording is not None or _is_many(named.depth)
     if recording is not None:
@@ -76,12 +84,21 @@ def list_items(named: Named) -> tuple[list[Item], bool]:
 
 
 def pairs(depths: str, guides: str, note: Note) -> list[tuple[Path, Path]]:
-    """Return depth map and image of each frame: one pair, or those of two folders or globs."""
+    """Return depth map and image of each frame: one pair, or those of two folders or globs.
+
+    Args:
+        depths: file, folder or glob.
+        guides: file, folder or glob.
+        note: is told what was assumed.
+
+    Raises:
+        InputError: if there are no files, or one has no partner.
+    """
     found = _matches(depths) if _is_many(depths) else [Path(depths)]
     return list(zip(found, _partners(guides, "images", found, note, TOGETHER), strict=True))
 
 
-def _recording(named: Named) -> Recording | None:
+def _recording(named: NamedFiles) -> Recording | None:
     """What DEPTH is without GUIDE or in one folder with it, or depth files with a video; else None."""
     if named.guide is None and not is_recording(Path(named.depth)):
         raise InputError("Missing argument 'GUIDE'", f"{not_a_recording(Path(named.depth))}")
@@ -96,7 +113,7 @@ def _recording(named: Named) -> Recording | None:
     return with_depths(depths, film, _confidences(named, depths))
 
 
-def _same_folder(named: Named) -> bool:
+def _same_folder(named: NamedFiles) -> bool:
     """Whether depth maps and images lie in one folder; each file would be paired with itself."""
     depth, guide = Path(named.depth), Path(str(named.guide))
     if not (depth.is_dir() and guide.is_dir() and depth.samefile(guide)):
@@ -110,7 +127,7 @@ def _same_folder(named: Named) -> bool:
     return True
 
 
-def _shots(named: Named, recording: Recording) -> list[Item]:
+def _shots(named: NamedFiles, recording: Recording) -> list[Item]:
     """An item for each shot."""
     for text in (f"{recording.layout}, {len(recording)} shots", *recording.notes):
         named.note(f"{recording.root}: {text}")
@@ -124,12 +141,12 @@ def _shots(named: Named, recording: Recording) -> list[Item]:
     return items
 
 
-def _pair(named: Named) -> Item:
+def _pair(named: NamedFiles) -> Item:
     guide = Path(str(named.guide))
     return Item(Path(named.depth), guide, named.confidence, named.cameras, outputs=named.outputs)
 
 
-def _batch(named: Named) -> list[Item]:
+def _batch(named: NamedFiles) -> list[Item]:
     depths = _matches(named.depth)
     guides = _partners(str(named.guide), "guides", depths, named.note, named.most_apart)
     confidences = _confidences(named, depths)
@@ -140,20 +157,20 @@ def _batch(named: Named) -> list[Item]:
     ]
 
 
-def _outputs(named: Named, name: str, depth: Path) -> dict[str, Path]:
+def _outputs(named: NamedFiles, name: str, depth: Path) -> dict[str, Path]:
     """Files in the folders of a batch: depth in the input's format, or PNG where that cannot be written."""
     suffixes = {each: OUTPUTS[each].suffixes[0] for each in named.outputs}
     suffixes["out"] = depth.suffix if depth.suffix.lower() in OUTPUTS["out"].suffixes else ".png"
     return {each: folder / f"{name}{suffixes[each]}" for each, folder in named.outputs.items()}
 
 
-def _confidences(named: Named, depths: Sequence[Path]) -> Sequence[Path | None]:
+def _confidences(named: NamedFiles, depths: Sequence[Path]) -> Sequence[Path | None]:
     if named.confidence is None:
         return [None] * len(depths)
     return _partners(str(named.confidence), "confidence maps", depths, named.note, named.most_apart)
 
 
-def _check_folders(named: Named, count: int) -> None:
+def _check_folders(named: NamedFiles, count: int) -> None:
     for name, folder in named.outputs.items():
         named_like_file = not folder.is_dir() and folder.suffix.lower() in OUTPUTS[name].suffixes
         if folder.is_file() or named_like_file:

@@ -20,7 +20,6 @@ from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.meshing import MAX_JUMP, check_jump
 from primaldepth.geometry.poses import Pose
 from primaldepth.io import DepthMap, Kind, Unit
-from primaldepth.io.cameras.ros import recorded_cameras
 from primaldepth.io.sequences import Shot
 from primaldepth.io.units import COMMON_UNITS, KINDS
 from primaldepth.sensors.noise import METRIC_SENSORS, SENSORS, noise_map
@@ -115,8 +114,8 @@ class Item:
         content, cameras = shot.read(), self.cameras
         if unit is not None and not isinstance(content.depth, Path):
             raise InputError(f"--unit {unit}", f"{self.guide} says its own unit", "leave the option out")
-        if cameras is None and content.camera is not None:
-            cameras = recorded_cameras(content)
+        if cameras is None:
+            cameras = content.cameras
         own = self.unit if isinstance(content.depth, Path) else "m"
         return Item(content.depth, content.guide, content.confidence, cameras, unit=own, pose=content.pose)
 
@@ -202,29 +201,22 @@ class Request:
 
     def __post_init__(self) -> None:
         for name in ("spikes", "holes"):
-            self._check_choice(name)
+            known, given = declarations(Request)[name].choices, getattr(self, name)
+            if given not in known:
+                raise InputError(name, f"'{given}' is not {' or '.join(known)}")
         custom = "disparity" if self.kind == "disparity" else "m"
         DepthMap.from_array([[1.0]], unit=self.unit or custom, kind=self.kind)
         one = torch.ones(1, 1, 1, 1)
         noise_map(self.noise, one, one > 0)
         check_sampling(self.sampling)
         check_jump(self.mesh_jump)
-        self._check_number("keep_samples", self.keep_samples, self.keep_samples >= 0)
-        if self.max_sigma is not None:
-            self._check_number("max_sigma", self.max_sigma, self.max_sigma > 0)
-        if self.max_depth is not None:
-            self._check_number("max_depth", self.max_depth, self.max_depth > 0)
-
-    def _check_choice(self, name: str) -> None:
-        known = declarations(Request)[name].choices
-        if (found := getattr(self, name)) not in known:
-            raise InputError(name, f"'{found}' is not {' or '.join(known)}")
-
-    def _check_number(self, name: str, found: float, fits: bool) -> None:
-        if not (fits and math.isfinite(found)):
-            option = Worded(f"--{name.replace('_', '-')}", name)
-            expected = "0 or a positive number of sigma" if name == "keep_samples" else "a positive number"
-            raise InputError(option, f"{found:g} is no limit", f"give {expected}")
+        for name in ("keep_samples", "max_sigma", "max_depth"):
+            found: float | None = getattr(self, name)
+            zero = name == "keep_samples"  # which then keeps none
+            if found is not None and not ((found > 0 or (zero and found == 0)) and math.isfinite(found)):
+                option = Worded(f"--{name.replace('_', '-')}", name)
+                expected = "0 or a positive number of sigma" if zero else "a positive number"
+                raise InputError(option, f"{found:g} is no limit", f"give {expected}")
 
     @property
     def meaning(self) -> str | None:

@@ -13,8 +13,7 @@ from primaldepth.geometry.clouds import Mesh
 from primaldepth.geometry.tsdf import Volume
 from primaldepth.geometry.views import PosedView
 from primaldepth.io import DepthMap, output_unit, read_depth
-from primaldepth.io.cameras.ros import recorded_cameras
-from primaldepth.io.destination import check_extension, check_place
+from primaldepth.io.atomic import check_extension, check_place
 from primaldepth.io.mesh import write_mesh
 from primaldepth.io.pointcloud import write_cloud
 from primaldepth.io.scans import ColmapFolder, NerfstudioFolder, ScanFrame
@@ -44,7 +43,7 @@ def _write_cloud(path: Path, mesh: Mesh) -> None:
 
 def _write_turntable(path: Path, mesh: Mesh) -> None:
     from primaldepth.io.picture_files import write_film
-    from primaldepth.pictures.clouds import turntable
+    from primaldepth.pictures.point_pictures import turntable
 
     write_film(path, turntable(mesh.points.points, mesh.points.colors))
 
@@ -104,7 +103,7 @@ class Scan:
         if self.depths is not None:
             path = _existing(self.depths, shot.name, OUTPUTS["out"].suffixes)
             return None if path is None else read_depth(path, unit=output_unit(path, unit or "m"))
-        if content.beside is not None:
+        if content.cameras is not None and content.cameras.depth is not None:
             found = "depth and images come from two cameras"
             raise InputError(self.recording.root, found, "run upsample, and give the folder of its results")
         if isinstance(content.depth, Path):
@@ -119,7 +118,7 @@ class Scan:
         return np.where(found.valid, found.values, np.inf)
 
     def _camera(self, content: Content, size: tuple[int, int]) -> Intrinsics:
-        cameras = known_cameras(self.cameras, size, size) or recorded_cameras(content)
+        cameras = known_cameras(self.cameras, size, size) or content.cameras
         if cameras is None:
             raise InputError(self.recording.root, "does not say its camera", GIVE_CAMERAS)
         return cameras.guide.scaled_to(size[1], size[0])

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from primaldepth.geometry.alignment import Alignment
 from primaldepth.methods.deep_holes import LARGEST_RATIO
 from primaldepth.networks.zoo import SHIPPED, card_of
 from primaldepth.pipeline.load import LARGEST
 
 if TYPE_CHECKING:
-    from primaldepth.pipeline.report import Report
+    from primaldepth.pipeline.frame_report import Report
 
 FAR_OFF = 3.0  # sigma, of half of the samples: some always lie off, at edges and in the sensor's errors
 # Sigma, of the RMS that samples which stand out from all around them add: frames of real cameras stay below
@@ -147,59 +148,52 @@ def warnings_of(report: "Report", meaning: str | None, advice: Advice) -> tuple[
         meaning: unit or kind of the depth as the user gave it, or None.
         advice: words for what can be chosen.
     """
-    return tuple(_found(report, meaning, advice))
-
-
-def _found(report: "Report", meaning: str | None, advice: Advice) -> Iterator[DepthWarning]:
-    shape = _shape(report, advice)
-    texts: tuple[tuple[type[DepthWarning], str], ...] = (
-        (UnitWarning, _unit(report, meaning, advice)),
-        (NoiseWarning, _noise(report, advice)),
-        (ResidualWarning, _residual(report, advice)),
-        (SampleWarning, _spikes(report, advice)),
-        (NoDepthWarning, _largest(report, advice)),
-        (RoundingWarning, _rounded(report, advice)),
-        (RangeWarning, _beyond(report, advice)),
-        (ShapeWarning, shape),
-        (AlignmentWarning, "" if shape else _alignment(report, advice)),
-        (ScaleWarning, _scale(report)),
+    return (
+        *_unit(report, meaning, advice),
+        *_noise(report, advice),
+        *_residual(report, advice),
+        *_samples(report, advice),
+        *_estimates(report, advice),
+        *_views(report, advice),
+        *_scale(report),
     )
-    return (kind(text) for kind, text in texts if text)
 
 
-def _unit(report: "Report", meaning: str | None, advice: Advice) -> str:
+def _unit(report: "Report", meaning: str | None, advice: Advice) -> Iterator[DepthWarning]:
     depth = report.median_depth
     if report.kind == "disparity":
-        hint = f"8-bit numbers are taken as disparities; if they are distances, give {advice.unit}"
-        return hint if meaning is None else ""
-    if depth is not None and not NEAR <= depth <= FAR:
-        return f"the median depth is {depth:.3g} m; if that cannot be, give the right {advice.unit}"
-    return ""
+        if meaning is None:
+            hint = f"if they are distances, give {advice.unit}"
+            yield UnitWarning(f"8-bit numbers are taken as disparities; {hint}")
+    elif depth is not None and not NEAR <= depth <= FAR:
+        yield UnitWarning(
+            f"the median depth is {depth:.3g} m; if that cannot be, give the right {advice.unit}"
+        )
 
 
-def _noise(report: "Report", advice: Advice) -> str:
+def _noise(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
     sigma, depth = report.noise_sigma, report.median_depth
     if report.noise_source == "auto" or report.kind == "disparity" or not sigma or not depth:
-        return ""
-    if sigma <= TOO_NOISY * depth:
-        return ""
-    share = f"{100 * sigma / depth:.0f} % of the depth"
-    return f"the noise is {report.length(sigma)}, {share}; if that cannot be, check {advice.noise}"
+        return
+    if sigma > TOO_NOISY * depth:
+        share = f"{100 * sigma / depth:.0f} % of the depth"
+        yield NoiseWarning(
+            f"the noise is {report.length(sigma)}, {share}; if that cannot be, check {advice.noise}"
+        )
 
 
-def _residual(report: "Report", advice: Advice) -> str:
+def _residual(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
     median, rms = report.residual_median, report.residual_outliers
     if median is not None and median > FAR_OFF:
-        return (
+        yield ResidualWarning(
             f"the result does not follow the samples: half of them are off by more than {median:.3g} sigma; "
             f"look at it, {_noise_advice(report, advice)}, or try another method"
         )
-    if rms is not None and rms > OUTLIERS:
-        return (
+    elif rms is not None and rms > OUTLIERS:
+        yield ResidualWarning(
             f"some samples are far off (RMS {rms:.3g} sigma, though most are met); "
             f"look at it, or try {advice.robust}, which bears them"
         )
-    return ""
 
 
 def _noise_advice(report: "Report", advice: Advice) -> str:
@@ -210,76 +204,63 @@ def _noise_advice(report: "Report", advice: Advice) -> str:
     return f"check that the noise is {report.length(report.noise_sigma)}"
 
 
-def _spikes(report: "Report", advice: Advice) -> str:
-    if report.spikes <= MANY * math.prod(report.input_size):
-        return ""
-    return (
-        f"{report.spikes} samples are far off all around them and count as holes; if they are things, "
-        f"{advice.keep_spikes}"
-    )
+def _samples(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
+    if report.spikes > MANY * math.prod(report.input_size):
+        yield SampleWarning(
+            f"{report.spikes} samples are far off all around them and count as holes; if they are things, "
+            f"{advice.keep_spikes}"
+        )
+    if report.largest_samples:
+        yield NoDepthWarning(
+            f"samples that hold {LARGEST}, the largest number of a 16-bit file: {report.largest_samples}; "
+            f"if that means no depth, give {advice.invalid}"
+        )
 
 
-def _largest(report: "Report", advice: Advice) -> str:
-    if not report.largest_samples:
-        return ""
-    return (
-        f"samples that hold {LARGEST}, the largest number of a 16-bit file: {report.largest_samples}; "
-        f"if that means no depth, give {advice.invalid}"
-    )
+def _estimates(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
+    if report.rounded_off:
+        yield RoundingWarning(
+            "estimates that would round to 0, which means no depth, are holes: "
+            f"{report.rounded_off} pixels; {advice.keep_small}"
+        )
+    if report.beyond:
+        yield RangeWarning(
+            f"estimates that are larger than the format can hold are holes: {report.beyond} pixels; "
+            f"{advice.keep_small}"
+        )
 
 
-def _rounded(report: "Report", advice: Advice) -> str:
-    if not report.rounded_off:
-        return ""
-    return (
-        "estimates that would round to 0, which means no depth, are holes: "
-        f"{report.rounded_off} pixels; {advice.keep_small}"
-    )
-
-
-def _beyond(report: "Report", advice: Advice) -> str:
-    if not report.beyond:
-        return ""
-    return (
-        f"estimates that are larger than the format can hold are holes: {report.beyond} pixels; "
-        f"{advice.keep_small}"
-    )
-
-
-def _shape(report: "Report", advice: Advice) -> str:
-    """Depth and image of one view have one shape, up to a sample in each direction."""
+def _views(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
+    """Of one view depth and image have one shape, up to a sample in each direction, and the same edges."""
     low, high = report.input_size, report.output_size
     across, down = high[0] / low[0], high[1] / low[1]
-    if abs(across - down) <= STRETCHED * max(across, down) or abs(down * low[0] - high[0]) <= down:
-        return ""
-    return (
-        f"depth {low[0]}x{low[1]} and guide {high[0]}x{high[1]} have different shapes, one was stretched; "
-        f"crop them to one view, or give {advice.cameras}"
-    )
+    if abs(across - down) > STRETCHED * max(across, down) and abs(down * low[0] - high[0]) > down:
+        yield ShapeWarning(
+            f"depth {low[0]}x{low[1]} and guide {high[0]}x{high[1]} have different shapes, one was "
+            f"stretched; crop them to one view, or give {advice.cameras}"
+        )
+    elif report.alignment is not None and report.alignment.differs:
+        hint = f"register it, or give {advice.cameras} ('primaldepth align' makes such a file)"
+        yield AlignmentWarning(f"{_difference(report.alignment)}; {hint}")
 
 
-def _alignment(report: "Report", advice: Advice) -> str:
-    """Edges of the depth lie on those of the image only if it is moved or enlarged."""
-    found = report.alignment
-    if found is None or not found.differs:
-        return ""
-    hint = f"register it, or give {advice.cameras} ('primaldepth align' makes such a file)"
+def _difference(found: Alignment) -> str:
+    """Say by what view the edges of the depth come to lie on those of the image."""
     if not found.zoomed:
         right, down = (f"{-each:+.0f}" for each in found.view.offset)
-        return f"the depth seems to lie ({right}, {down}) px (right, down) off the image; {hint}"
+        return f"the depth seems to lie ({right}, {down}) px (right, down) off the image"
     wider, degrees = f"{found.view.zoom:.2f} times as wide as the image's", found.depth_degrees
     seen = "" if degrees is None else f" ({degrees:.0f} against {found.degrees:.0f} degrees)"
-    return f"the view of the depth seems to be {wider}{seen}; {hint}"
+    return f"the view of the depth seems to be {wider}{seen}"
 
 
-def _scale(report: "Report") -> str:
+def _scale(report: "Report") -> Iterator[DepthWarning]:
     scales = _trained_scales(report.method)
     ratio = report.output_size[0] / report.input_size[0]
-    if not scales or min(scales) / BEYOND <= ratio <= max(scales) * BEYOND:
-        return ""
-    hint = "look at it" if scales is ANY_SCALES else "try pdn-any"
-    trained = " to ".join(f"x{scale}" for scale in sorted({min(scales), max(scales)}))
-    return f"'{report.method}' was trained for {trained}, this is x{ratio:.2g}; {hint}"
+    if scales and not min(scales) / BEYOND <= ratio <= max(scales) * BEYOND:
+        hint = "look at it" if scales is ANY_SCALES else "try pdn-any"
+        trained = " to ".join(f"x{scale}" for scale in sorted({min(scales), max(scales)}))
+        yield ScaleWarning(f"'{report.method}' was trained for {trained}, this is x{ratio:.2g}; {hint}")
 
 
 def _trained_scales(method: str) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from itertools import groupby, pairwise
 from typing import Literal
 
 Mark = Literal["", "best", "second"]
-Kind = Literal["number", "published", "difference", "beyond", "absent", "name", "text"]
+CellKind = Literal["number", "published", "difference", "beyond", "absent", "name", "text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Cell:
     """
 
     text: str
-    kind: Kind = "number"
+    kind: CellKind = "number"
     mark: Mark = ""
     span: int = 1
 

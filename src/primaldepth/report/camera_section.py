@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from primaldepth.evaluation.protocol import Protocol
-from primaldepth.evaluation.rows import Row
+from primaldepth.evaluation.rows import Row, mean_number
 from primaldepth.report.blocks import Block, Paragraph, Section, SideBySide, Table, TableColumn
 from primaldepth.report.columns import Value, assemble, ours
 from primaldepth.report.plan import NO_WEIGHTS
@@ -50,9 +49,7 @@ class VariantRows:
 
     def mean(self, method: str, key: str) -> Value:
         """Return the mean over the frames that have the number; None if no frame has it."""
-        found = [row.number(key) for row in self.rows if row.method == method]
-        known = [value for value in found if value is not None]
-        return fmean(known) if known else None
+        return mean_number([row for row in self.rows if row.method == method], key)
 
 
 def section(

@@ -12,7 +12,7 @@ Value = float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledColumn:
     """A column with its cells, one for each row."""
 
     column: TableColumn
@@ -27,16 +27,29 @@ def mean(values: Iterable[Value]) -> Value:
 
 
 def marks(values: Sequence[Value], field: Iterable[Value], digits: int) -> list[Mark]:
-    """Mark the smallest and the next smallest values of the field; what prints alike is marked alike."""
+    """Mark the smallest and the next smallest values of the field; what prints alike is marked alike.
+
+    Args:
+        values: of the column.
+        field: that they are compared with.
+        digits: behind the point, as printed.
+    """
     order = sorted({round(value, digits) for value in field if value is not None})
     names: dict[float, Mark] = dict(zip(order, ("best", "second"), strict=False))
     return ["" if value is None else names.get(round(value, digits), "") for value in values]
 
 
-def theirs(title: TableColumn, values: Sequence[Value], field: Iterable[Value], digits: int) -> Filled:
-    """Make a column of published numbers, marked among all that were printed in the field."""
+def theirs(title: TableColumn, values: Sequence[Value], field: Iterable[Value], digits: int) -> FilledColumn:
+    """Make a column of published numbers, marked among all that were printed in the field.
+
+    Args:
+        title: of the column.
+        values: by row; None where nothing was published.
+        field: all that were printed, also of rows that are not shown.
+        digits: behind the point.
+    """
     found = marks(values, field, digits)
-    return Filled(title, tuple(_cell(v, digits, m, True) for v, m in zip(values, found, strict=True)))
+    return FilledColumn(title, tuple(_cell(v, digits, m, True) for v, m in zip(values, found, strict=True)))
 
 
 def ours(
@@ -46,10 +59,18 @@ def ours(
     *,
     marked: bool = True,
     field: Iterable[Value] | None = None,
-) -> Filled:
-    """Make a column of our numbers, marked among themselves or among those of the field."""
+) -> FilledColumn:
+    """Make a column of our numbers, marked among themselves or among those of the field.
+
+    Args:
+        title: of the column.
+        values: by row; None where nothing was run.
+        digits: behind the point.
+        marked: whether to mark the best.
+        field: that they are compared with; the values themselves if None.
+    """
     found = marks(values, (values if field is None else field) if marked else (), digits)
-    return Filled(title, tuple(_cell(v, digits, m, False) for v, m in zip(values, found, strict=True)))
+    return FilledColumn(title, tuple(_cell(v, digits, m, False) for v, m in zip(values, found, strict=True)))
 
 
 def _cell(value: Value, digits: int, mark: Mark, published: bool) -> Cell:
@@ -58,8 +79,17 @@ def _cell(value: Value, digits: int, mark: Mark, published: bool) -> Cell:
     return Cell(f"{value:.{digits}f}", "published" if published else "number", mark)
 
 
-def differences(title: TableColumn, own: Sequence[Value], other: Sequence[Value], digits: int) -> Filled:
-    """Make a column of own - other, with the sign."""
+def differences(
+    title: TableColumn, own: Sequence[Value], other: Sequence[Value], digits: int
+) -> FilledColumn:
+    """Make a column of own - other, with the sign.
+
+    Args:
+        title: of the column.
+        own: by row.
+        other: by row.
+        digits: behind the point.
+    """
 
     def cell(a: Value, b: Value) -> Cell:
         if a is None or b is None:
@@ -68,23 +98,29 @@ def differences(title: TableColumn, own: Sequence[Value], other: Sequence[Value]
         sign = "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
         return Cell(f"{sign}{abs(value):.{digits}f}", "difference")
 
-    return Filled(title, tuple(map(cell, own, other)))
+    return FilledColumn(title, tuple(map(cell, own, other)))
 
 
-def ratios(title: TableColumn, own: Sequence[Value], other: Sequence[Value]) -> Filled:
-    """Make a column of own / other, of the kind "beyond" above the tolerance."""
+def ratios(title: TableColumn, own: Sequence[Value], other: Sequence[Value]) -> FilledColumn:
+    """Make a column of own / other, of the kind "beyond" above the tolerance.
+
+    Args:
+        title: of the column.
+        own: by row.
+        other: by row.
+    """
 
     def cell(a: Value, b: Value) -> Cell:
         if a is None or b is None:
             return DASH
         return Cell(f"{a / b:.2f}", "beyond" if a > TOLERANCE * b else "difference")
 
-    return Filled(title, tuple(map(cell, own, other)))
+    return FilledColumn(title, tuple(map(cell, own, other)))
 
 
 def assemble(
     names: Sequence[str],
-    columns: Sequence[Filled],
+    columns: Sequence[FilledColumn],
     *,
     title: str = "",
     first: str = "method",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from primaldepth.core.errors import MissingDependencyError
-from primaldepth.pictures.preview import DEPTH_COLORS, ERROR_COLORS, Colors, Limits
+from primaldepth.pictures.preview import DEPTH_COLORS, ERROR_COLORS, ColorLimits, Colors
 from primaldepth.report.columns import TOLERANCE, Value
 
 INK, GRID, FAINT = "#22262b", "#dfe2e6", "#8a9099"
@@ -87,7 +87,15 @@ def drawing(width: float, height: float) -> Iterator[Canvas]:
 
 
 def ratio_figure(names: Sequence[str], ratios: Mapping[int, Sequence[Value]]) -> bytes:
-    """Draw ours / published: one row per method, one marker per scale."""
+    """Draw ours / published: one row per method, one marker per scale.
+
+    Args:
+        names: of the methods.
+        ratios: by scale, then by method.
+
+    Returns:
+        SVG.
+    """
     with drawing(4.4, 0.9 + 0.3 * len(names)) as canvas:
         axes = canvas.figure.subplots()
         axes.axvspan(0, TOLERANCE, color="#eef5ee", zorder=0)
@@ -140,8 +148,17 @@ def window_figure(title: str, ours: Mapping[str, Mapping[int, float]], theirs: M
     return canvas.svg
 
 
-def bars_figure(depth: Limits, error: Limits, unit: str) -> bytes:
-    """Draw what the colours of depth and error pictures mean."""
+def bars_figure(depth: ColorLimits, error: ColorLimits, unit: str) -> bytes:
+    """Draw what the colours of depth and error pictures mean.
+
+    Args:
+        depth: limits of the colours of depth.
+        error: limits of the colours of errors.
+        unit: of both.
+
+    Returns:
+        SVG.
+    """
     with drawing(3.0, 2.37) as canvas:
         top, bottom = canvas.figure.subplots(2, 1)
         for axes, title, limits, colors in (
@@ -163,6 +180,6 @@ def colormap(colors: Colors) -> Any:
     return LinearSegmentedColormap.from_list("own", [tuple(c / 255 for c in color) for color in colors])
 
 
-def _ramp(limits: Limits) -> tuple[list[float], list[float], list[list[float]]]:
+def _ramp(limits: ColorLimits) -> tuple[list[float], list[float], list[list[float]]]:
     steps = [limits[0] + (limits[1] - limits[0]) * i / 128 for i in range(129)]
     return steps, [0.0, 1.0], [steps[:-1]]

@@ -7,10 +7,10 @@ from statistics import fmean, stdev
 
 from primaldepth.evaluation.protocol import Protocol
 from primaldepth.report.blocks import Block, Paragraph, Section, Table, TableColumn
-from primaldepth.report.columns import Filled, Value, assemble, ours, theirs
+from primaldepth.report.cached_runs import Rows
+from primaldepth.report.columns import FilledColumn, Value, assemble, ours, theirs
 from primaldepth.report.plan import NO_WEIGHTS
 from primaldepth.report.published import Family, published
-from primaldepth.report.results import Rows
 
 OWN_FAMILY = "synthetic"
 COMPLETE = "bicubic, complete sets"
@@ -19,7 +19,7 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SetFrames:
     """Frames of one set that are run.
 
     Args:
@@ -33,7 +33,7 @@ class Sample:
     total: int
 
     @classmethod
-    def of(cls, protocol: Protocol, part: Protocol, limit: int) -> "Sample":
+    def of(cls, protocol: Protocol, part: Protocol, limit: int) -> "SetFrames":
         """Take every n-th frame that is there, with the smallest n that gives at most `limit` of them."""
         step = -(-len(part.scenes) // limit)
         total = sum(scene.startswith(f"{part.variant}/") for scene in protocol.scenes)
@@ -46,7 +46,7 @@ class Sample:
 
     @property
     def title(self) -> str:
-        """Of its columns: name, unit, and how much of it is run."""
+        """Name of the set, its unit, and how much of it is run."""
         part = "" if self.is_complete else f", {len(self.scenes)} of {self.total} frames"
         return f"{self.part.variant} [{self.part.unit}]{part}"
 
@@ -65,8 +65,15 @@ class Sample:
         return [rows[method, scene, scale].rmse for scene in self.scenes if (method, scene, scale) in rows]
 
 
-def section(protocol: Protocol, sets: Sequence[Sample], methods: Sequence[str], rows: Rows) -> Section:
-    """Make the section: ours with its published family in one table, the other families in theirs."""
+def section(protocol: Protocol, sets: Sequence[SetFrames], methods: Sequence[str], rows: Rows) -> Section:
+    """Make the section: ours with its published family in one table, the other families in theirs.
+
+    Args:
+        protocol: of the sets.
+        sets: that are run, or parts of them.
+        methods: rows of ours; the last one is compared in words.
+        rows: of all sets.
+    """
     blocks: list[Block] = [Paragraph(_about(protocol, sets))]
     if sets:
         means = {
@@ -82,11 +89,11 @@ def section(protocol: Protocol, sets: Sequence[Sample], methods: Sequence[str], 
     return Section("Without noise", protocol.name, tuple(blocks))
 
 
-def _places(sets: Sequence[Sample]) -> Iterator[tuple[Sample, int]]:
+def _places(sets: Sequence[SetFrames]) -> Iterator[tuple[SetFrames, int]]:
     return ((each, scale) for each in sets for scale in each.part.scales)
 
 
-def _about(protocol: Protocol, sets: Sequence[Sample]) -> str:
+def _about(protocol: Protocol, sets: Sequence[SetFrames]) -> str:
     sentences = [
         f"`{protocol.name}`: complete depth maps, reduced by Pillow's bicubic kernel without any noise, as "
         "learned methods are compared. RMSE without a border of 6 pixels, mean over the frames."
@@ -102,7 +109,16 @@ def _about(protocol: Protocol, sets: Sequence[Sample]) -> str:
 
 
 def standing(method: str, means: Mapping[str, Mapping[Place, Value]], complete: Sequence[str]) -> list[str]:
-    """Write where the method stands against bicubic, and against each family on complete sets."""
+    """Write where the method stands against bicubic, and against each family on complete sets.
+
+    Args:
+        method: that is compared.
+        means: mean RMSE by method, then by set and scale.
+        complete: names of the sets that are run completely.
+
+    Returns:
+        A sentence for each comparison.
+    """
     own = {place: value for place, value in means[method].items() if value is not None}
     if not own:
         return [f"There are no weights of `{method}` yet."]
@@ -118,7 +134,7 @@ def standing(method: str, means: Mapping[str, Mapping[Place, Value]], complete: 
     return sentences
 
 
-def _uncertain(method: str, sets: Sequence[Sample], rows: Rows) -> list[str]:
+def _uncertain(method: str, sets: Sequence[SetFrames], rows: Rows) -> list[str]:
     """What a set that is run in part is worth."""
     parts = [each for each in sets if not each.is_complete]
     errors = [f"{each.part.variant} {each.uncertainty(rows, method):.0%}" for each in parts]
@@ -140,7 +156,7 @@ def _ahead(value: float, place: Place, family: Family) -> str:
     return f"{sum(value < other for other in others)} of {len(others)}"
 
 
-def _tables(sets: Sequence[Sample], means: Mapping[str, Mapping[Place, Value]]) -> list[Table]:
+def _tables(sets: Sequence[SetFrames], means: Mapping[str, Mapping[Place, Value]]) -> list[Table]:
     families = published().noise_free
     own = families[OWN_FAMILY]
     title = f"Not trained, or {own.about}"
@@ -151,7 +167,7 @@ def _tables(sets: Sequence[Sample], means: Mapping[str, Mapping[Place, Value]]) 
 
 def _table(
     title: str,
-    sets: Sequence[Sample],
+    sets: Sequence[SetFrames],
     own: Mapping[str, Mapping[Place, Value]],
     beside: Mapping[str, Mapping[Place, float]],
     peers: Mapping[str, Mapping[Place, float]],
@@ -172,7 +188,7 @@ def _table(
             *theirs(column, [row.get(place) for row in beside.values()], (), 2).cells,
             *theirs(column, printed, together or printed, 2).cells,
         ]
-        columns.append(Filled(column, tuple(cells)))
+        columns.append(FilledColumn(column, tuple(cells)))
     families = [*("ours" for _ in own), *("reference" for _ in beside), *("published" for _ in peers)]
     absent = {name: NO_WEIGHTS for name, row in own.items() if not any(row.values())}
     return assemble([*own, *beside, *peers], columns, title=title, families=families, absent=absent)

@@ -13,9 +13,9 @@ from primaldepth.networks.card import ModelCard
 from primaldepth.networks.zoo import SHIPPED, card_of
 from primaldepth.report import tables
 from primaldepth.report.blocks import Paragraph, Section, Table, TableColumn
+from primaldepth.report.cached_runs import Rows
 from primaldepth.report.columns import Value, assemble, mean, ours
 from primaldepth.report.published import published
-from primaldepth.report.results import Rows
 
 CONFIG = "configs/paper-x8.toml"
 
@@ -37,7 +37,7 @@ class TrainedNetwork(Settings):
 
 
 class PaperRecipe(Settings):
-    """What the recipe gave.
+    """Networks that the paper's recipe gave, and what their training cost.
 
     Args:
         scale: of the recipe.
@@ -68,7 +68,13 @@ def paper_recipe() -> PaperRecipe | None:
 
 
 def section(protocol: Protocol, rows: Rows, run: PaperRecipe | None) -> Section:
-    """Return what the paper printed, what its recipe gave here, and what our recipe gave."""
+    """Return what the paper printed, what its recipe gave here, and what our recipe gave.
+
+    Args:
+        protocol: of the benchmark.
+        rows: of our methods.
+        run: figures of the run, or None if there are none yet.
+    """
     if run is None:
         text = f"`{CONFIG}`, the paper's own training, was not run to its end yet; its rows are left out."
         return Section("The paper's training", "recipe", (Paragraph(text, notice=True),))

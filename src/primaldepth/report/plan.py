@@ -70,12 +70,25 @@ class Line:
 
 
 def has_weights(name: str, scale: int) -> bool:
-    """Whether `name` is no network, or its weights for this scale are shipped."""
+    """Whether `name` is no network, or its weights for this scale are shipped.
+
+    Args:
+        name: of a method.
+        scale: pixels per sample, each way.
+    """
     return name not in SHIPPED or not {None, scale}.isdisjoint(SHIPPED[name].present)
 
 
 def lines(settings: ReportSettings, scales: Sequence[int]) -> list[Line]:
-    """List every method in the order of the documentation, then the networks."""
+    """List every method in the order of the documentation, then the networks.
+
+    Args:
+        settings: of the report.
+        scales: of the benchmark.
+
+    Raises:
+        InputError: if a method is not known.
+    """
     families = {info.name: info.family for info in list_methods()} | dict.fromkeys(SHIPPED, "network")
     chosen = families if settings.methods is None else settings.methods
     for name in chosen:
@@ -90,15 +103,15 @@ def _line(name: str, family: str, scales: Sequence[int]) -> Line:
     return Line(name, family, tuple(scales))
 
 
-def energy_networks(settings: ReportSettings, name: str = "fcn-s") -> dict[str, Network]:
+def energy_networks(settings: ReportSettings) -> dict[str, Network]:
     """Return the FCN alone ("fcn") and followed by each energy; empty while it has no weights.
 
     The solver is untrained: `settings.iterations` steps of the classical size on the FCN's depth and
     affinities.
     """
-    if not has_weights(name, settings.study_scale):
+    if not has_weights("fcn-s", settings.study_scale):
         return {}
-    net = load(name, settings.study_scale)
+    net = load("fcn-s", settings.study_scale)
     solved = {model: _followed_by(net, model, settings.iterations) for model in MODELS}
     return {"fcn": Network("fcn", net), **{key: Network(f"fcn+{key}", each) for key, each in solved.items()}}
 

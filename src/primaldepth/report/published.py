@@ -28,7 +28,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What is compared with.
+    """Published figures that ours are compared with.
 
     Args:
         sources: key -> the publication in words.

@@ -1,18 +1,17 @@
 """The sections of the report: words around tables and pictures."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.networks.joint import DepthNet
 from primaldepth.report import figures, tables
 from primaldepth.report.blocks import Block, Gallery, Paragraph, Picture, Section, SideBySide
+from primaldepth.report.cached_runs import Rows
 from primaldepth.report.columns import TOLERANCE, mean
-from primaldepth.report.pictures import Map, Sheet
+from primaldepth.report.picture_sheet import Map, Sheet
 from primaldepth.report.plan import Line, ReportSettings
 from primaldepth.report.published import published
-from primaldepth.report.results import Rows
-from primaldepth.report.scatter import runtime_figure
+from primaldepth.report.runtime_figure import runtime_figure
 from primaldepth.report.support_weights import (
     guide_support,
     network_support,
@@ -20,20 +19,17 @@ from primaldepth.report.support_weights import (
     surroundings,
     true_support,
 )
-from primaldepth.report.window_heads import window_heads
 from primaldepth.variational import MODELS
 
 
-class WindowCost(NamedTuple):
-    """What a window of one size gives and takes, on average over the scenes."""
-
-    rmse: float
-    seconds: float
-    peak_mib: float | None
-
-
 def lead(benchmark: Protocol, lines: Sequence[Line], rows: Rows) -> str:
-    """Write the result in two sentences."""
+    """Write the result in two sentences.
+
+    Args:
+        benchmark: protocol of the tables.
+        lines: rows of the tables.
+        rows: of our methods.
+    """
     ratios = {line.name: _ratios(benchmark, line, rows) for line in lines}
     known = [name for name, values in ratios.items() if any(values)]
     good = [name for name in known if all(r is not None and r <= TOLERANCE for r in ratios[name])]
@@ -55,7 +51,13 @@ def _ratios(benchmark: Protocol, line: Line, rows: Rows) -> list[float | None]:
 
 
 def benchmark(protocol: Protocol, lines: Sequence[Line], rows: Rows) -> Section:
-    """Make the section of the noisy-Middlebury tables."""
+    """Make the section of the noisy-Middlebury tables.
+
+    Args:
+        protocol: of the benchmark.
+        lines: rows of the tables.
+        rows: of our methods.
+    """
     scenes, scales = protocol.scenes, protocol.scales
     compared = [line for line in lines if any(_ratios(protocol, line, rows))]
     ratios = {s: [_ratios(protocol, line, rows)[i] for line in compared] for i, s in enumerate(scales)}
@@ -76,7 +78,13 @@ def benchmark(protocol: Protocol, lines: Sequence[Line], rows: Rows) -> Section:
 
 
 def energies(protocol: Protocol, settings: ReportSettings, rows: Rows) -> Section:
-    """Make the section of energies: each one after the FCN, and by itself."""
+    """Make the section of energies: each one after the FCN, and by itself.
+
+    Args:
+        protocol: of the benchmark.
+        settings: of the report.
+        rows: of our methods, and of the networks followed by each energy.
+    """
     scale, scenes = settings.study_scale, protocol.scenes
     missing = () if ("fcn", scenes[0], scale) in rows else (_missing("fcn-s", scale),)
     blocks: list[Block] = [
@@ -100,45 +108,15 @@ def _missing(name: str, scale: int) -> Paragraph:
     )
 
 
-def windows(costs: Mapping[int, WindowCost], settings: ReportSettings, unit: str) -> Section:
-    """Return the study of window sizes."""
-    study = window_heads()
-    errors = {
-        "ours, classical": {side: cost.rmse for side, cost in costs.items()},
-        "ours, networks": {side: study.rmse[side] for side in costs if side in study.rmse},
-    }
-    plots = [_plot("rmse", f"mean RMSE [{unit}]", errors, published().windows)]
-    seconds = {side: cost.seconds for side, cost in costs.items()}
-    plots.append(_plot("seconds", "seconds per frame", {"": seconds}))
-    memory = {side: cost.peak_mib / 1024 for side, cost in costs.items() if cost.peak_mib is not None}
-    if memory:
-        plots.append(_plot("memory", "peak memory [GiB]", {"": memory}))
-    return Section(
-        "Window sizes",
-        "windows",
-        (
-            Paragraph(
-                f"Classical is `{settings.shown_energy}` at x{settings.study_scale}, whose weights come from "
-                f"the guide, with {settings.iterations} iterations on each of its grids; seconds and memory "
-                "are its own. Networks are `fcn-s` with a last layer and a solver of 20 iterations, trained "
-                f"for each window in {study.steps} steps (`benchmarks/quality/window_heads.py`). The paper "
-                "trained for much longer, so compare how the curves bend, not how high they lie."
-            ),
-            Gallery(tuple(plots), 3, caption="One thread; memory above what the process held before."),
-            tables.window_table(costs, study.rmse),
-        ),
-    )
-
-
-def _plot(
-    name: str, title: str, ours: Mapping[str, Mapping[int, float]], theirs: Mapping[int, float] | None = None
-) -> Picture:
-    svg = figures.window_figure(title, ours, theirs or {})
-    return Picture(f"window-{name}", "svg", svg, f"{title} against the size of the window")
-
-
 def tof(protocol: Protocol, names: Sequence[str], rows: Rows, notice: Paragraph | None = None) -> Section:
-    """Make the section of time of flight, real or simulated."""
+    """Make the section of time of flight, real or simulated.
+
+    Args:
+        protocol: tofmark, or its simulation.
+        names: of the methods.
+        rows: of our methods; none if it was not run.
+        notice: says why it was not run.
+    """
     simulated = protocol.name != "tofmark"
     text = (
         "The benchmark's files are not in the data folder, so the same cameras and the same kind of noise "
@@ -155,7 +133,13 @@ def tof(protocol: Protocol, names: Sequence[str], rows: Rows, notice: Paragraph 
 
 
 def gallery(sheet: Sheet, depths: Mapping[str, Map], scores: Mapping[str, float]) -> Gallery:
-    """Make a gallery: guide, truth, input and colours, then every result with its error."""
+    """Make a gallery: guide, truth, input and colours, then every result with its error.
+
+    Args:
+        sheet: of the case.
+        depths: results (H, W) by method.
+        scores: RMSE by method.
+    """
     unit = sheet.case.scoring.unit
     name = f"{sheet.case.scene}-x{sheet.case.scale}-colours"
     bars = figures.bars_figure(sheet.limits, (-sheet.error, sheet.error), unit)
@@ -166,7 +150,13 @@ def gallery(sheet: Sheet, depths: Mapping[str, Map], scores: Mapping[str, float]
 
 
 def pictures(galleries: Sequence[Gallery], settings: ReportSettings, unit: str) -> Section:
-    """Make the section of pictures of results."""
+    """Make the section of pictures of results.
+
+    Args:
+        galleries: one for each scene.
+        settings: of the report.
+        unit: of the errors.
+    """
     text = (
         f"Blue is too small, red too large; the full colour is an error of {settings.error_limit:g} ({unit}) "
         "or more, in every scene and for every method."
@@ -175,7 +165,14 @@ def pictures(galleries: Sequence[Gallery], settings: ReportSettings, unit: str) 
 
 
 def support(case: Case, pixel: tuple[int, int], settings: ReportSettings, net: DepthNet | None) -> Section:
-    """Make the section that shows where the support weights of one pixel come from."""
+    """Make the section that shows where the support weights of one pixel come from.
+
+    Args:
+        case: whose guide is shown.
+        pixel: row and column.
+        settings: of the report.
+        net: a network with a solver; None while it has no weights.
+    """
     guide = guide_support(case, pixel, settings.shown_energy)
     rows = [guide] if net is None else [guide, network_support(case, pixel, net)]
     side = guide.affinity.shape[0]
@@ -197,7 +194,14 @@ def support(case: Case, pixel: tuple[int, int], settings: ReportSettings, net: D
 
 
 def runtime(protocol: Protocol, settings: ReportSettings, lines: Sequence[Line], rows: Rows) -> Section:
-    """Make the section of accuracy against time."""
+    """Make the section of accuracy against time.
+
+    Args:
+        protocol: of the benchmark.
+        settings: of the report.
+        lines: rows of the tables.
+        rows: of our methods.
+    """
     points = []
     for line in lines:
         own = mean(tables.rmse(rows, line.name, scene, settings.study_scale) for scene in protocol.scenes)

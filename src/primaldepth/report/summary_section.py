@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from primaldepth.evaluation.protocol import Protocol
 from primaldepth.report import tables
 from primaldepth.report.blocks import Block, Paragraph, Section, TableColumn
+from primaldepth.report.cached_runs import Rows
 from primaldepth.report.camera_section import VariantRows
-from primaldepth.report.columns import Filled, Value, assemble, mean, ours, theirs
-from primaldepth.report.noise_free_section import Sample
+from primaldepth.report.columns import FilledColumn, Value, assemble, mean, ours, theirs
+from primaldepth.report.noise_free_section import SetFrames
 from primaldepth.report.published import published
-from primaldepth.report.results import Rows
 
 _PAPER = "fcn-pdn-s"
 _PRINTED = "the paper's network, as printed"
@@ -28,7 +28,7 @@ class Measure:
 
     @property
     def name(self) -> str:
-        """Of the column, in a sentence."""
+        """Name of the column in a sentence."""
         return f"{self.column.group}: {self.column.title}"
 
     def better_than(self, method: str) -> list[str]:
@@ -42,7 +42,13 @@ class Measure:
 
 
 def benchmark_measure(protocol: Protocol, rows: Rows, methods: Sequence[str]) -> Measure:
-    """Return the geometric mean over all scenes and scales of the benchmark."""
+    """Return the geometric mean over all scenes and scales of the benchmark.
+
+    Args:
+        protocol: of the benchmark.
+        rows: of our methods.
+        methods: that are compared.
+    """
     places = [(scene, scale) for scale in protocol.scales for scene in protocol.scenes]
     printed = published().benchmark
     return Measure(
@@ -52,8 +58,14 @@ def benchmark_measure(protocol: Protocol, rows: Rows, methods: Sequence[str]) ->
     )
 
 
-def noise_free_measures(sets: Sequence[Sample], rows: Rows, methods: Sequence[str]) -> list[Measure]:
-    """Return one measure for each scale of every complete set: only these compare with published numbers."""
+def noise_free_measures(sets: Sequence[SetFrames], rows: Rows, methods: Sequence[str]) -> list[Measure]:
+    """Return one measure for each scale of every complete set: only these compare with published numbers.
+
+    Args:
+        sets: that are run.
+        rows: of all sets.
+        methods: that are compared.
+    """
     return [
         Measure(
             TableColumn(f"x{scale}", f"noise-free {each.part.variant} [{each.part.unit}]"),
@@ -76,7 +88,12 @@ def _numbers(rows: Mapping[str, Mapping[tuple[str, int], float]], place: tuple[s
 
 
 def camera_measures(views: Sequence[VariantRows], methods: Sequence[str]) -> list[Measure]:
-    """Return the numbers of the first view of each protocol: with noise, at the smallest scale."""
+    """Return the numbers of the first view of each protocol: with noise, at the smallest scale.
+
+    Args:
+        views: in the order of the protocols.
+        methods: that are compared.
+    """
     first = list({view.protocol: view for view in reversed(views)}.values())[::-1]
     return [
         Measure(
@@ -111,14 +128,19 @@ def section(measures: Sequence[Measure], methods: Sequence[str]) -> Section:
     return Section("Three kinds of evidence", "evidence", tuple(blocks))
 
 
-def _filled(measure: Measure, names: Sequence[str], methods: Sequence[str]) -> Filled:
+def _filled(measure: Measure, names: Sequence[str], methods: Sequence[str]) -> FilledColumn:
     own = ours(measure.column, [measure.ours.get(name) for name in methods], 2)
     rest = [measure.published.get(name) for name in names[len(methods) :]]
-    return Filled(measure.column, (*own.cells, *theirs(measure.column, rest, (), 2).cells))
+    return FilledColumn(measure.column, (*own.cells, *theirs(measure.column, rest, (), 2).cells))
 
 
 def behind(measures: Sequence[Measure], method: str) -> str:
-    """Say in which columns which rows are ahead of the method."""
+    """Say in which columns which rows are ahead of the method.
+
+    Args:
+        measures: columns of the table.
+        method: that is compared.
+    """
     known = [each for each in measures if each.ours.get(method) is not None]
     if not known:
         return f"There are no numbers of `{method}`."

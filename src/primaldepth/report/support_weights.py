@@ -16,6 +16,7 @@ from primaldepth.methods.network_inputs import NetworkInputs, Window
 from primaldepth.methods.variational import DEFAULTS
 from primaldepth.networks.joint import DepthNet
 from primaldepth.operators.pairwise import Offset, half_window
+from primaldepth.pipeline.outputs import rgb_of
 from primaldepth.report.figures import INK, drawing
 from primaldepth.variational.affinities import guide_distance, proximity, support_weights
 
@@ -44,7 +45,14 @@ class Support:
 
 
 def around(values: Tensor, offsets: Sequence[Offset], pixel: Pixel, centre: float) -> Map:
-    """(N, H, W) of a half window -> (n, n) around the pixel; a pair (x, y) is stored once, at its x."""
+    """Return the (n, n) values between a pixel and its neighbours.
+
+    Args:
+        values: (N, H, W) of the pairs of a half window; a pair (x, y) is stored once, at its x.
+        offsets: (dy, dx) of each pair.
+        pixel: row and column.
+        centre: value in the middle.
+    """
     radius = max(max(abs(dy), abs(dx)) for dy, dx in offsets)
     out = np.full((2 * radius + 1, 2 * radius + 1), centre)
     row, column = pixel
@@ -55,7 +63,13 @@ def around(values: Tensor, offsets: Sequence[Offset], pixel: Pixel, centre: floa
 
 
 def guide_support(case: Case, pixel: Pixel, method: str) -> Support:
-    """Return the weights by the guide, with the parameters of a variational method."""
+    """Return the weights by the guide, with the parameters of a variational method.
+
+    Args:
+        case: whose guide is read.
+        pixel: row and column.
+        method: whose parameters are taken.
+    """
     q = DEFAULTS[method]
     offsets = half_window(q.window)
     part, inner = _cut(case.frame.guide, pixel, q.window)
@@ -65,7 +79,13 @@ def guide_support(case: Case, pixel: Pixel, method: str) -> Support:
 
 
 def network_support(case: Case, pixel: Pixel, net: DepthNet) -> Support:
-    """Return the weights by a network's affinities and, if it has a solver, its learned scales."""
+    """Return the weights by a network's affinities and, if it has a solver, its learned scales.
+
+    Args:
+        case: whose frame is read.
+        pixel: row and column.
+        net: in evaluation mode.
+    """
     size, window = case.frame.high_size, net.settings.window
     here = Window(pixel[0], pixel[0] + 1, pixel[1], pixel[1] + 1)
     outer = here.grown(net.fcn.radius + window, size, net.stride)
@@ -81,7 +101,13 @@ def network_support(case: Case, pixel: Pixel, net: DepthNet) -> Support:
 
 
 def true_support(case: Case, pixel: Pixel, window: int) -> Support:
-    """Return the differences of the true depth, which a network's affinities should be."""
+    """Return the differences of the true depth, which a network's affinities should be.
+
+    Args:
+        case: whose truth is read.
+        pixel: row and column.
+        window: its side.
+    """
     part, inner = _cut(case.truth, pixel, window)
     offsets = half_window(window)
     return Support(
@@ -116,10 +142,16 @@ def _patch(image: Tensor, pixel: Pixel, window: int) -> Map:
 
 
 def surroundings(case: Case, pixel: Pixel, window: int, radius: int = 80) -> bytes:
-    """Draw the guide around the pixel, enlarged, with the window outlined; a PNG."""
+    """Draw the guide around the pixel, enlarged, with the window outlined; a PNG.
+
+    Args:
+        case: whose guide is drawn.
+        pixel: row and column.
+        window: its side.
+        radius: pixels that are shown each way.
+    """
     part, (row, column) = _cut(case.frame.guide, pixel, radius)
-    grey_or_rgb = part[0].permute(1, 2, 0).mul(255).round().byte().numpy()
-    image = Image.fromarray(np.repeat(grey_or_rgb, 3 // grey_or_rgb.shape[2], axis=2))
+    image = Image.fromarray(rgb_of(part))
     image = image.resize((_ZOOM * image.width, _ZOOM * image.height), Image.Resampling.NEAREST)
     first, last = (_ZOOM * (column - window // 2), _ZOOM * (row - window // 2)), _ZOOM * window
     box = (*first, first[0] + last, first[1] + last)

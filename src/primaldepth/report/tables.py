@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from primaldepth.evaluation.rows import Row
 from primaldepth.methods import list_methods
 from primaldepth.report.blocks import Cell, Table, TableColumn, TableRow
+from primaldepth.report.cached_runs import Rows
 from primaldepth.report.columns import (
-    Filled,
+    FilledColumn,
     Value,
     assemble,
     differences,
@@ -17,12 +18,18 @@ from primaldepth.report.columns import (
 )
 from primaldepth.report.plan import NO_WEIGHTS, Line
 from primaldepth.report.published import Numbers, published
-from primaldepth.report.results import Rows
 
 
 def overview_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scales: Sequence[int]) -> Table:
-    """Make the table of geometric means over the scenes, by scale: published, ours, and their ratio."""
-    columns: list[Filled] = []
+    """Make the table of geometric means over the scenes, by scale: published, ours, and their ratio.
+
+    Args:
+        lines: rows of the table.
+        rows: of our methods.
+        scenes: of the means.
+        scales: groups of columns.
+    """
+    columns: list[FilledColumn] = []
     for scale in scales:
         printed, own = means(lines, rows, scenes, scale)
         group = f"x{scale}"
@@ -43,7 +50,14 @@ def overview_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], sca
 def means(
     lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scale: int
 ) -> tuple[list[Value], list[Value]]:
-    """Return the published and our geometric means over the scenes, line by line."""
+    """Return the published and our geometric means over the scenes, line by line.
+
+    Args:
+        lines: rows of the table.
+        rows: of our methods.
+        scenes: of the means.
+        scale: of the means.
+    """
     known = published().benchmark
     printed = [mean(_numbers(known.get((line.name, scale)), scenes)) for line in lines]
     own = [mean(rmse(rows, line.name, scene, scale) for scene in scenes) for line in lines]
@@ -51,9 +65,16 @@ def means(
 
 
 def benchmark_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scale: int) -> Table:
-    """Make the table of one scale: every scene's published number, ours and the difference."""
+    """Make the table of one scale: every scene's published number, ours and the difference.
+
+    Args:
+        lines: rows of the table.
+        rows: of our methods.
+        scenes: groups of columns.
+        scale: of the table.
+    """
     known = published().benchmark
-    columns: list[Filled] = []
+    columns: list[FilledColumn] = []
     for scene in scenes:
         printed = [known.get((line.name, scale), {}).get(scene) for line in lines]
         own = [rmse(rows, line.name, scene, scale) for line in lines]
@@ -68,10 +89,16 @@ def benchmark_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], sc
 
 
 def energy_table(rows: Rows, scenes: Sequence[str], scale: int) -> Table:
-    """Make the table of the FCN alone and followed by each energy."""
+    """Make the table of the FCN alone and followed by each energy.
+
+    Args:
+        rows: of the networks followed by each energy.
+        scenes: groups of columns.
+        scale: of the table.
+    """
     known = published().energies
     names = ["fcn" if name == "fcn" else f"fcn+{name}" for name in known]
-    columns: list[Filled] = []
+    columns: list[FilledColumn] = []
     for scene in scenes:
         own = [rmse(rows, name, scene, scale) for name in names]
         printed = [each.get(scene) for each in known.values()]
@@ -80,17 +107,22 @@ def energy_table(rows: Rows, scenes: Sequence[str], scale: int) -> Table:
     return assemble(names, columns, absent=absent, first="network")
 
 
-def plain_table(
-    names: Sequence[str], rows: Rows, scenes: Sequence[str], scale: int, digits: int = 2
-) -> Table:
-    """Make the table of our numbers alone, their geometric mean, and the time of a frame."""
+def plain_table(names: Sequence[str], rows: Rows, scenes: Sequence[str], scale: int) -> Table:
+    """Make the table of our numbers alone, their geometric mean, and the time of a frame.
+
+    Args:
+        names: of the methods.
+        rows: of our methods.
+        scenes: columns.
+        scale: of the table.
+    """
     columns = [
-        ours(TableColumn(scene.title()), [rmse(rows, name, scene, scale) for name in names], digits)
+        ours(TableColumn(scene.title()), [rmse(rows, name, scene, scale) for name in names], 2)
         for scene in scenes
     ]
     own = [mean(rmse(rows, name, scene, scale) for scene in scenes) for name in names]
     seconds = [mean_seconds(rows, name, scenes, scale) for name in names]
-    columns.append(ours(TableColumn("geometric mean"), own, digits))
+    columns.append(ours(TableColumn("geometric mean"), own, 2))
     columns.append(ours(TableColumn("s/frame"), seconds, 1, marked=False))
     return assemble(names, columns)
 
@@ -98,9 +130,17 @@ def plain_table(
 def tof_table(
     names: Sequence[str], rows: Rows, scenes: Sequence[str], scale: int, *, simulated: bool
 ) -> Table:
-    """Make the table of ToFMark, compared by scene; simulated scenes, which differ, stand beside it."""
+    """Make the table of ToFMark, compared by scene; simulated scenes, which differ, stand beside it.
+
+    Args:
+        names: of the methods.
+        rows: of our methods.
+        scenes: columns of ours.
+        scale: of the benchmark.
+        simulated: whether ours are of simulated scenes.
+    """
     known = published().tof
-    columns: list[Filled] = []
+    columns: list[FilledColumn] = []
     for scene in next(iter(known.values())) if simulated else scenes:
         printed = [known.get(name, {}).get(scene) for name in names]
         field = [each.get(scene) for each in known.values()]
@@ -140,7 +180,14 @@ def window_table(windows: Mapping[int, tuple[float, float, Value]], networks: Ma
 
 
 def seconds_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scales: Sequence[int]) -> Table:
-    """Make the table of seconds per frame, scale by scale."""
+    """Make the table of seconds per frame, scale by scale.
+
+    Args:
+        lines: rows of the table.
+        rows: of our methods.
+        scenes: of the means.
+        scales: columns.
+    """
     run = [line for line in lines if line.scales]
     times = {scale: [mean_seconds(rows, line.name, scenes, scale) for line in run] for scale in scales}
     columns = [ours(TableColumn(f"x{scale}", "s/frame"), times[scale], 2, marked=False) for scale in scales]
@@ -164,7 +211,7 @@ def _short(value: object) -> str:
 
 def _compared(
     scene: str, printed: Sequence[Value], own: Sequence[Value], field: Sequence[Value], digits: int
-) -> list[Filled]:
+) -> list[FilledColumn]:
     group = scene.title()
     return [
         theirs(TableColumn("paper", group), printed, field, digits),

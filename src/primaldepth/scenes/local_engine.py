@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import signal
-import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,7 +14,8 @@ from pathlib import Path
 
 from typing_extensions import Self
 
-from primaldepth.compute.children import safe_imports
+from primaldepth.compute.end_with_parent import end_with_parent
+from primaldepth.compute.safe_imports import safe_imports
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.part_seconds import PartSeconds, collected, part
 from primaldepth.data.single_scenes import part_path, write_part
@@ -67,7 +67,7 @@ class Attempts:
 
 def work(source: SceneSource, versions: Mapping[str, str], folder: Path, pipe: Connection) -> None:
     """Body of a worker process: scene numbers come in, outcomes go out, until the other end is gone."""
-    _end_with_parent()
+    end_with_parent()
     with suppress(EOFError, OSError):
         _serve(source, versions, folder, pipe)
 
@@ -98,19 +98,6 @@ def describe(error: BaseException) -> str:
     """Describe an error in one line; errors of this package need no name of their class."""
     text = " ".join(str(error).split())
     return text if isinstance(error, PrimalDepthError) else f"{type(error).__name__}: {text}"
-
-
-def _end_with_parent() -> None:
-    """End this process when the main process has ended, even if that was killed."""
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-
-    def watch() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from primaldepth.compute.children import python_command
+from primaldepth.compute.safe_imports import python_command
 from primaldepth.core.errors import InputError, MissingDependencyError
 
 VARIANTS = {"cuda": "cuda_ad_rgb", "llvm": "llvm_ad_rgb", "scalar": "scalar_rgb"}

@@ -6,14 +6,23 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.pictures.preview import DEPTH_COLORS, Colors, Limits, ticks
+from primaldepth.pictures.preview import DEPTH_COLORS, ColorLimits, Colors, ticks
 
 _WIDTH, _HEIGHT, _FOOT = 600, 220, 24
 _BINS = 64
 
 
-def colour_bar(title: str, limits: Limits, colors: Colors = DEPTH_COLORS) -> str:
-    """Draw what the colours of a picture mean, in numbers."""
+def colour_bar(title: str, limits: ColorLimits, colors: Colors = DEPTH_COLORS) -> str:
+    """Draw what the colours of a picture mean, in numbers.
+
+    Args:
+        title: with the unit.
+        limits: values at the two ends.
+        colors: of the picture.
+
+    Returns:
+        HTML.
+    """
     stops = ", ".join(f"rgb{color}" for color in colors)
     marks = "".join(f'<span style="left:{at:.2f}%">{label}</span>' for at, label in _marks(limits, 5))
     spoken = f"{escape(title)} from {limits[0]:.4g} to {limits[1]:.4g}"
@@ -25,8 +34,20 @@ def colour_bar(title: str, limits: Limits, colors: Colors = DEPTH_COLORS) -> str
     )
 
 
-def histogram(title: str, limits: Limits, before: NDArray[np.float64], after: NDArray[np.float64]) -> str:
-    """Draw a histogram: the samples as a line, the result as an area, in equal bins."""
+def histogram(
+    title: str, limits: ColorLimits, before: NDArray[np.float64], after: NDArray[np.float64]
+) -> str:
+    """Draw a histogram: the samples as a line, the result as an area, in equal bins.
+
+    Args:
+        title: with the unit.
+        limits: values at the two ends; what lies beyond counts there.
+        before: values of the samples.
+        after: values of the result.
+
+    Returns:
+        HTML with an SVG in it.
+    """
     edges = np.linspace(*limits, _BINS + 1)
     shares = [_shares(values, edges) for values in (before, after)]
     top = max(float(np.max(share)) for share in shares) or 1.0
@@ -60,7 +81,7 @@ def _path(heights: NDArray[np.float64]) -> str:
     return " ".join(points)
 
 
-def _marks(limits: Limits, count: int) -> Sequence[tuple[float, str]]:
+def _marks(limits: ColorLimits, count: int) -> Sequence[tuple[float, str]]:
     """(place in per cent, label)."""
     low, high = limits
     return [(100 * (value - low) / (high - low), label) for value, label in ticks(low, high, count)]

@@ -1,14 +1,14 @@
-"""What is where on the page, and what happens on a click."""
+"""The controls and outputs of the page, and what a click does."""
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from primaldepth.app.engine import Engine
+from primaldepth.app.page.method_comparison import MOST_FRAMES, REDUCTIONS, comparer
 from primaldepth.app.page.readable_files import ReadableFiles
 from primaldepth.app.page.result_files import Drawn
-from primaldepth.app.page.trials import MOST_FRAMES, REDUCTIONS, comparer
 from primaldepth.app.page.visitor_folders import VisitorFolders
 from primaldepth.app.page.visitor_requests import (
     AS_FILE_SAYS,
@@ -18,16 +18,12 @@ from primaldepth.app.page.visitor_requests import (
     problem_text,
     results,
 )
-from primaldepth.app.problems import INTERNAL, RefusedError, place_of
-from primaldepth.app.settings import ServiceSettings
-from primaldepth.core.errors import PrimalDepthError
-from primaldepth.io.units import COMMON_UNITS, KINDS
-from primaldepth.methods import list_methods
-from primaldepth.pipeline.request import KEEP_SAMPLES, Request, declarations
+from primaldepth.app.service_settings import ServiceSettings
+from primaldepth.app.tasks import method_names
+from primaldepth.io.units import COMMON_UNITS
+from primaldepth.pipeline.request import KEEP_SAMPLES, Item, Request, declarations
 from primaldepth.samples import Example, example_scenes
-from primaldepth.sensors.noise import METRIC_SENSORS, SENSORS
 
-log = logging.getLogger("primaldepth.app")
 _DEPTH_TYPES = [".png", ".exr", ".pfm", ".npy", ".npz", ".tif", ".tiff", ".mat"]
 _GUIDE_TYPES = [".png", ".jpg", ".jpeg", ".tif", ".tiff", ".exr", ".npy"]
 _CAMERA_TYPES = [".json", ".txt", ".yaml", ".yml"]
@@ -41,7 +37,14 @@ _NO_MESH = (
 
 
 def build(engine: Engine, settings: ServiceSettings, folders: VisitorFolders, sources: ReadableFiles) -> Any:
-    """Return the page as Gradio blocks; it reads files of `sources` alone."""
+    """Return the page as Gradio blocks; it reads files of `sources` alone.
+
+    Args:
+        engine: that computes.
+        settings: of the service.
+        folders: for results.
+        sources: files that may be read.
+    """
     import gradio as gr
 
     with gr.Blocks(title="primaldepth", analytics_enabled=False, delete_cache=(300, 1800)) as page:
@@ -64,33 +67,28 @@ def build(engine: Engine, settings: ServiceSettings, folders: VisitorFolders, so
 
 def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
     """Everything one can choose, in the order of `Choice`, and the button that starts."""
-    infos, shown = list_methods(), declarations(Request)
-    names = [info.name for info in infos]
-    depth = gr.File(label="Depth: PNG, EXR, PFM, npy, TIFF", file_types=_DEPTH_TYPES, height=150)
-    guide = gr.File(label="Image: PNG, JPEG, TIFF, EXR, npy", file_types=_GUIDE_TYPES, height=150)
+    names, shown = method_names(), declarations(Item) | declarations(Request)
+
+    def file(name: str, types: list[str]) -> Any:
+        return gr.File(label=shown[name].label, file_types=types, height=150)
+
+    def dropdown(name: str, *first: str, info: str | None = None) -> Any:
+        each, choices = shown[name], [*first, *shown[name].choices]
+        more = {"allow_custom_value": each.open_ended, "label": each.label, "info": info}
+        return gr.Dropdown(choices, value=choices[0], **more)
+
+    depth, guide = file("depth", _DEPTH_TYPES), file("guide", _GUIDE_TYPES)
     examples = example_scenes()
     with gr.Row():
         buttons = [gr.Button(f"Example: {each.title}", size="sm", min_width=140) for each in examples]
     with gr.Row():
-        method = gr.Dropdown(names, value=settings.method, label="Method", min_width=140)
+        method = gr.Dropdown(names, value=settings.method, label=shown["method"].label, min_width=140)
         other = gr.Dropdown([NO_METHOD, *names], value=NO_METHOD, label="Compare with", min_width=140)
-    noise = gr.Dropdown(
-        ["auto", *SENSORS, *METRIC_SENSORS],
-        value="auto",
-        allow_custom_value=True,
-        label="Noise",
-        info="auto, a standard deviation in the unit of the file, or a sensor",
-    )
+    noise = dropdown("noise", info="auto, a standard deviation in the unit of the file, or a sensor")
     run = gr.Button("Run", variant="primary", size="lg")
     with gr.Accordion("Unit, kind, spikes, limits, confidence, cameras", open=False):
-        unit = gr.Dropdown(
-            [AS_FILE_SAYS, *COMMON_UNITS],
-            value=AS_FILE_SAYS,
-            allow_custom_value=True,
-            label="Unit of the depth",
-            info="a number counts stored numbers per metre",
-        )
-        kind = gr.Dropdown([AS_FILE_SAYS, *KINDS], value=AS_FILE_SAYS, label="Kind of depth")
+        unit = dropdown("unit", AS_FILE_SAYS, info="a number counts stored numbers per metre")
+        kind = dropdown("kind", AS_FILE_SAYS)
         spikes = gr.Checkbox(label="Keep spikes: samples far off all around them")
         with gr.Row():
             keep = gr.Number(
@@ -103,20 +101,14 @@ def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
             certain = gr.Number(
                 None, label=shown["max_sigma"].label, info="more becomes a hole", minimum=0, min_width=140
             )
-        confidence = gr.File(label="Confidence map, of the depth's size", file_types=_DEPTH_TYPES, height=150)
-        cameras = gr.File(
-            label="Cameras: JSON, camera_info (YAML) or 3x3 text", file_types=_CAMERA_TYPES, height=150
-        )
+        confidence, cameras = file("confidence", _DEPTH_TYPES), file("cameras", _CAMERA_TYPES)
     for button, example in zip(buttons, examples, strict=True):
-        button.click(_filler(example), None, [depth, guide, cameras], api_visibility="private")
+        button.click(partial(_paths, example), None, [depth, guide, cameras], api_visibility="private")
     return [depth, guide, method, other, noise, unit, kind, confidence, cameras, spikes, keep, certain], run
 
 
-def _filler(example: Example) -> Callable[[], list[str]]:
-    def fill() -> list[str]:
-        return [str(path) for path in (example.depth, example.guide, example.cameras)]
-
-    return fill
+def _paths(example: Example) -> list[str]:
+    return [str(path) for path in (example.depth, example.guide, example.cameras)]
 
 
 def _trials(gr: Any, engine: Engine, folders: VisitorFolders, sources: ReadableFiles) -> None:
@@ -230,11 +222,8 @@ def _runner(engine: Engine, folders: VisitorFolders, sources: ReadableFiles) -> 
     def run(*values: Any) -> list[Any]:
         try:
             drawn, other = results(engine, Choice(*values), folders.new(), sources)
-        except PrimalDepthError as error:
-            return [problem_text(error), *_EMPTY]
         except Exception as error:  # Gradio would write its text into the log
-            log.error("the page failed: %s", place_of(error))
-            return [problem_text(RefusedError(INTERNAL)), *_EMPTY]
+            return [problem_text(error), *_EMPTY]
         return _shown(drawn, other)
 
     return run
@@ -249,7 +238,9 @@ def _shown(drawn: Drawn, other: Drawn | None) -> list[Any]:
         facts(drawn, other),
         (str(drawn.before), str(drawn.after)),
         drawn.bar,
-        _NO_OTHER if other is None else f"<p>{_labels(drawn, other)}</p>",
+        _NO_OTHER
+        if other is None
+        else f"<p>{drawn.report['method']} (left) and {other.report['method']} (right)</p>",
         gr.update(value=pair, visible=pair is not None),
         "" if other is None else drawn.bar,
         _NO_MESH if drawn.mesh_after is None else "",
@@ -266,10 +257,6 @@ def _shown(drawn: Drawn, other: Drawn | None) -> list[Any]:
 
 
 _EMPTY: list[Any] = [None, "", "", None, "", "", (None, None), None, "", "", None, "", "", None, None]
-
-
-def _labels(drawn: Drawn, other: Drawn) -> str:
-    return f"{drawn.report['method']} (left) and {other.report['method']} (right)"
 
 
 def _path(path: Any) -> str | None:

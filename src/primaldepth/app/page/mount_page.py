@@ -21,10 +21,10 @@ from primaldepth.app.page.sessions import Sessions
 from primaldepth.app.page.theme import theme
 from primaldepth.app.page.transfers import Transfers
 from primaldepth.app.page.visitor_folders import VisitorFolders
-from primaldepth.app.settings import ServiceSettings
+from primaldepth.app.security_headers import INTERFACE
+from primaldepth.app.service_settings import ServiceSettings
 from primaldepth.samples import example_scenes
 
-_OURS = ("/v1/{rest:path}", "/healthz", "/readyz", "/metrics", "/openapi.json")
 _TIDY_SECONDS = 60.0
 _MOST_SESSIONS = 256  # whose last meshes are remembered
 _GRADIO = {
@@ -35,7 +35,13 @@ _GRADIO = {
 
 
 def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
-    """Add the page; what neither it nor the HTTP interface knows is refused as the interface does."""
+    """Add the page; what neither it nor the HTTP interface knows is refused as the interface does.
+
+    Args:
+        app: the service, with the routes of its HTTP interface.
+        engine: that computes.
+        settings: of the service.
+    """
     os.environ.update(_GRADIO)
     folders = VisitorFolders(app.state.workspace.root / "page", settings.disk_gib * 2**30)
     os.environ["GRADIO_TEMP_DIR"] = str(folders.gradio)
@@ -46,7 +52,7 @@ def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
     page = build(engine, settings, folders, sources)
     page.state_session_capacity = _MOST_SESSIONS
     known = list(app.router.routes)
-    for path in _OURS:
+    for path in ("/v1/{rest:path}", *INTERFACE):
         app.router.routes.append(Route(path, _Refusal(known)))
     gr.mount_gradio_app(
         app,

@@ -50,7 +50,20 @@ class ReadableFiles:
             raise RefusedError(_NOT_OURS)
         return os.fdopen(file, "rb")
 
-    def copy(self, path: str | Path, to: Path) -> None:
-        """Copy a file that may be read; raises as `open` does."""
-        with self.open(path) as source, to.open("xb") as target:
-            shutil.copyfileobj(source, target)
+    def copy(self, path: str | Path, to: Path, called: str) -> None:
+        """Copy an upload.
+
+        Args:
+            path: of the upload.
+            to: new file.
+            called: what the visitor knows it by, for errors.
+
+        Raises:
+            RefusedError: as `open` does, and if the upload is there no more.
+        """
+        try:
+            with self.open(path) as source, to.open("xb") as target:
+                shutil.copyfileobj(source, target)
+        except FileNotFoundError:
+            message = f"{called}: the uploaded file is no longer kept"
+            raise RefusedError(Problem(422, "missing", message, "drop it again")) from None

@@ -1,4 +1,4 @@
-"""What the page shows of one result: pictures, charts, meshes and files, made where it was outcome."""
+"""What the page shows of one result: pictures, charts, meshes and files, made where it was computed."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,11 +28,18 @@ from primaldepth.pictures.preview import (
     robust_error,
     robust_limits,
 )
+from primaldepth.pipeline.frame_report import report_of
 from primaldepth.pipeline.load import Inputs
-from primaldepth.pipeline.outputs import OUTPUTS, depth_result, possible
-from primaldepth.pipeline.report import report_of
-from primaldepth.pipeline.run import Outcome, first, first_mask
-from primaldepth.pipeline.views import Scale, guide_camera, guide_rgb, sample_reach
+from primaldepth.pipeline.outcome import Outcome, first, first_mask
+from primaldepth.pipeline.outputs import (
+    OUTPUTS,
+    DisplayUnit,
+    depth_result,
+    guide_camera,
+    possible,
+    rgb_of,
+    sample_reach,
+)
 from primaldepth.pipeline.warnings import Advice
 
 FORMATS = (".png", ".exr", ".tiff", ".pfm", ".npy", ".npz", ".mat")
@@ -70,8 +77,14 @@ class Drawn:
 
 
 def draw(outcome: Outcome, *, folder: Path, prefix: str) -> Drawn:
-    """Make everything in `folder`, in files whose names begin with `prefix`."""
-    inputs, prediction, scale = outcome.inputs, outcome.prediction, Scale.of(outcome.inputs)
+    """Make everything in `folder`, in files whose names begin with `prefix`.
+
+    Args:
+        outcome: of one frame.
+        folder: for the files.
+        prefix: of their names.
+    """
+    inputs, prediction, scale = outcome.inputs, outcome.prediction, DisplayUnit.of(outcome.inputs)
     low, low_valid = first(inputs.frame.depth) * scale.factor, first_mask(inputs.frame.valid)
     depth, valid = first(prediction.depth) * scale.factor, first_mask(prediction.valid)
     limits = robust_limits(low, low_valid)
@@ -84,7 +97,7 @@ def draw(outcome: Outcome, *, folder: Path, prefix: str) -> Drawn:
     return Drawn(
         before=save("before", draw_samples(low, low_valid, limits, size, sample_reach(inputs))),
         after=save("after", _shrunk(filled, size)),
-        guide=save("guide", _shrunk(guide_rgb(inputs), size)),
+        guide=save("guide", _shrunk(rgb_of(inputs.frame.guide), size)),
         bar=colour_bar(label, limits),
         residual=save("residual", residual),
         residual_bar=residual_bar,
@@ -116,7 +129,9 @@ def _save(folder: Path, prefix: str, what: str, rgb: RGB) -> Path:
     return path
 
 
-def _residual(inputs: Inputs, prediction: Prediction, scale: Scale, size: tuple[int, int]) -> tuple[RGB, str]:
+def _residual(
+    inputs: Inputs, prediction: Prediction, scale: DisplayUnit, size: tuple[int, int]
+) -> tuple[RGB, str]:
     """The result reduced to the samples' grid, less the samples: the signed map and its colours."""
     frame = inputs.frame
     again = prediction.depth.to(frame.depth)
@@ -130,7 +145,7 @@ def _residual(inputs: Inputs, prediction: Prediction, scale: Scale, size: tuple[
     return enlarge(picture, *size), colour_bar(title, (-limit, limit), ERROR_COLORS)
 
 
-def _sigma(prediction: Prediction, scale: Scale, size: tuple[int, int]) -> tuple[RGB | None, str]:
+def _sigma(prediction: Prediction, scale: DisplayUnit, size: tuple[int, int]) -> tuple[RGB | None, str]:
     if prediction.sigma is None:
         return None, ""
     sigma, valid = first(prediction.sigma) * scale.factor, first_mask(prediction.valid)
@@ -156,7 +171,7 @@ def _mesh(path: Path, outcome: Outcome, jump: float) -> Path | None:
     step = int(np.ceil(np.sqrt(prediction.depth.numel() / _MESH_PIXELS)))
     depth = first(prediction.depth)[step // 2 :: step, step // 2 :: step]
     valid = first_mask(prediction.valid)[step // 2 :: step, step // 2 :: step] & (depth > 0)
-    colors = np.ascontiguousarray(guide_rgb(inputs)[step // 2 :: step, step // 2 :: step])
+    colors = np.ascontiguousarray(rgb_of(inputs.frame.guide)[step // 2 :: step, step // 2 :: step])
     camera = guide_camera(inputs).scaled_to(depth.shape[1], depth.shape[0])
     try:
         write_mesh(path, depth_mesh(depth, valid, camera, colors=colors, max_jump=jump * step))

@@ -39,7 +39,7 @@ _HEADERS = (
 
 
 class RouteChecks:
-    """ASGI application around Gradio's.
+    """An ASGI application around Gradio's that passes on only what the page needs.
 
     Args:
         gradio: the application that it mounts.

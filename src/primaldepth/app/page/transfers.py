@@ -11,10 +11,10 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from primaldepth.app.forms import read_form
 from primaldepth.app.page.readable_files import ReadableFiles
 from primaldepth.app.page.visitor_folders import VisitorFolders
 from primaldepth.app.problems import Problem, RefusedError
+from primaldepth.app.strict_forms import read_form
 
 _FIELD = "files"
 _SHOWN = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".glb": "model/gltf-binary"}
@@ -22,7 +22,7 @@ _DONE = b'data: {"msg": "done"}\n\n'
 
 
 class Transfers:
-    """Takes files in under names that cannot be guessed, and hands them out.
+    """Takes in files under names that cannot be guessed, and hands them out.
 
     Args:
         folders: where they lie.

@@ -1,5 +1,6 @@
 """From what a visitor chose to what the page shows."""
 
+import logging
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -11,12 +12,13 @@ from typing import Any
 from primaldepth.app.engine import Engine
 from primaldepth.app.page.readable_files import ReadableFiles
 from primaldepth.app.page.result_files import Drawn
-from primaldepth.app.problems import Problem, RefusedError, problem_of
+from primaldepth.app.problems import INTERNAL, Problem, RefusedError, place_of, problem_of
 from primaldepth.app.tasks import INPUTS, PageFiles, Task, request_of
 from primaldepth.core.errors import PrimalDepthError
-from primaldepth.pipeline.report import length_text, noise_origin
+from primaldepth.pipeline.frame_report import length_text, noise_origin
 from primaldepth.pipeline.request import KEEP_SAMPLES
 
+log = logging.getLogger("primaldepth.app")
 AS_FILE_SAYS = "as the file says"
 NO_METHOD = "none"
 
@@ -100,30 +102,34 @@ def _store(choice: Choice, folder: Path, sources: ReadableFiles) -> None:
     for name in INPUTS:
         path = getattr(choice, name)
         if path is not None:
-            _copy(name, Path(path), folder, sources)
+            sources.copy(path, folder / name, name)
         elif name in ("depth", "guide"):
             what = "a depth file" if name == "depth" else "an image of the same view"
             raise RefusedError(Problem(422, "missing", f"{what} is missing", "drop one, or click an example"))
 
 
-def _copy(name: str, path: Path, folder: Path, sources: ReadableFiles) -> None:
-    try:
-        sources.copy(path, folder / name)
-    except FileNotFoundError:
-        message = f"{name}: the uploaded file is no longer kept"
-        raise RefusedError(Problem(422, "missing", message, "drop it again")) from None
+def problem_text(error: Exception) -> str:
+    """Return HTML that says what went wrong and what to do; screen readers say it at once.
 
-
-def problem_text(error: PrimalDepthError) -> str:
-    """Return HTML that says what went wrong and what to do; screen readers say it at once."""
-    problem = problem_of(error)
+    Of an error that is not raised on purpose only its place in the code is told, in the log.
+    """
+    if isinstance(error, PrimalDepthError):
+        problem = problem_of(error)
+    else:
+        log.error("the page failed: %s", place_of(error))
+        problem = INTERNAL
     hint = f" {escape(problem.hint[:1].upper() + problem.hint[1:])}." if problem.hint else ""
     message = escape(problem.message[:1].upper() + problem.message[1:])
     return f'<div class="pd-problem" role="alert"><strong>{message}.</strong>{hint}</div>'
 
 
 def facts(drawn: Drawn, other: Drawn | None) -> str:
-    """Return HTML that lists what was computed and how long it took."""
+    """Return HTML that lists what was computed and how long it took.
+
+    Args:
+        drawn: the result.
+        other: of the second method, if one was chosen.
+    """
     report, second = drawn.report, None if other is None else other.report
     low, high = report["input_size"], report["output_size"]
     rows = [

@@ -14,8 +14,8 @@ from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.distortion import Distortion
 from primaldepth.geometry.motion import as_tuples
-from primaldepth.io.cameras.calibration_values import item, numbers, part, read_object
-from primaldepth.io.files import PathLike
+from primaldepth.io.cameras.calibration_values import Keys, read_keys
+from primaldepth.io.files import PathLike, naming
 
 Size = tuple[int, int]
 # size of the images -> (size of the binned sensor, first column and row of the crop)
@@ -53,39 +53,32 @@ def read_azure_kinect(
     Raises:
         FileFormatError: if the file is no such calibration, or a size is of no mode.
     """
-    information = part(read_object(path), ("CalibrationInformation",), str(path))
-    where = f"{path}: CalibrationInformation"
-    cameras = item(information, ("Cameras",), where)
+    information = read_keys(path).part("CalibrationInformation")
+    cameras = information.item("Cameras")
     if not isinstance(cameras, list) or not all(isinstance(each, dict) for each in cameras):
-        raise FileFormatError(where, "'Cameras' is not a list of objects")
-    placed = {str(each.get("Location")): each for each in cameras}
-    depth_keys = part(placed, ("CALIBRATION_CameraLocationD0",), f"{where}.Cameras, by Location")
-    color_keys = part(placed, ("CALIBRATION_CameraLocationPV0",), f"{where}.Cameras, by Location")
-    depth = _camera(depth_keys, depth_size, _DEPTH, f"{path}: D0")
-    guide = _camera(color_keys, guide_size, _COLOR, f"{path}: PV0")
-    (Rd, td), (Rg, tg) = _motion(depth_keys, f"{path}: D0"), _motion(color_keys, f"{path}: PV0")
+        raise FileFormatError(information.where, "'Cameras' is not a list of objects")
+    by_location = {str(each.get("Location")): each for each in cameras}
+    placed = Keys(by_location, f"{information.where}.Cameras, by Location")
+    depth_keys = Keys(placed.part("CALIBRATION_CameraLocationD0").values, f"{path}: D0")
+    color_keys = Keys(placed.part("CALIBRATION_CameraLocationPV0").values, f"{path}: PV0")
+    depth, guide = _camera(depth_keys, depth_size, _DEPTH), _camera(color_keys, guide_size, _COLOR)
+    (Rd, td), (Rg, tg) = _motion(depth_keys), _motion(color_keys)
     R = Rg @ Rd.T
-    try:
+    with naming(f"{path}: Rt"):
         return Cameras(guide, depth, as_tuples(R), as_tuples(tg - R @ td))
-    except InputError as error:
-        raise FileFormatError(path, f"Rt: {error}") from error
 
 
-def _camera(
-    keys: Mapping[str, Any], size: Size, modes: Mapping[Size, tuple[Size, Size]], where: str
-) -> Intrinsics:
+def _camera(keys: Keys, size: Size, modes: Mapping[Size, tuple[Size, Size]]) -> Intrinsics:
     if size not in modes:
         known = ", ".join(f"{width}x{height}" for width, height in modes)
-        raise InputError(where, f"no mode has images of {size[0]}x{size[1]}", f"expected one of {known}")
-    inner = part(keys, ("Intrinsics",), where)
-    values = numbers(inner, ("ModelParameters",), f"{where}: Intrinsics", 14)
-    lens = _lens(str(item(inner, ("ModelType",), f"{where}: Intrinsics")), values, where)
+        raise InputError(keys.where, f"no mode has images of {size[0]}x{size[1]}", f"expected one of {known}")
+    inner = keys.part("Intrinsics")
+    values = inner.numbers("ModelParameters", length=14)
+    lens = _lens(str(inner.item("ModelType")), values, keys.where)
     (width, height), (left, top) = modes[size]
     cx, cy, fx, fy = values[:4]
-    try:
+    with naming(keys.where):
         return Intrinsics(fx * width, fy * height, cx * width - left, cy * height - top, *size, lens)
-    except InputError as error:
-        raise FileFormatError(where, f"{error}") from error
 
 
 def _lens(model: str, values: list[float], where: str) -> Distortion | None:
@@ -102,7 +95,7 @@ def _lens(model: str, values: list[float], where: str) -> Distortion | None:
     return Distortion.opencv((k1, k2, p1, p2, k3, k4, k5, k6))
 
 
-def _motion(keys: Mapping[str, Any], where: str) -> tuple[Any, Any]:
-    motion = part(keys, ("Rt",), where)
-    R = np.reshape(numbers(motion, ("Rotation",), f"{where}: Rt", 9), (3, 3))
-    return R, np.array(numbers(motion, ("Translation",), f"{where}: Rt", 3))
+def _motion(keys: Keys) -> tuple[Any, Any]:
+    motion = keys.part("Rt")
+    R = np.reshape(motion.numbers("Rotation", length=9), (3, 3))
+    return R, np.array(motion.numbers("Translation", length=3))

@@ -3,18 +3,86 @@
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from primaldepth.core.documents import DEFAULT, parse_json
-from primaldepth.core.errors import SHOWN, FileFormatError, MissingDependencyError, shortened
-from primaldepth.io.files import PathLike, read_text
+from primaldepth.core.errors import SHOWN, FileFormatError, shortened
+from primaldepth.io.files import PathLike, as_object, optional, read_text
+from primaldepth.io.formats.base import decoding
 
+OFF_CENTRE = 0.1  # of the image: lenses stay nearer, a matrix for 3/4 of the pixels does not
 MAX_CALIBRATION = 2**24
 """Bytes of a file with a camera; a topic of ROS that was recorded as text has a camera per frame."""
 _MOST_YAML = 2**16  # characters; a camera_info has less than 2000
 
 
-def read_object(path: PathLike) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The named values of a calibration, or of a part of it.
+
+    A value is asked for by the names that it may have; the first that is there counts. What is missing or of
+    another type is a `FileFormatError`.
+
+    Args:
+        values: by name.
+        where: path of the file and place in it, for errors.
+    """
+
+    values: Mapping[str, Any]
+    where: str
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def item(self, *names: str) -> Any:
+        """Return a value of any type."""
+        for name in names:
+            if name in self.values:
+                return self.values[name]
+        found = ", ".join(self.values)[:SHOWN] or "nothing"
+        raise FileFormatError(self.where, f"found the keys {found}", f"expected '{' or '.join(names)}'")
+
+    def part(self, *names: str) -> "Keys":
+        """Return an object."""
+        found = self.item(*names)
+        if not isinstance(found, dict):
+            raise self._wrong(names, "an object")
+        return Keys(found, f"{self.where}: {names[0]}")
+
+    def number(self, *names: str) -> float:
+        """Return a finite number."""
+        found = self.item(*names)
+        if not _is_number(found):
+            raise self._wrong(names, "a finite number")
+        return float(found)
+
+    def count(self, *names: str) -> int:
+        """Return a whole number."""
+        found = self.number(*names)
+        if found != int(found):
+            raise self._wrong(names, "a whole number")
+        return int(found)
+
+    def numbers(self, *names: str, length: int | None = None) -> list[float]:
+        """Return `length` or any number of finite numbers, those of nested lists in order."""
+        found = self.item(*names)
+        rows = found if isinstance(found, list) else [None]
+        flat: list[Any] = [each for row in rows for each in (row if isinstance(row, list) else [row])]
+        if not all(map(_is_number, flat)) or length not in (None, len(flat)):
+            raise self._wrong(names, "numbers" if length is None else f"{length} numbers")
+        return [float(each) for each in flat]
+
+    def _wrong(self, names: tuple[str, ...], expected: str) -> FileFormatError:
+        found = shortened(self.item(*names))
+        return FileFormatError(self.where, f"'{names[0]}' is {found}, expected {expected}")
+
+
+def _is_number(found: Any) -> bool:
+    return isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)
+
+
+def read_keys(path: PathLike) -> Keys:
     """Read the object in a JSON file, or the first document of a YAML file.
 
     Raises:
@@ -25,25 +93,15 @@ def read_object(path: PathLike) -> dict[str, Any]:
     values = parse_json(text, path, what="JSON calibration") if is_json else _yaml(path, text)
     if values is None:
         raise FileFormatError(path, "holds no values, expected those of a camera")
-    if not isinstance(values, dict):
-        raise FileFormatError(path, f"found a {type(values).__name__}, expected an object with named values")
-    return values
+    return Keys(as_object(values, path), str(path))
 
 
 def _yaml(path: PathLike, text: str) -> Any:
-    try:
-        import yaml  # type: ignore[import-untyped, unused-ignore]
-    except ImportError as error:
-        raise MissingDependencyError(
-            path, "YAML needs the package PyYAML", "install it, or save the file as JSON"
-        ) from error
+    yaml = optional("yaml", "ros", path)
     head = _head(path, text)
-    try:
+    with decoding(path, "not to be read as YAML"):
         first = next(iter(yaml.load_all(head, _plain_loader(yaml))), None)
         plain = json.dumps(first, default=str)  # YAML also knows dates and sets
-    except Exception as error:  # values that their tags do not fit raise almost anything
-        detail = " ".join(str(error).split())[:120] or type(error).__name__
-        raise FileFormatError(path, f"not to be read as YAML ({detail})") from error
     return parse_json(plain, path, what="YAML calibration")
 
 
@@ -83,58 +141,11 @@ def _head(path: PathLike, text: str) -> str:
     return text[:end]
 
 
-def item(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> Any:
-    """Return the value under the first of `names` that is there; raise if there is none."""
-    for name in names:
-        if name in values:
-            return values[name]
-    found = ", ".join(values)[:SHOWN] or "nothing"
-    raise FileFormatError(where, f"found the keys {found}", f"expected '{' or '.join(names)}'")
-
-
-def part(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> dict[str, Any]:
-    """Return the object under the first of `names`; raise if it is something else."""
-    found = item(values, names, where)
-    if not isinstance(found, dict):
-        raise FileFormatError(where, f"'{names[0]}' is {shortened(found)}, expected an object")
-    return found
-
-
-def number(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> float:
-    """Return the finite number under the first of `names`; raise if it is something else."""
-    found = item(values, names, where)
-    if not _is_number(found):
-        raise FileFormatError(where, f"'{names[0]}' is {shortened(found)}, expected a finite number")
-    return float(found)
-
-
-def count(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> int:
-    """Return the whole number under the first of `names`; raise if it is something else."""
-    found = number(values, names, where)
-    if found != int(found):
-        raise FileFormatError(where, f"'{names[0]}' is {found}, expected a whole number")
-    return int(found)
-
-
-def numbers(
-    values: Mapping[str, Any], names: tuple[str, ...], where: str, length: int | None = None
-) -> list[float]:
-    """Return the finite numbers under the first of `names`, those of nested lists in order."""
-    found = _flat(item(values, names, where))
-    expected = "numbers" if length is None else f"{length} numbers"
-    if found is None or not all(map(_is_number, found)) or length not in (None, len(found)):
-        raise FileFormatError(
-            where, f"'{names[0]}' is {shortened(values.get(names[0]))}, expected {expected}"
+def check_central(where: object, cx: float, cy: float, size: tuple[int, int], hint: str) -> None:
+    """Raise an error if the principal point is so far off the middle that K must be of another resolution."""
+    width, height = size
+    if max(abs(cx / width - 0.5), abs(cy / height - 0.5)) > OFF_CENTRE:
+        found = (
+            f"the principal point ({cx:.1f}, {cy:.1f}) is far from the middle of an image of {width}x{height}"
         )
-    return [float(each) for each in found]
-
-
-def _flat(found: Any) -> list[Any] | None:
-    if not isinstance(found, list):
-        return None
-    rows = [row if isinstance(row, list) else [row] for row in found]
-    return [each for row in rows for each in row]
-
-
-def _is_number(found: Any) -> bool:
-    return isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)
+        raise FileFormatError(where, found, hint)

@@ -10,7 +10,6 @@ mm), the `pixel_centres` of cx and cy (half or integer).
 """
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -25,10 +24,9 @@ from primaldepth.geometry.cameras import Cameras
 from primaldepth.geometry.distortion import Distortion, Model
 from primaldepth.geometry.intrinsics import SHIFT, Intrinsics, PixelCentres
 from primaldepth.geometry.motion import as_tuples
-from primaldepth.geometry.pinhole import check_central
 from primaldepth.io.atomic import write_bytes
-from primaldepth.io.cameras.calibration_values import MAX_CALIBRATION
-from primaldepth.io.files import read_text
+from primaldepth.io.cameras.calibration_values import MAX_CALIBRATION, check_central
+from primaldepth.io.files import PathLike, as_object, naming, read_text
 
 _YAML_KEY = re.compile(r"^[\"']?\w+[\"']?:(?=\s|$)", re.MULTILINE)  # the nine numbers of a matrix have none
 _MOST_MATRIX = 2**16  # bytes of a file with nine numbers and comments
@@ -66,7 +64,7 @@ class _CamerasKeys(Settings):
 
 
 def read_cameras(
-    path: str | os.PathLike[str],
+    path: PathLike,
     guide_size: tuple[int, int] | None = None,
     depth_size: tuple[int, int] | None = None,
 ) -> Cameras:
@@ -104,18 +102,21 @@ def read_cameras(
 
         return read_ros(path)
     if guide_size is not None and not text.lstrip().startswith("{"):
-        return Cameras(_central(read_matrix(Path(path), *guide_size), path))
+        camera = read_matrix(path, *guide_size)
+        hint = "is the matrix that of another resolution? If it is not, give a JSON camera file"
+        check_central(path, camera.cx, camera.cy, guide_size, hint)
+        return Cameras(camera)
     return _from_keys(parse_json(text, path, what="readable JSON camera file"), path)
 
 
 def is_export(text: str) -> bool:
-    """Whether a text is a maker's export of both cameras, which may list several modes."""
+    """Return whether a text is a maker's export of both cameras, which may list several modes."""
     words = ('"CalibrationInformation"', '"extrinsics"', '"depth_to_color"')
     return "Intrinsic of " in text or (text.lstrip().startswith("{") and any(each in text for each in words))
 
 
 def _from_export(
-    path: str | os.PathLike[str],
+    path: PathLike,
     text: str,
     guide_size: tuple[int, int] | None,
     depth_size: tuple[int, int] | None,
@@ -131,7 +132,7 @@ def _from_export(
 
 
 def needs_sizes(path: Path) -> bool:
-    """Whether a file says its cameras only together with the sizes of the images: a matrix, or an export."""
+    """Return whether a file needs the sizes of the images to say its cameras: a matrix, or an export."""
     if path.suffix.lower() != ".json":
         return True
     text = read_text(path, MAX_CALIBRATION)
@@ -145,13 +146,9 @@ def _is_camera_info(path: Path, text: str) -> bool:
     return path.suffix.lower() in (".yaml", ".yml") or _YAML_KEY.search(text) is not None
 
 
-def _from_keys(values: Any, path: str | os.PathLike[str]) -> Cameras:
+def _from_keys(values: Any, path: PathLike) -> Cameras:
     """What a JSON file holds."""
-    if not isinstance(values, dict):
-        raise FileFormatError(
-            path, f'found a {type(values).__name__}, expected an object such as {{"guide": ...}}'
-        )
-    keys = _CamerasKeys.parse(values, str(path))
+    keys = _CamerasKeys.parse(as_object(values, path), str(path))
     guide = _camera(keys.guide, f"{path}: guide", keys.pixel_centres)
     if keys.depth_to_guide is None:
         if keys.depth is not None:
@@ -160,29 +157,18 @@ def _from_keys(values: Any, path: str | os.PathLike[str]) -> Cameras:
     depth = None if keys.depth is None else _camera(keys.depth, f"{path}: depth", keys.pixel_centres)
     motion = _MotionKeys.parse(keys.depth_to_guide, f"{path}: depth_to_guide")
     scale = {"m": 1.0, "mm": 1e-3}[keys.units]
-    try:
+    with naming(f"{path}: depth_to_guide"):
         return Cameras(
             guide, depth, as_tuples(motion.rotation), as_tuples(scale * np.array(motion.translation))
         )
-    except InputError as error:
-        raise FileFormatError(path, f"depth_to_guide: {error}") from error
-
-
-def _central(camera: Intrinsics, path: str | os.PathLike[str]) -> Intrinsics:
-    """Itself: a matrix alone does not say of which resolution it is, but where the middle is."""
-    hint = "is the matrix that of another resolution? If it is not, give a JSON camera file"
-    check_central(path, camera.cx, camera.cy, (camera.width, camera.height), hint)
-    return camera
 
 
 def _camera(values: dict[str, Any], where: str, centres: PixelCentres) -> Intrinsics:
     keys = _IntrinsicsKeys.parse(values, where)
     shift = SHIFT[centres]
-    try:
+    with naming(where):
         lens = None if keys.distortion is None else _lens(keys.distortion)
         return Intrinsics(keys.fx, keys.fy, keys.cx + shift, keys.cy + shift, keys.width, keys.height, lens)
-    except InputError as error:
-        raise FileFormatError(where, f"{error}") from error
 
 
 def _lens(values: dict[str, Any]) -> Distortion | None:
@@ -226,7 +212,7 @@ def _plain(camera: Intrinsics) -> dict[str, Any]:
 
 
 def read_matrix(
-    path: str | Path, width: int, height: int, *, pixel_centres: PixelCentres = "integer"
+    path: PathLike, width: int, height: int, *, pixel_centres: PixelCentres = "integer"
 ) -> Intrinsics:
     """Read a text file with the nine numbers of a 3x3 camera matrix, row by row.
 
@@ -261,7 +247,5 @@ def read_matrix(
     if len(numbers) != 9:
         raise FileFormatError(path, f"{len(numbers)} numbers, expected the nine of a 3x3 camera matrix")
     matrix = np.reshape(numbers, (3, 3))
-    try:
+    with naming(path):
         return Intrinsics.from_matrix(matrix, width, height, pixel_centres=pixel_centres)
-    except InputError as error:
-        raise FileFormatError(path, f"{error}") from error

@@ -13,8 +13,8 @@ Pixel centres are integers there. The SDK projects `inverse_brown_conrady` with 
 
 import math
 import re
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,19 +23,17 @@ from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.distortion import Distortion, Model
 from primaldepth.geometry.motion import as_tuples
-from primaldepth.io.cameras.calibration_values import (
-    count,
-    item,
-    number,
-    numbers,
-    part,
-    read_object,
-)
-from primaldepth.io.files import PathLike, read_text
-from primaldepth.io.sequences.realsense_sdk import LENSES
+from primaldepth.io.cameras.calibration_values import Keys, read_keys
+from primaldepth.io.files import PathLike, naming, read_text
 
 Size = tuple[int, int]
-_MODELS = cast("dict[str, Model | None]", LENSES)
+_MODELS: dict[str, Model | None] = {
+    "none": None,
+    "brown_conrady": "plumb_bob",
+    "modified_brown_conrady": "modified_plumb_bob",
+    "inverse_brown_conrady": "modified_plumb_bob",
+    "kannala_brandt4": "fisheye",
+}
 
 
 def read_realsense(
@@ -56,10 +54,8 @@ def read_realsense(
     """
     text = read_text(path)
     if "Intrinsic of" in text:
-        values = _from_text(path, text, {"depth": depth_size, "color": guide_size})
-    else:
-        values = read_object(path)
-    return realsense_cameras(values, path)
+        return realsense_cameras(_from_text(path, text, {"depth": depth_size, "color": guide_size}), path)
+    return realsense_cameras(read_keys(path).values, path)
 
 
 def realsense_cameras(values: Mapping[str, Any], path: PathLike) -> Cameras:
@@ -72,32 +68,38 @@ def realsense_cameras(values: Mapping[str, Any], path: PathLike) -> Cameras:
     Raises:
         FileFormatError: if a value is missing or cannot be.
     """
-    motion = part(values, ("extrinsics", "depth_to_color"), str(path))
-    where = f"{path}: extrinsics"
-    R = np.reshape(numbers(motion, ("rotation",), where, 9), (3, 3)).T
-    t = numbers(motion, ("translation",), where, 3)
-    depth, guide = (_camera(values, name, f"{path}: {name[0]}") for name in (("depth",), ("color", "colour")))
-    try:
+    keys = Keys(values, str(path))
+    motion = keys.part("extrinsics", "depth_to_color")
+    R = np.reshape(motion.numbers("rotation", length=9), (3, 3)).T
+    t = motion.numbers("translation", length=3)
+    depth, guide = _camera(keys.part("depth")), _camera(keys.part("color", "colour"))
+    with naming(motion.where):
         return Cameras(guide, depth, as_tuples(R), as_tuples(t))
-    except InputError as error:
-        raise FileFormatError(where, f"{error}") from error
 
 
-def _camera(values: Mapping[str, Any], names: tuple[str, ...], where: str) -> Intrinsics:
-    keys = part(values, names, where.rsplit(":", 1)[0])
-    fx, fy, ppx, ppy = (number(keys, (name,), where) for name in ("fx", "fy", "ppx", "ppy"))
-    width, height = count(keys, ("width",), where), count(keys, ("height",), where)
-    name = str(item(keys, ("model",), where)).lower().replace(" ", "_").removeprefix("distortion.")
-    coefficients = tuple(numbers(keys, ("coeffs",), where))
-    if name not in _MODELS and any(coefficients):
-        raise FileFormatError(where, f"model {shortened(name)}, expected one of {', '.join(_MODELS)}")
-    model = _MODELS.get(name)
-    try:
-        used = coefficients[:4] if model == "fisheye" else coefficients
-        lens = Distortion(model, used) if model is not None and any(coefficients) else None
+def _camera(keys: Keys) -> Intrinsics:
+    fx, fy, ppx, ppy = (keys.number(name) for name in ("fx", "fy", "ppx", "ppy"))
+    width, height = keys.count("width"), keys.count("height")
+    model, coefficients = str(keys.item("model")), keys.numbers("coeffs")
+    with naming(keys.where):
+        lens = sdk_lens(model, coefficients)
         return Intrinsics(fx, fy, ppx + 0.5, ppy + 0.5, width, height, lens)
-    except InputError as error:
-        raise FileFormatError(where, f"{error}") from error
+
+
+def sdk_lens(name: str, coefficients: Sequence[float]) -> Distortion | None:
+    """Return the lens that the SDK calls so; None if all coefficients are 0.
+
+    Raises:
+        InputError: if the model is not known, or has another number of coefficients.
+    """
+    name = name.lower().replace(" ", "_").removeprefix("distortion.")
+    if not any(coefficients):
+        return None
+    if name not in _MODELS:
+        raise InputError("", f"model {shortened(name)}, expected one of {', '.join(_MODELS)}")
+    model = _MODELS[name]
+    used = coefficients[:4] if model == "fisheye" else coefficients
+    return None if model is None else Distortion(model, tuple(used))
 
 
 _INTRINSIC = re.compile(

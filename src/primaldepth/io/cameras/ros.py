@@ -1,12 +1,13 @@
-"""Calibrations in ROS: camera_info messages, and the files of camera_calibration, as YAML or JSON.
+"""Cameras in ROS: camera_info messages, also as YAML or JSON, and the files of camera_calibration.
 
 How the depth camera stands to the guide's is not part of them; it is a transform of the guide's optical frame
 (parent) and the depth camera's (child): X_guide = R X_depth + t.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +15,36 @@ from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.distortion import Distortion
 from primaldepth.geometry.motion import as_tuples, rotation
-from primaldepth.geometry.pinhole import Pinhole, Region
-from primaldepth.io.cameras.calibration_values import count, item, number, numbers, part, read_object
-from primaldepth.io.files import PathLike
-from primaldepth.io.sequences.base import Content
+from primaldepth.io.cameras.calibration_values import Keys, read_keys
+from primaldepth.io.files import PathLike, naming
+
+
+class Region(NamedTuple):
+    """Region of interest and binning of a camera_info, in sensor pixels; no size means the whole sensor.
+
+    Binning says how many pixels are joined to one; 0 means 1.
+    """
+
+    x: int
+    y: int
+    width: int
+    height: int
+    binning_x: int
+    binning_y: int
+
+    def image_of(self, sensor: Intrinsics) -> Intrinsics:
+        """Return the camera of the image that this region of the sensor gives."""
+        x, y, width, height = self[:4] if self.width and self.height else (0, 0, sensor.width, sensor.height)
+        across, down = max(self.binning_x, 1), max(self.binning_y, 1)
+        return replace(
+            sensor,
+            fx=sensor.fx / across,
+            fy=sensor.fy / down,
+            cx=(sensor.cx - x) / across,
+            cy=(sensor.cy - y) / down,
+            width=width // across,
+            height=height // down,
+        )
 
 
 def read_ros(guide: PathLike, depth: PathLike | None = None, transform: PathLike | None = None) -> Cameras:
@@ -40,12 +67,10 @@ def read_ros(guide: PathLike, depth: PathLike | None = None, transform: PathLike
     camera = read_camera_info(guide)
     if depth is None or transform is None:
         return Cameras(camera)
-    values = read_object(transform)
-    keys = part(values, ("transform",), str(transform)) if "transform" in values else values
-    shift = part(keys, ("translation",), str(transform))
-    turn = part(keys, ("rotation",), str(transform))
-    t = [number(shift, (axis,), f"{transform}: translation") for axis in "xyz"]
-    q = [number(turn, (axis,), f"{transform}: rotation") for axis in "xyzw"]
+    keys = read_keys(transform)
+    keys = keys.part("transform") if "transform" in keys else keys
+    shift, turn = keys.part("translation"), keys.part("rotation")
+    t, q = [shift.number(axis) for axis in "xyz"], [turn.number(axis) for axis in "xyzw"]
     length = math.sqrt(sum(each * each for each in q))
     if abs(length - 1.0) > 1e-3:
         raise FileFormatError(transform, f"rotation {q} has length {length:.4f}, expected a unit quaternion")
@@ -66,68 +91,88 @@ def read_camera_info(path: PathLike) -> Intrinsics:
     Raises:
         FileFormatError: if the file is damaged or no camera_info.
     """
-    values, where = read_object(path), str(path)
-    width = count(values, ("width", "image_width"), where)
-    height = count(values, ("height", "image_height"), where)
-    matrix = np.reshape(_matrix(values, ("k", "K", "camera_matrix"), where, 9), (3, 3))
-    coefficients = _matrix(values, ("d", "D", "distortion_coefficients"), where)
-    model = str(item(values, ("distortion_model",), where))
-    try:
+    keys = read_keys(path)
+    width, height = keys.count("width", "image_width"), keys.count("height", "image_height")
+    matrix = np.reshape(_matrix(keys, "k", "K", "camera_matrix", length=9), (3, 3))
+    coefficients = _matrix(keys, "d", "D", "distortion_coefficients")
+    model = str(keys.item("distortion_model"))
+    with naming(path):
         if not matrix.any():
             raise InputError("", "K is all 0, which means that this camera was not calibrated")
-        whole = Intrinsics.from_matrix(matrix, width, height, pixel_centres="integer")
-        lens = model, tuple(coefficients)
-        sensor = Pinhole(whole.fx, whole.fy, whole.cx, whole.cy, width, height, lens)
-        return intrinsics_of(_region(values, where, sensor).image_of(sensor))
-    except FileFormatError:
-        raise  # it names the file already
-    except InputError as error:
-        raise FileFormatError(where, f"{error}") from error
+        lens = lens_of(model, coefficients)
+        sensor = Intrinsics.from_matrix(matrix, width, height, pixel_centres="integer", distortion=lens)
+    region = _region(keys, sensor)
+    with naming(path):
+        return region.image_of(sensor)
 
 
-def _region(values: Mapping[str, Any], where: str, sensor: Pinhole) -> Region:
+def _region(keys: Keys, sensor: Intrinsics) -> Region:
     """The whole sensor where nothing is said."""
-    roi = part(values, ("roi",), where) if "roi" in values else {}
+    roi = keys.part("roi") if "roi" in keys else Keys({}, keys.where)
     names = ("x_offset", "y_offset", "width", "height")
-    window = [count(roi, (name,), f"{where}: roi") if name in roi else 0 for name in names]
-    binning = [count(values, (name,), where) if name in values else 0 for name in ("binning_x", "binning_y")]
+    window = [roi.count(name) if name in roi else 0 for name in names]
+    binning = [keys.count(name) if name in keys else 0 for name in ("binning_x", "binning_y")]
     if min(*window, *binning) < 0:
-        raise FileFormatError(where, f"roi {window} or binning {binning} is below 0")
+        raise FileFormatError(keys.where, f"roi {window} or binning {binning} is below 0")
     region = Region(*window, *binning)
     fits = region.x + region.width <= sensor.width and region.y + region.height <= sensor.height
     if not fits or (any(window) and not (region.width and region.height)):
-        raise FileFormatError(where, f"roi {window} is no part of {sensor.width}x{sensor.height} pixels")
+        raise FileFormatError(keys.where, f"roi {window} is no part of {sensor.width}x{sensor.height} pixels")
     return region
 
 
-def _matrix(
-    values: Mapping[str, Any], names: tuple[str, ...], where: str, length: int | None = None
-) -> list[float]:
+def _matrix(keys: Keys, *names: str, length: int | None = None) -> list[float]:
     """Plain numbers in a message, {rows, cols, data} in a file."""
-    if isinstance(item(values, names, where), dict):
-        return numbers(part(values, names, where), ("data",), f"{where}: {names[-1]}", length)
-    return numbers(values, names, where, length)
+    if isinstance(keys.item(*names), dict):
+        return keys.part(*names).numbers("data", length=length)
+    return keys.numbers(*names, length=length)
 
 
-def intrinsics_of(camera: Pinhole) -> Intrinsics:
-    """The camera with the lens that ROS names."""
-    lens = None if camera.lens is None else lens_of(*camera.lens)
-    return Intrinsics(*camera[:6], lens)
+def camera_of(info: Any, size: tuple[int, ...], *, rectified: bool) -> Intrinsics | None:
+    """Return the camera of an image, from its message; None if that is of another size or uncalibrated.
 
+    The message describes the sensor, of which the image may be a part. Some drivers describe the image
+    itself: its size tells which is meant. A lens that is not known is left out, see `unknown_lens`.
 
-def recorded_cameras(content: Content) -> Cameras | None:
-    """The cameras that a shot of a recording says; None if it says none."""
-    if content.camera is None:
+    Args:
+        info: a CameraInfo message of ROS 1 or 2.
+        size: (height, width) of the image.
+        rectified: whether the image was rectified, so that P describes it and lines are straight.
+    """
+    K, P, D = (_message_numbers(info, letter) for letter in "KPD")
+    fx, fy, cx, cy = (P[0], P[5], P[2], P[6]) if rectified and P[0] > 0 else (K[0], K[4], K[2], K[5])
+    if fx <= 0:  # K of cameras without calibration is 0
         return None
-    guide, beside = intrinsics_of(content.camera), content.beside
-    if beside is None:
-        return Cameras(guide)
-    rotation, translation = as_tuples(beside.rotation), as_tuples(beside.translation)
-    return Cameras(guide, intrinsics_of(beside.camera), rotation, translation)
+    lens = None if rectified or unknown_lens(info) else lens_of(str(info.distortion_model), D)
+    sensor = Intrinsics(fx, fy, cx + 0.5, cy + 0.5, int(info.width), int(info.height), lens)
+    roi = info.roi
+    region = (roi.x_offset, roi.y_offset, roi.width, roi.height, info.binning_x, info.binning_y)
+    cameras = (Region(*map(int, region)).image_of(sensor), sensor)
+    return next((camera for camera in cameras if size == (camera.height, camera.width)), None)
+
+
+def unknown_lens(info: Any) -> str | None:
+    """Return in words the lens of a CameraInfo message if it is not known, else None."""
+    coefficients = _message_numbers(info, "D")
+    try:
+        lens_of(str(info.distortion_model), coefficients)
+    except InputError:
+        return f"{shortened(str(info.distortion_model))} with {len(coefficients)} coefficients"
+    return None
+
+
+def _message_numbers(info: Any, letter: str) -> list[float]:
+    """A matrix of a CameraInfo: K in ROS 1, k in ROS 2."""
+    values = getattr(info, letter) if hasattr(info, letter) else getattr(info, letter.lower())
+    return [float(value) for value in values]
 
 
 def lens_of(model: str, coefficients: Sequence[float]) -> Distortion | None:
-    """distortion_model and D of a camera_info; None if all of D are 0."""
+    """Return the lens that ROS calls `model`; None if all coefficients are 0.
+
+    Raises:
+        InputError: if the model is not known, or has another number of coefficients.
+    """
     if not any(coefficients):
         return None
     if model in ("equidistant", "fisheye"):

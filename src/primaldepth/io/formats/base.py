@@ -104,6 +104,10 @@ class Source:
         """Return an error that names the file; what is quoted from it stands for the {} of `found`."""
         return FileFormatError(self.path, found, hint, quoted)
 
+    def damaged(self, found: str, *quoted: str) -> FileFormatError:
+        """Return the error for content that no whole file has."""
+        return self.error(found, "the file is truncated or damaged, copy or export it again", *quoted)
+
     def picture_hint(self, hint: str) -> str:
         """Return the hint for a picture that was perhaps given where a depth map should be."""
         if self.role != "depth":
@@ -116,12 +120,18 @@ class Source:
     ) -> None:
         """Refuse a claimed size before anything of that size is allocated.
 
-        `stored_bytes` is what the pixels take uncompressed, `ratio` the most the compression can gain.
+        Args:
+            height: rows of pixels.
+            width: columns of pixels.
+            stored_bytes: what the pixels take uncompressed.
+            ratio: the most that the compression can gain.
+
+        Raises:
+            TooLargeError: the image is larger than the budget allows.
+            FileFormatError: the file is too small to hold such an image.
         """
         if height < 1 or width < 1:
-            raise self.error(
-                f"claims a size of {width}x{height} pixels", "the file is damaged, export it again"
-            )
+            raise self.damaged(f"claims a size of {width}x{height} pixels")
         budget = current_budget()
         if height * width > budget.pixels or max(height, width) > budget.side:
             side = f", or of {budget.side} in a row or column" if budget.side < budget.pixels else ""
@@ -139,10 +149,7 @@ class Source:
                 "export it with fewer channels",
             )
         if stored_bytes > ratio * len(self.data):
-            raise self.error(
-                f"claims {width}x{height} pixels, which {len(self.data)} bytes cannot hold",
-                "the file is truncated or damaged, copy or export it again",
-            )
+            raise self.damaged(f"claims {width}x{height} pixels, which {len(self.data)} bytes cannot hold")
 
     def check_parts(self, count: int, what: str) -> None:
         """Refuse a file cut into more parts than the budget allows, each of which costs time of its own."""
@@ -154,7 +161,7 @@ class Source:
         """Refuse parts of the file, each (start, end), that share bytes and so are decoded more than once."""
         ordered = sorted(spans)
         if any(after[0] < before[1] for before, after in itertools.pairwise(ordered)):
-            raise self.error(f"has {what} that overlap", "the file is damaged, export it again")
+            raise self.damaged(f"has {what} that overlap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,20 +197,35 @@ class Codec:
 
 
 @contextmanager
-def library_errors(source: Source, name: str) -> Iterator[None]:
-    """Turn whatever a decoder raises into one line about the file, and keep its warnings quiet."""
+def decoding(path: object, problem: str, hint: str = "copy or export it again") -> Iterator[None]:
+    """Turn whatever a decoder raises on damaged input into a `FileFormatError` that names the file.
+
+    Args:
+        path: of the file.
+        problem: such as "not a readable PNG file".
+        hint: what to do.
+
+    Raises:
+        FileFormatError: in place of what was raised within the block, unless that is an error of ours.
+    """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        yield
     except PrimalDepthError:
         raise
-    except Exception as error:  # decoders raise almost anything on damaged input
+    except Exception as error:  # decoders share no base class of errors
         detail = " ".join(str(error).split())[:120] or type(error).__name__
-        raise source.error(f"not a readable {name} file ({{}})", "copy or export it again", detail) from error
+        raise FileFormatError(path, f"{problem} ({{}})", hint, [detail]) from error
 
 
-def inflated(packed: bytes, most: int) -> bytes:
+@contextmanager
+def library_errors(source: Source, name: str) -> Iterator[None]:
+    """Turn whatever a decoder raises into one line about the file, and keep its warnings quiet."""
+    with decoding(source.path, f"not a readable {name} file"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def inflated(packed: bytes | memoryview, most: int) -> bytes:
     """Inflate a zlib stream to its end, which must come within `most` bytes; its checksum is compared.
 
     Raises:
@@ -223,7 +245,7 @@ def native(pixels: Pixels) -> Pixels:
 
 
 def listing(names: list[str]) -> str:
-    """Names for an error message, cut where it would get long."""
+    """Return names for an error message, cut where it would get long."""
     shown = ", ".join(repr(name[:40]) for name in names[:8])
     return (shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")) or "nothing"
 

@@ -3,7 +3,8 @@
 The header and the table of chunks are checked here, on purpose: a claimed size is refused before anything of
 that size is allocated, and OpenEXR accepts chunks that overlap. The OpenEXR package decodes the pixels in a
 process of its own, since damaged files can crash it or take any amount of memory. Files are written here:
-OpenEXR 3.5 can wait for ever for its own threads when it writes to memory.
+OpenEXR 3.5 can wait for ever for its own threads when it writes to memory, and a temporary file would lie
+outside the one folder that the service writes to.
 Depth is the channel Z, else one called depth (or in a layer of that name), else Y, else the only one.
 """
 
@@ -24,7 +25,7 @@ from primaldepth.io.formats.base import (
     library_errors,
     listing,
 )
-from primaldepth.io.formats.exr_header import LINES, MAGIC, Channel, ExrHeader, damaged, parse_header
+from primaldepth.io.formats.exr_header import LINES, MAGIC, Channel, ExrHeader, parse_header
 
 _RATIO = {"NONE": 1, "ZIPS": DEFLATE_RATIO, "ZIP": DEFLATE_RATIO}
 _LOOSE_RATIO = 2**16  # the other compressions have no bound as firm as deflate's
@@ -55,6 +56,8 @@ def _pick_name(role: str, names: list[str]) -> str | None:
 
 
 def _read(source: Source) -> Raster:
+    from primaldepth.io.formats.isolated import read_array
+
     header = parse_header(source)
     wanted = _pick(source, header)
     _check_one_part(source, header, wanted)
@@ -64,8 +67,10 @@ def _read(source: Source) -> Raster:
     with library_errors(source, "EXR"):
         if header.simple and header.compression in _RATIO:
             _check_chunks(source, header)
-        planes = _decode(source, header, wanted)
-    return Raster(planes[0] if len(planes) == 1 else np.stack(planes, axis=-1))
+        planes = read_array(source, "exr", header.nbytes, *(channel.name for channel in wanted))
+    if planes.shape != (len(wanted), header.height, header.width):
+        raise source.damaged(f"EXR pixels have the shape {planes.shape}, which its header does not say")
+    return Raster(planes[0] if len(planes) == 1 else np.moveaxis(planes, 0, -1))
 
 
 def _check_one_part(source: Source, header: ExrHeader, wanted: list[Channel]) -> None:
@@ -78,35 +83,23 @@ def _check_one_part(source: Source, header: ExrHeader, wanted: list[Channel]) ->
             )
 
 
-def _decode(source: Source, header: ExrHeader, wanted: list[Channel]) -> list[Pixels]:
-    from primaldepth.io.formats.isolated import read_array
-
-    planes = read_array(source, "exr", header.nbytes, *(channel.name for channel in wanted))
-    if planes.shape != (len(wanted), header.height, header.width):
-        damaged(source, f"pixels have the shape {planes.shape}, which its header does not say")
-    return [
-        planes[index].astype(channel.dtype.newbyteorder("="), copy=False)
-        for index, channel in enumerate(wanted)
-    ]
-
-
 def _check_chunks(source: Source, header: ExrHeader) -> None:
     """Refuse a table of chunks unless each row is there once and no two chunks share bytes."""
     lines = LINES[header.compression]
     count = -(-header.height // lines)
     if header.end + 8 * count > len(source.data):
-        damaged(source, "ends in its table of chunks")
+        raise source.damaged("EXR ends in its table of chunks")
     found = []
     for offset in struct.unpack_from(f"<{count}Q", source.data, header.end):
         if offset + 8 > len(source.data):
-            damaged(source, "has a chunk past its end")
+            raise source.damaged("EXR has a chunk past its end")
         y, size = struct.unpack_from("<ii", source.data, offset)
         first, end = y - header.top, offset + 8 + size
         if first % lines or not 0 <= first < header.height or size < 0 or end > len(source.data):
-            damaged(source, "has a chunk in a wrong place")
+            raise source.damaged("EXR has a chunk in a wrong place")
         found.append((first, offset + 8, end))
     if len({first for first, _, _ in found}) < count:
-        damaged(source, "has the same rows twice")
+        raise source.damaged("EXR has the same rows twice")
     source.check_apart(((start, end) for _, start, end in found), "chunks of rows")
 
 

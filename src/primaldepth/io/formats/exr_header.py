@@ -2,7 +2,7 @@
 
 import struct
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -68,51 +68,43 @@ class ExrHeader:
         return self.height * self.width * sum(channel.dtype.itemsize for channel in self.channels)
 
 
-class _Attributes(NamedTuple):
-    """The attributes of one part by name, and where its header ends."""
-
-    values: dict[str, bytes]
-    end: int
-
-
-def damaged(source: Source, what: str, *quoted: str) -> NoReturn:
-    """Raise the error for a part of an EXR file that cannot be so."""
-    raise source.error(f"EXR {what}", "the file is truncated or damaged, copy or export it again", *quoted)
+_Attributes = tuple[dict[str, bytes], int]
+"""The attributes of one part by name, and where its header ends."""
 
 
 def parse_header(source: Source) -> ExrHeader:
     """Read the header of the first part; sizes are checked against the limit and against the file."""
     flags = _flags(source)
-    attributes, *others = _headers(source, bool(flags & _MULTIPART))
-    missing = [name for name in _REQUIRED if name not in attributes.values]
+    (values, end), *others = _headers(source, bool(flags & _MULTIPART))
+    missing = [name for name in _REQUIRED if name not in values]
     if missing:
-        damaged(source, f"header lacks '{missing[0]}'")
-    x0, y0, x1, y1 = _box(source, attributes.values["dataWindow"])
-    if (x0, y0, x1, y1) != _box(source, attributes.values["displayWindow"]):
+        raise source.damaged(f"EXR header lacks '{missing[0]}'")
+    x0, y0, x1, y1 = _box(source, values["dataWindow"])
+    if (x0, y0, x1, y1) != _box(source, values["displayWindow"]):
         raise source.error(
             "EXR is cropped or has overscan", "export it with the data window equal to the display"
         )
     height, width = y1 - y0 + 1, x1 - x0 + 1
     source.check_size(height, width)
-    _check_tiles(source, attributes.values.get("tiles"), height, width)
+    _check_tiles(source, values.get("tiles"), height, width)
     return ExrHeader(
         height=height,
         width=width,
         top=y0,
-        channels=_channels(source, attributes.values["channels"]),
-        compression=_compression(source, attributes.values["compression"]),
-        end=attributes.end,
+        channels=_channels(source, values["channels"]),
+        compression=_compression(source, values["compression"]),
+        end=end,
         simple=not flags & (_TILED | _MULTIPART),
-        other_parts=tuple(_names(source, other.values.get("channels", b"")) for other in others),
+        other_parts=tuple(_names(source, other) for other, _ in others),
     )
 
 
 def _flags(source: Source) -> int:
     if len(source.data) < 9:
-        damaged(source, "ends in its header")
+        raise source.damaged("EXR ends in its header")
     (version,) = struct.unpack_from("<I", source.data, 4)
     if version & 0xFF != 2 or version & ~0xFF & ~_FLAGS:
-        damaged(source, f"has the unknown version {version & 0xFF}")
+        raise source.damaged(f"EXR has the unknown version {version & 0xFF}")
     if version & _DEEP:
         _refuse_deep(source)
     return int(version)
@@ -126,7 +118,7 @@ def _name(source: Source, at: int, end: int) -> tuple[str, int]:
     """A string that ends in a zero byte, and where it ends."""
     stop = source.data.find(b"\0", at, min(end, at + 256))
     if stop < 0:
-        damaged(source, "header ends inside a name")
+        raise source.damaged("EXR header ends inside a name")
     return source.data[at:stop].decode("utf-8", "replace"), stop + 1
 
 
@@ -134,14 +126,14 @@ def _headers(source: Source, several: bool) -> list[_Attributes]:
     """The header of every part; an empty one ends those of a file of several parts."""
     found = [_attributes(source, 8, _MAX_ATTRIBUTES)]
     while several:
-        left = _MAX_ATTRIBUTES - sum(len(each.values) for each in found)
-        following = _attributes(source, found[-1].end, left)
-        if not following.values:
+        left = _MAX_ATTRIBUTES - sum(len(each) for each, _ in found)
+        following = _attributes(source, found[-1][1], left)
+        if not following[0]:
             break
         found.append(following)
-    if found[-1].end > _MAX_BYTES:
+    if found[-1][1] > _MAX_BYTES:
         raise source.error(f"EXR has a header of more than {_MAX_BYTES} bytes", "export it without metadata")
-    if any(each.values.get("type", b"").startswith(b"deep") for each in found):
+    if any(each.get("type", b"").startswith(b"deep") for each, _ in found):
         _refuse_deep(source)
     return found
 
@@ -152,7 +144,7 @@ def _attributes(source: Source, at: int, most: int) -> _Attributes:
     for _ in range(most + 1):
         name, at = _name(source, at, len(data))
         if not name:
-            return _Attributes(found, at)
+            return found, at
         _, at = _name(source, at, len(data))
         if at + 4 > len(data):
             break
@@ -160,19 +152,19 @@ def _attributes(source: Source, at: int, most: int) -> _Attributes:
         found[name], at = data[at + 4 : at + 4 + size], at + 4 + size
         if at > len(data):
             break
-    damaged(source, "ends in its header")
+    raise source.damaged("EXR ends in its header")
 
 
 def _box(source: Source, body: bytes) -> tuple[int, int, int, int]:
     if len(body) != 16:
-        damaged(source, "has a window that is not four numbers")
+        raise source.damaged("EXR has a window that is not four numbers")
     x0, y0, x1, y1 = struct.unpack("<4i", body)
     return x0, y0, x1, y1
 
 
 def _compression(source: Source, body: bytes) -> str:
     if len(body) != 1 or body[0] >= len(LINES):
-        damaged(source, f"has an unknown compression (bytes {body[:4].hex() or 'none'})")
+        raise source.damaged(f"EXR has an unknown compression (bytes {body[:4].hex() or 'none'})")
     return list(LINES)[body[0]]
 
 
@@ -181,15 +173,15 @@ def _check_tiles(source: Source, body: bytes | None, height: int, width: int) ->
     if body is None:
         return
     if len(body) != 9:
-        damaged(source, "has tiles without a size")
+        raise source.damaged("EXR has tiles without a size")
     across, down = struct.unpack_from("<II", body)
     if not across or not down or across * down > 4 * max(height * width, 2**16):
-        damaged(source, f"has tiles of {across}x{down} pixels")
+        raise source.damaged(f"EXR has tiles of {across}x{down} pixels")
     source.check_parts(-(-height // down) * -(-width // across), "tiles")
 
 
-def _names(source: Source, body: bytes) -> frozenset[str]:
-    return frozenset(channel.name for channel in _channels(source, body))
+def _names(source: Source, attributes: dict[str, bytes]) -> frozenset[str]:
+    return frozenset(channel.name for channel in _channels(source, attributes.get("channels", b"")))
 
 
 def _channels(source: Source, body: bytes) -> tuple[Channel, ...]:
@@ -201,10 +193,10 @@ def _channels(source: Source, body: bytes) -> tuple[Channel, ...]:
             raise source.error(f"EXR has more than {most} channels", "export the wanted one alone")
         name, at = _name(inner, at, len(body))
         if at + 16 > len(body):
-            damaged(source, "list of channels is cut off")
+            raise source.damaged("EXR list of channels is cut off")
         kind, _, across, down = struct.unpack_from("<iIii", body, at)
         if not 0 <= kind < len(_TYPES):
-            damaged(source, "channel {} has an unknown number type", repr(name[:40]))
+            raise source.damaged("EXR channel {} has an unknown number type", repr(name[:40]))
         if (across, down) != (1, 1):
             raise source.error(
                 "EXR channel {} is subsampled", "export it at full resolution", repr(name[:40])
@@ -212,5 +204,5 @@ def _channels(source: Source, body: bytes) -> tuple[Channel, ...]:
         found.append(Channel(name, _TYPES[kind]))
         at += 16
     if not found or len({channel.name for channel in found}) < len(found):
-        damaged(source, "has no channels, or two of one name")
+        raise source.damaged("EXR has no channels, or two of one name")
     return tuple(found)

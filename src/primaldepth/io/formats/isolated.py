@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from primaldepth.compute.children import python_command
+from primaldepth.compute.safe_imports import python_command
 from primaldepth.core.errors import MissingDependencyError
 from primaldepth.io.formats.base import Pixels, Source, current_budget
 
@@ -65,13 +65,20 @@ def _run(source: Source, decoder: str, decoded: int, *arguments: str) -> bytes:
         "parts": budget.parts,
     }
     code = f"exec(compile(open({str(_PROGRAM)!r}, 'rb').read(), {str(_PROGRAM)!r}, 'exec'))"
+    # the caller's, without the variables that lead HDF5 to other files or code
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HDF5_")}
     command = python_command(code, str(os.getpid()), json.dumps(limits), decoder, *arguments)
     try:
         done = subprocess.run(  # noqa: S603 - our own program, arguments as a list
-            command, input=source.data, capture_output=True, timeout=_SECONDS, env=_environment(), check=False
+            command,
+            input=source.data,
+            capture_output=True,
+            timeout=_SECONDS,
+            env=environment | _SETTINGS,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise source.error(f"not decoded within {_SECONDS} seconds", "copy or export it again") from error
+        raise source.damaged(f"not decoded within {_SECONDS} seconds") from error
     if done.returncode == _MISSING:
         package = _PACKAGES[decoder]
         raise MissingDependencyError(
@@ -82,9 +89,3 @@ def _run(source: Source, decoder: str, decoded: int, *arguments: str) -> bytes:
         hint = "copy it again, or export it without compression"
         raise source.error("not readable ({})", hint, detail[0][:120])
     return done.stdout
-
-
-def _environment() -> dict[str, str]:
-    """The caller's, without any word on where HDF5 finds other files or code."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("HDF5_")}
-    return own | _SETTINGS

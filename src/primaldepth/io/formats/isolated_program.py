@@ -1,6 +1,6 @@
 """Program run by `isolated`: PARENT LIMITS DECODER (list | read NAME...), the file on standard input.
 
-The answer goes to standard output. It stands alone (numpy and one decoder) so that it starts fast.
+The answer goes to standard output. The program imports numpy and one decoder only, so that it starts fast.
 """
 
 import importlib
@@ -23,7 +23,7 @@ _TIFF_MODES = {"L": "L", "LA": "L", "RGB": "RGB", "RGBA": "RGB", "P": "RGB", "CM
 _TIFF_WIDE = ("I;16", "I;16B", "F")
 _HDF5_FILTERS = frozenset((1, 2, 3, 4, 5, 6, 32000))  # those that are part of HDF5 and h5py
 _SMALL_CHUNKS = 2**24  # bytes: chunks of such an array may be much larger than what lies in them
-_MAX_WORD = 64  # bytes of an attribute that is looked at
+_MAX_WORD = 64  # bytes of the longest attribute that is read
 
 Limits = dict[str, int]
 Listing = list[dict[str, Any]]

@@ -59,7 +59,7 @@ def read_size(source: Source) -> tuple[int, int]:
     for marker, body in _segments(source):
         if marker in _FRAMES:
             return _size(source, body)
-    raise source.error("JPEG has no frame header", "the file is truncated or damaged, copy it again")
+    raise source.damaged("JPEG has no frame header")
 
 
 def screen(source: Source) -> ScreenedJpeg:
@@ -77,7 +77,7 @@ def screen(source: Source) -> ScreenedJpeg:
             if marker == _APP1 and body[2 : 2 + len(head)] == head:
                 blocks.setdefault(head, bytes(body[2 + len(head) :]))
     if frames > 1:
-        raise source.error("JPEG has two frame headers", "the file is damaged, export it again")
+        raise source.damaged("JPEG has two frame headers")
     _check_scans(source, height * width, scans)
     orientation = exif_orientation(blocks.get(_EXIF, b"")) or xmp_orientation(blocks.get(_XMP, b""))
     return ScreenedJpeg(height, width, b"".join(kept), orientation or UPRIGHT)
@@ -92,9 +92,7 @@ def load(source: Source, screened: ScreenedJpeg, at_least: tuple[int, int] | Non
     tailed = zlib.crc32(_decoded(source, screened, _with_tails(screened.data), at_least).tobytes())
     image = _decoded(source, screened, screened.data, at_least)
     if zlib.crc32(image.tobytes()) != tailed:
-        raise source.error(
-            "JPEG lacks a part of its image", "the file is truncated or damaged, copy it again"
-        )
+        raise source.damaged("JPEG lacks a part of its image")
     return image
 
 
@@ -105,7 +103,7 @@ def _decoded(
 
     image = JpegImagePlugin.JpegImageFile(io.BytesIO(data))
     if image.size != (screened.width, screened.height):
-        raise source.error("JPEG is decoded to another size than its header says", "export it again")
+        raise source.damaged("JPEG is decoded to another size than its header says")
     if at_least is not None:
         image.draft("RGB", at_least)
     image.load()
@@ -154,7 +152,7 @@ def _segments(source: Source) -> Iterator[tuple[int, memoryview]]:
 def _size(source: Source, frame: memoryview) -> tuple[int, int]:
     """(H, W) of a frame header."""
     if len(frame) < 8:
-        raise source.error("JPEG has a frame header that is cut off", "the file is damaged, copy it again")
+        raise source.damaged("JPEG has a frame header that is cut off")
     height, width = struct.unpack_from(">HH", frame, 3)
     source.check_size(height, width, stored_bytes=height * width, ratio=_PIXELS_PER_BYTE)
     return height, width

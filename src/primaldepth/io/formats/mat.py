@@ -9,9 +9,9 @@ import io
 import math
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,71 +43,71 @@ _WORDS = {"depth": ("depth", "disp"), "guide": ("guide", "image", "rgb"), "confi
 
 
 @dataclass(frozen=True, slots=True)
-class _MatArray:
-    """One array of the file; `body` holds it from its flags on, deflated or not."""
+class MatVariable:
+    """A variable of a MATLAB file.
 
+    Args:
+        source: the file.
+        name: of the variable.
+        shape: as MATLAB counts.
+        numeric: whether it is a plain array of real numbers.
+        decode: gives its numbers.
+    """
+
+    source: Source
     name: str
+    shape: tuple[int, ...]
+    numeric: bool
+    decode: Callable[[], Pixels]
+
+    def read(self) -> Pixels:
+        """Return the numbers of a numeric array."""
+        with library_errors(self.source, "MATLAB"):
+            return self.decode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Version5:
+    """An array of version 5; `body` holds it from its flags on, its numbers from `start` on."""
+
     shape: tuple[int, ...]
     dtype: str | None
     order: str
-    body: bytes
+    body: memoryview
     deflated: bool
     start: int
 
-    @property
-    def numeric(self) -> bool:
-        return self.dtype is not None
-
-
-def _damaged(source: Source, what: str) -> NoReturn:
-    raise source.error(f"MATLAB file {what}", "it is truncated or damaged, copy or save it again")
-
 
 def _read(source: Source) -> Raster:
-    return Raster(read_variable(source, _choose(source, list_variables(source))))
+    return Raster(_choose(source, list_variables(source)).read())
 
 
-def list_variables(source: Source) -> list[tuple[str, tuple[int, ...], bool]]:
-    """Return (name, shape, whether it is a plain numeric array) of everything in the file."""
+def list_variables(source: Source) -> list[MatVariable]:
+    """Return everything in the file; no number is decoded."""
     with library_errors(source, "MATLAB"):
-        if not _is_hdf5(source.data):
-            return [(each.name, each.shape, each.numeric) for each in _variables(source)]
-        return [(each["name"], each["shape"], each["numeric"]) for each in _list_hdf5(source)]
+        return list(_hdf5_variables(source) if _is_hdf5(source.data) else _variables(source))
 
 
-def read_variable(source: Source, name: str) -> Pixels:
-    """Return the numbers of one of the numeric arrays that `list_variables` names."""
-    with library_errors(source, "MATLAB"):
-        if _is_hdf5(source.data):
-            return _read_hdf5(source, name)
-        return _values(source, next(each for each in _variables(source) if each.name == name))
-
-
-def _choose(source: Source, found: list[tuple[str, tuple[int, ...], bool]]) -> str:
-    """The name of the one map in the file."""
+def _choose(source: Source, found: list[MatVariable]) -> MatVariable:
+    """The one map in the file."""
     if not found:
-        _damaged(source, "holds no variable")
-    plain = [name for name, shape, numeric in found if numeric and _is_map(source, shape)]
-    named = [name for name in plain if any(word in name.lower() for word in _WORDS[source.role])]
-    for names in ([name for name in plain if name.lower() == source.role], named, plain):
-        if len(names) == 1 and (names is not plain or len(found) == 1):
-            return names[0]
-    every = [f"{name} ({'x'.join(map(str, shape))})" for name, shape, _ in found]
-    raise source.error(
-        "holds {}",
-        f"expected one plain numeric map, or one named '{source.role}': save it alone",
-        listing(every),
-    )
+        raise source.damaged("MATLAB file holds no variable")
+    sides = (2, 3) if source.role == "guide" else (2,)
+    plain = [each for each in found if each.numeric and len(each.shape) in sides]
+    named = [each for each in plain if any(word in each.name.lower() for word in _WORDS[source.role])]
+    exact = [each for each in plain if each.name.lower() == source.role]
+    for fitting in (exact, named, plain if len(found) == 1 else []):
+        if len(fitting) == 1:
+            return fitting[0]
+    every = [f"{each.name} ({'x'.join(map(str, each.shape))})" for each in found]
+    hint = f"expected one plain numeric map, or one named '{source.role}': save it alone"
+    raise source.error("holds {}", hint, listing(every))
 
 
-def _is_map(source: Source, shape: tuple[int, ...]) -> bool:
-    return len(shape) == 2 or (source.role == "guide" and len(shape) == 3)
-
-
-def _variables(source: Source) -> Iterator[_MatArray]:
+def _variables(source: Source) -> Iterator[MatVariable]:
     """Every top-level array's head; none is expanded further than that."""
-    data, at = source.data, _HEADER
-    order = "<" if data[126:128] == b"IM" else ">"
+    data, at = memoryview(source.data), _HEADER  # parts of it are no copies
+    order = "<" if source.data[126:128] == b"IM" else ">"
     for _ in range(current_budget().members):
         if at == len(data):
             return
@@ -118,66 +118,70 @@ def _variables(source: Source) -> Iterator[_MatArray]:
         if at > len(data):
             break
         if kind not in (_MATRIX, _COMPRESSED):
-            _damaged(source, f"has an element of type {kind}")
+            raise source.damaged(f"MATLAB file has an element of type {kind}")
         yield _variable(source, body, kind == _COMPRESSED, order)
-    _damaged(source, "ends inside a variable")
+    raise source.damaged("MATLAB file ends inside a variable")
 
 
-def _variable(source: Source, body: bytes, deflated: bool, order: str) -> _MatArray:
+def _variable(source: Source, body: memoryview, deflated: bool, order: str) -> MatVariable:
     """Parse flags, dimensions and name; `start` is where the numbers' tag lies."""
-    head, at = (_inflated_head(body, _HEAD), 8) if deflated else (body[:_HEAD], 0)
-    _, flags, at = _element(source, head, at, order)
-    _, dims, at = _element(source, head, at, order)
-    _, name, start = _element(source, head, at, order)
+    head, at = (_inflated_head(body, _HEAD), 8) if deflated else (bytes(body[:_HEAD]), 0)
+    flags, at = _element(source, head, at, order)
+    dims, at = _element(source, head, at, order)
+    name, start = _element(source, head, at, order)
     if len(flags) < 4 or len(dims) % 4 or not 8 <= len(dims) <= 128:
-        _damaged(source, "has a variable without flags or dimensions")
+        raise source.damaged("MATLAB file has a variable without flags or dimensions")
     (word,) = struct.unpack_from(order + "I", flags)
     dtype = None if word & (_COMPLEX | _LOGICAL) else _CLASSES.get(word & 0xFF)
     shape = struct.unpack(f"{order}{len(dims) // 4}i", dims)
-    return _MatArray(name.decode("latin1"), shape, dtype, order, body, deflated, start)
+    stored = _Version5(shape, dtype, order, body, deflated, start)
+    decode = partial(_values, source, stored)
+    return MatVariable(source, name.decode("latin1"), shape, dtype is not None, decode)
 
 
-def _element(source: Source, data: bytes, at: int, order: str) -> tuple[int, bytes, int]:
-    """Type and bytes of the element at `at`, and where the next one starts."""
-    kind, start, size = _tag(source, data, at, order)
+def _element(source: Source, data: bytes, at: int, order: str) -> tuple[bytes, int]:
+    """Bytes of the element at `at`, and where the next one starts."""
+    _, start, size = _tag(source, data, at, order)
     if start + size > len(data):
-        _damaged(source, "ends inside a variable")
-    return kind, data[start : start + size], at + 8 if start < at + 8 else start + -(-size // 8) * 8
+        raise source.damaged("MATLAB file ends inside a variable")
+    return data[start : start + size], at + 8 if start < at + 8 else start + -(-size // 8) * 8
 
 
-def _tag(source: Source, data: bytes, at: int, order: str) -> tuple[int, int, int]:
+def _tag(source: Source, data: bytes | memoryview, at: int, order: str) -> tuple[int, int, int]:
     """Type, start and length of the element at `at`."""
     if at + 8 > len(data):
-        _damaged(source, "ends inside a variable")
+        raise source.damaged("MATLAB file ends inside a variable")
     kind, size = struct.unpack_from(order + "II", data, at)
     if kind >> 16:  # up to four bytes packed into the tag itself
         return kind & 0xFFFF, at + 4, min(kind >> 16, 4)
     return kind, at + 8, size
 
 
-def _values(source: Source, variable: _MatArray) -> Pixels:
+def _values(source: Source, variable: _Version5) -> Pixels:
     """The numbers, which may be stored in a smaller type than the array's class."""
     height, width = variable.shape[:2]
     count = math.prod(variable.shape)
     source.check_size(height, width)
-    body = _inflated_head(variable.body, variable.start + 8) if variable.deflated else variable.body
+    body: bytes | memoryview = variable.body
+    if variable.deflated:
+        body = _inflated_head(variable.body, variable.start + 8)
     kind, start, size = _tag(source, body, variable.start, variable.order)
     stored = _STORED.get(kind)
     if stored is None or size != count * int(stored[1]):
-        _damaged(source, f"has {size} bytes for {'x'.join(map(str, variable.shape))} numbers")
+        raise source.damaged(f"MATLAB file has {size} bytes for {'x'.join(map(str, variable.shape))} numbers")
     ratio = DEFLATE_RATIO if variable.deflated else 1
     source.check_size(height, width, stored_bytes=size, ratio=ratio)
     source.check_size(height, width, stored_bytes=count * np.dtype(variable.dtype).itemsize, ratio=8 * ratio)
     if variable.deflated:
         body = inflated(variable.body, start + size + 8)
     if start + size > len(body):
-        _damaged(source, "ends inside a variable")
+        raise source.damaged("MATLAB file ends inside a variable")
     numbers = np.frombuffer(body, variable.order + stored, count, start).reshape(variable.shape, order="F")
     return np.array(numbers, variable.dtype, order="C")
 
 
-def _inflated_head(packed: bytes, length: int) -> bytes:
-    """The first bytes of a stream; whether the rest is sound is not looked at."""
+def _inflated_head(packed: memoryview, length: int) -> bytes:
+    """The first bytes of a stream; the rest is not checked."""
     return zlib.decompressobj().decompress(packed[: length + _HEAD_TABLES], length)
 
 
@@ -185,22 +189,22 @@ def _is_hdf5(head: bytes) -> bool:
     return head[:8] == _HDF5 or head[512:520] == _HDF5
 
 
-def _list_hdf5(source: Source) -> list[dict[str, Any]]:
-    """Name, shape, bytes and kind of every variable; names that begin with # are MATLAB's own."""
+def _hdf5_variables(source: Source) -> Iterator[MatVariable]:
+    """Every variable of version 7.3; names that begin with # are MATLAB's own."""
     from primaldepth.io.formats.isolated import read_listing
 
-    found = [each for each in read_listing(source, "hdf5") if not str(each["name"]).startswith("#")]
-    return [{**each, "shape": tuple(each["shape"])} for each in found]
+    for each in read_listing(source, "hdf5"):
+        name, shape = str(each["name"]), tuple(each["shape"])
+        if not name.startswith("#"):
+            decode = partial(_read_hdf5, source, name, shape, int(each["nbytes"]))
+            yield MatVariable(source, name, shape, each["numeric"], decode)
 
 
-def _read_hdf5(source: Source, name: str) -> Pixels:
+def _read_hdf5(source: Source, name: str, shape: tuple[int, ...], nbytes: int) -> Pixels:
     from primaldepth.io.formats.isolated import read_array
 
-    listed = next(each for each in _list_hdf5(source) if each["name"] == name)
-    height, width = listed["shape"][:2]
-    source.check_size(height, width, stored_bytes=listed["nbytes"], ratio=_SPARSE_RATIO)
-    pixels: Pixels = read_array(source, "hdf5", listed["nbytes"], name)[0]
-    return native(pixels)
+    source.check_size(*shape[:2], stored_bytes=nbytes, ratio=_SPARSE_RATIO)
+    return native(read_array(source, "hdf5", nbytes, name)[0])
 
 
 def _tagged(kind: int, body: bytes) -> bytes:

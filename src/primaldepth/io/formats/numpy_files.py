@@ -4,15 +4,13 @@ Invalid pixels are written as NaN in floating point arrays (0 would count in a m
 An npz holds `depth` and `valid`; a mask found there decides together with the values.
 """
 
-import ast
 import io
 import math
-import re
-import struct
 import zipfile
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from primaldepth.io.formats.base import (
@@ -32,7 +30,6 @@ _MAX_HEADER = 10_000
 _MAX_CHANNELS = 4
 _PIECE = 1 << 20  # bytes that are inflated at a time
 _RATIO = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: DEFLATE_RATIO}
-_REAL_TYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +45,20 @@ class _Header:
 
 
 def _header(source: Source, data: bytes) -> _Header:
-    """Parse a npy header; every claim in it is checked."""
-    wide = data[6:7] != b"\x01"
-    start = 12 if wide else 10
-    if data[:6] != _MAGIC or data[6:7] not in (b"\x01", b"\x02", b"\x03") or len(data) < start:
-        raise source.error("not a numpy array of version 1, 2 or 3", "save it again with numpy.save")
-    (length,) = struct.unpack_from("<I" if wide else "<H", data, 8)
-    if length > _MAX_HEADER or start + length > len(data):
-        raise source.error("numpy header is truncated or damaged", "save it again with numpy.save")
-    try:
-        fields = ast.literal_eval(data[start : start + length].decode("latin1").strip())
-        descr, shape, fortran = fields["descr"], fields["shape"], fields["fortran_order"]
-    except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError) as error:
-        raise source.error("numpy header is damaged", "save it again with numpy.save") from error
-    return _Header(_dtype(source, descr), _shape(source, shape), fortran is True, start + length)
+    """Read a npy header by numpy's own reader; every claim in it is checked."""
+    stream = io.BytesIO(data)
+    with library_errors(source, "numpy"):
+        version = npy_format.read_magic(stream)
+        read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+        shape, fortran, dtype = read(stream, max_header_size=_MAX_HEADER)
+    if dtype.kind not in "biuf" or dtype.itemsize > 8 or version > (3, 0):
+        hint = "expected real numbers, save it as float32 or an integer type"
+        raise source.error("array of type {}", hint, repr(str(dtype)[:60]))
+    return _Header(dtype, _shape(source, shape), fortran, stream.tell())
 
 
-def _dtype(source: Source, descr: object) -> np.dtype[np.generic]:
-    if not isinstance(descr, str) or not _REAL_TYPE.fullmatch(descr):
-        raise source.error(
-            "array of type {}",
-            "expected real numbers, save it as float32 or an integer type",
-            repr(str(descr)[:60]),
-        )
-    return np.dtype(descr)
-
-
-def _shape(source: Source, shape: object) -> tuple[int, ...]:
-    if not isinstance(shape, tuple) or not all(type(n) is int and 0 < n < 2**40 for n in shape):
+def _shape(source: Source, shape: tuple[int, ...]) -> tuple[int, ...]:
+    if not all(type(n) is int and 0 < n < 2**40 for n in shape):
         raise source.error(f"array of shape {str(shape)[:60]}", "expected (H, W) with at least one pixel")
     while shape[0:1] == (1,) and (len(shape) > 3 or (len(shape) == 3 and shape[2] > _MAX_CHANNELS)):
         shape = shape[1:]  # a batch of one, or the one channel that torch puts first
@@ -95,10 +78,7 @@ def _shape(source: Source, shape: object) -> tuple[int, ...]:
 
 def _array(source: Source, header: _Header, body: bytearray | memoryview) -> Pixels:
     if len(body) != header.nbytes:
-        raise source.error(
-            f"array of shape {header.shape} needs {header.nbytes} bytes, found {len(body)}",
-            "the file is truncated or damaged, copy or save it again",
-        )
+        raise source.damaged(f"array of shape {header.shape} needs {header.nbytes} bytes, found {len(body)}")
     flat = np.frombuffer(body, header.dtype)
     return native(flat.reshape(header.shape[::-1]).T if header.fortran else flat.reshape(header.shape))
 

@@ -26,9 +26,8 @@ def _read(source: Source) -> Raster:
     source.check_size(height, width)
     expected, found = 4 * channels * width * height, len(source.data) - match.end()
     if found != expected:
-        raise source.error(
-            f"PFM of {width}x{height} pixels needs {expected} bytes after the header, found {found}",
-            "the file is truncated or damaged, copy or export it again",
+        raise source.damaged(
+            f"PFM of {width}x{height} pixels needs {expected} bytes after the header, found {found}"
         )
     kind = np.dtype("<f4" if _scale(source, match[4]) < 0 else ">f4")
     flat = np.frombuffer(source.data, kind, count=expected // 4, offset=match.end())
@@ -42,9 +41,7 @@ def _scale(source: Source, text: bytes) -> float:
     except ValueError:
         scale = 0.0
     if scale == 0.0 or not math.isfinite(scale):
-        raise source.error(
-            "PFM scale {} is not a number other than 0", "export it again", repr(text.decode())
-        )
+        raise source.damaged("PFM scale {} is not a number other than 0", repr(text.decode()))
     return scale
 
 

@@ -59,14 +59,6 @@ class PngHeader:
                 total += rows * (1 + (columns * self.bits * _SAMPLES[self.colour] + 7) // 8)
         return total
 
-    def sample_bytes(self) -> int:
-        """Length of the samples without filter bytes."""
-        return self.height * (self.width * self.bits * _SAMPLES[self.colour] // 8)
-
-    def times_decoded(self) -> int:
-        """How often the image is decoded: twice for 16 bits in colour, of which Pillow keeps one byte."""
-        return 2 if self.bits == 16 and self.colour in (2, 6) else 1
-
     @property
     def mode(self) -> str:
         """The mode in which Pillow holds such an image."""
@@ -94,16 +86,17 @@ def read_header(source: Source) -> PngHeader:
     """Read the first chunk, which must be IHDR, and check the size it claims."""
     name, body = next(_chunks(source))
     if name != b"IHDR":
-        raise source.error("PNG does not begin with its header", "export it again")
+        raise source.damaged("PNG does not begin with its header")
     if len(body) != 13:
-        raise source.error("PNG header has a wrong length", "export it again")
+        raise source.damaged("PNG header has a wrong length")
     width, height, bits, colour, method, filtering, interlace = struct.unpack(">IIBBBBB", body)
     if colour not in _SAMPLES or bits not in (1, 2, 4, 8, 16) or method or filtering or interlace > 1:
-        raise source.error("PNG header holds values no PNG has", "export it again")
+        raise source.damaged("PNG header holds values no PNG has")
     header = PngHeader(width, height, bits, colour, interlace == 1)
     source.check_size(height, width)
-    times = header.times_decoded()
-    source.check_size(height, width, stored_bytes=times * header.sample_bytes(), ratio=times * DEFLATE_RATIO)
+    decoded = height * (width * bits * _SAMPLES[colour] // 8)
+    times = 2 if bits == 16 and colour in (2, 6) else 1  # Pillow keeps one byte of a sample
+    source.check_size(height, width, stored_bytes=times * decoded, ratio=times * DEFLATE_RATIO)
     return header
 
 
@@ -120,7 +113,7 @@ def screen(source: Source) -> ScreenedPng:
         if name == b"IDAT":
             pixels.append(body)
         elif name in once:
-            raise source.error(f"PNG has two chunks {name.decode()}", "it is damaged, export it again")
+            raise source.damaged(f"PNG has two chunks {name.decode()}")
         elif name in _ONCE:
             once[name] = bytes(body)
     _check_stream(source, pixels, header.raw_bytes())
@@ -159,7 +152,7 @@ def _chunks(source: Source) -> Iterator[tuple[bytes, memoryview]]:
         if name == b"IEND":
             return
         at = end + 4
-    raise source.error("PNG ends before its last chunk", "the file is truncated, copy it again")
+    raise source.damaged("PNG ends before its last chunk")
 
 
 def _check_stream(source: Source, parts: Sequence[Buffer], expected: int) -> None:
@@ -177,9 +170,7 @@ def _check_stream(source: Source, parts: Sequence[Buffer], expected: int) -> Non
     else:
         found += len(inflate.decompress(b"", _OUT))  # what it holds of the input that it has taken
     if found != expected or not inflate.eof:
-        raise source.error(
-            f"PNG holds {found} bytes of pixels, expected {expected}", "copy or export it again"
-        )
+        raise source.damaged(f"PNG holds {found} bytes of pixels, expected {expected}")
 
 
 def _blocks(parts: Sequence[Buffer]) -> Iterator[Buffer]:
@@ -244,7 +235,7 @@ def load(source: Source, screened: ScreenedPng, packing: str | None = None) -> "
     header = screened.header
     image = PngImagePlugin.PngImageFile(io.BytesIO(screened.data))
     if (image.width, image.height, image.mode) != (header.width, header.height, header.mode):
-        raise source.error("PNG is decoded to another size or kind than its header says", "export it again")
+        raise source.damaged("PNG is decoded to another size or kind than its header says")
     if packing is not None:
         image.tile = [tile._replace(args=packing) for tile in image.tile]
     image.load()

@@ -17,21 +17,18 @@ _TEXT_BYTES = 2  # at least a digit and a space for each number
 def _read(source: Source) -> Raster:
     match = _HEADER.match(source.data[:_MAX_HEADER])
     if match is None:
-        raise source.error(
-            "PGM or PPM header not understood; expected P5 or P6, width, height and the largest value",
-            "export it again",
-        )
+        raise source.damaged("PGM or PPM header not understood (P5 or P6, width, height, largest value)")
     channels = 3 if match[1] in b"36" else 1
     width, height, top = int(match[2]), int(match[3]), int(match[4])
     if not 1 <= top <= 65535:
-        raise source.error(f"the largest value is {top}, expected 1 to 65535", "export it again")
+        raise source.damaged(f"the largest value is {top}, expected 1 to 65535")
     source.check_size(height, width)
     shape = (height, width) if channels == 1 else (height, width, 3)
     kind = np.dtype("u1" if top < 256 else "u2")
     numbers = _text if match[1] in b"23" else _binary
     pixels = numbers(source, match.end(), height * width * channels, kind)
     if int(pixels.max()) > top:
-        raise source.error(f"holds {pixels.max()}, more than its largest value {top}", "export it again")
+        raise source.damaged(f"holds {pixels.max()}, more than its largest value {top}")
     return Raster(_scaled(pixels.reshape(shape), top, source.role))
 
 
@@ -39,23 +36,20 @@ def _binary(source: Source, start: int, count: int, kind: np.dtype[np.integer]) 
     """Numbers as bytes, those of two bytes the high one first."""
     needed, found = count * kind.itemsize, len(source.data) - start
     if found != needed:
-        raise source.error(
-            f"needs {needed} bytes after the header, found {found}; the file is truncated or damaged",
-            "copy or export it again",
-        )
+        raise source.damaged(f"needs {needed} bytes after the header, found {found}")
     return np.frombuffer(source.data, kind.newbyteorder(">"), count, start).astype(kind)
 
 
 def _text(source: Source, start: int, count: int, kind: np.dtype[np.integer]) -> Pixels:
     """Numbers as text; what could not hold so many is refused before it is split."""
     if count * _TEXT_BYTES > len(source.data) - start + 1:
-        raise source.error(f"{count} numbers do not fit into the file", "it is truncated, export it again")
+        raise source.damaged(f"{count} numbers do not fit into the file")
     words = source.data[start:].split(None, count)[:count]
     if len(words) < count or any(len(word) > 5 or not word.isdigit() for word in words):
-        raise source.error(f"expected {count} whole numbers after the header", "export it again")
+        raise source.damaged(f"expected {count} whole numbers after the header")
     values = np.array([int(word) for word in words])
     if int(values.max()) > np.iinfo(kind).max:
-        raise source.error(f"holds {values.max()}, more than its header allows", "export it again")
+        raise source.damaged(f"holds {values.max()}, more than its header allows")
     return values.astype(kind)
 
 

@@ -2,6 +2,7 @@
 
 What is not compressed, or with deflate or packbits, is read here. LZW, JPEG and the colours of print and
 video go to Pillow in a process of its own, in a file of nothing but the tags that say how pixels are stored.
+Neither Pillow nor tifffile alone reads all types, tiles and predictors that depth maps come in.
 """
 
 import io
@@ -110,7 +111,7 @@ def _read_apart(source: Source, page: Directory, layout: TiffLayout) -> Pixels:
     apart = replace(source, data=screened(page, _STORAGE_TAGS))
     pixels: Pixels = read_array(apart, "tiff", layout.height * layout.width * layout.pixel_bytes)[0]
     if pixels.shape[:2] != (layout.height, layout.width):
-        raise source.error("TIFF has two sizes that disagree", "export it again")
+        raise source.damaged("TIFF has two sizes that disagree")
     return pixels
 
 

@@ -1,7 +1,6 @@
 """The strips and tiles of a TIFF: where they lie, how they are packed, and the pixels in them."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,10 +100,10 @@ def read_layout(source: Source, directory: Directory) -> TiffLayout:
 
 def read_pixels(source: Source, layout: TiffLayout) -> Pixels:
     """Unpack every strip or tile; (H, W) or (H, W, samples), in the byte order of the machine."""
-    planes = layout.samples if layout.separate else 1
     native = layout.dtype.newbyteorder("=")
-    pixels = np.empty((planes, layout.height, layout.width, layout.inner), native)
-    for (plane, top, left), span in zip(_corners(layout), layout.spans, strict=True):
+    pixels = np.empty((layout.grid[0], layout.height, layout.width, layout.inner), native)
+    for (plane, row, column), span in zip(np.ndindex(layout.grid), layout.spans, strict=True):
+        top, left = row * layout.rows, column * layout.columns
         bottom, right = min(top + layout.rows, layout.height), min(left + layout.columns, layout.width)
         rows = layout.rows if layout.tiled else bottom - top
         block = _unpredicted(_unpacked(source, layout, span, rows), layout, rows)
@@ -142,13 +141,11 @@ def _spans(directory: Directory, tiled: bool) -> tuple[tuple[int, int], ...]:
 def _check(source: Source, layout: TiffLayout) -> None:
     """Refuse sizes and places the file cannot hold, before anything is allocated."""
     if layout.rows < 1 or layout.columns < 1 or layout.predictor not in (1, 2, 3):
-        raise source.error("TIFF holds values no TIFF has", "the file is damaged, export it again")
+        raise source.damaged("TIFF holds values no TIFF has")
     if layout.predictor != 1 and layout.compression == UNCOMPRESSED:  # most programs then ignore it
         raise source.error("TIFF without compression, but with a predictor", "export it without either")
     if layout.tiled and layout.rows * layout.columns > 4 * max(layout.height * layout.width, 2**16):
-        raise source.error(
-            "TIFF with tiles far larger than the image", "the file is damaged, export it again"
-        )
+        raise source.damaged("TIFF with tiles far larger than the image")
     count = math.prod(layout.grid)
     stored = layout.height * layout.width * (1 if layout.compression == JPEG else layout.pixel_bytes)
     ratio = _RATIO.get(layout.compression, _LOOSE_RATIO)
@@ -158,19 +155,10 @@ def _check(source: Source, layout: TiffLayout) -> None:
         padded = count * layout.segment_bytes
         source.check_size(layout.height, layout.width, stored_bytes=padded, ratio=ratio)
     if len(layout.spans) != count:
-        raise source.error(f"TIFF has {len(layout.spans)} strips, expected {count}", "export it again")
+        raise source.damaged(f"TIFF has {len(layout.spans)} strips, expected {count}")
     if any(start < 8 or end <= start or end > len(source.data) for start, end in layout.spans):
-        raise source.error("TIFF has pixels outside of the file", "it is truncated, copy or export it again")
+        raise source.damaged("TIFF has pixels outside of the file")
     source.check_apart(layout.spans, "strips or tiles")
-
-
-def _corners(layout: TiffLayout) -> Iterator[tuple[int, int, int]]:
-    """(plane, top row, left column) of each strip or tile, in the order they are listed."""
-    planes, down, across = layout.grid
-    for plane in range(planes):
-        for row in range(down):
-            for column in range(across):
-                yield plane, row * layout.rows, column * layout.columns
 
 
 def _unpacked(source: Source, layout: TiffLayout, span: tuple[int, int], rows: int) -> bytes:
@@ -184,9 +172,7 @@ def _unpacked(source: Source, layout: TiffLayout, span: tuple[int, int], rows: i
     elif layout.compression in DEFLATE:
         packed = inflated(packed, layout.segment_bytes)
     if len(packed) < needed:
-        raise source.error(
-            f"TIFF has a strip of {len(packed)} bytes, expected {needed}", "copy or export it again"
-        )
+        raise source.damaged(f"TIFF has a strip of {len(packed)} bytes, expected {needed}")
     return packed[:needed]
 
 

@@ -1,6 +1,5 @@
 """What the folders of a scan have in common: a frame, and its image and depth map as files."""
 
-import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from primaldepth.io.files import read_file
 from primaldepth.io.formats import jpeg, png
 from primaldepth.io.formats.base import MAX_FILE_BYTES, Source
 from primaldepth.io.formats.orientation import UPRIGHT
-from primaldepth.io.picture_files import picture_size
+from primaldepth.io.picture_files import jpeg_bytes, picture_size
 from primaldepth.io.rasters import read_guide
 from primaldepth.io.sequences.base import Picture
 from primaldepth.io.units import per_metre
@@ -44,7 +43,7 @@ class ScanFrame:
 
 
 def rgb(image: Picture) -> NDArray[np.uint8]:
-    """(H, W, 3) of an image or its file."""
+    """Return an image or its file as (H, W, 3)."""
     found = np.rint(read_guide(image) * 255).astype(np.uint8) if isinstance(image, Path) else image
     planes = found[..., None] if found.ndim == 2 else found
     return np.ascontiguousarray(np.broadcast_to(planes, (*planes.shape[:2], 3)))
@@ -56,7 +55,7 @@ def write_image(folder: Path, frame: ScanFrame) -> tuple[Path, tuple[int, int]]:
     if isinstance(frame.image, Path):
         data = _upright_file(frame.image)
         path = path if data is None else path.with_suffix(frame.image.suffix.lower())
-    data = data or _jpeg(rgb(frame.image))
+    data = data or jpeg_bytes(rgb(frame.image), _QUALITY)
     write_bytes(path, data)
     return path, picture_size(data, path)
 
@@ -76,11 +75,3 @@ def _upright_file(path: Path) -> bytes | None:
         upright = jpeg.screen(Source(path, data, "guide")).orientation == UPRIGHT
         return data if upright else None
     return data if png.CODEC.recognises(data[:8]) else None
-
-
-def _jpeg(pixels: NDArray[np.uint8]) -> bytes:
-    from PIL import Image
-
-    with io.BytesIO() as stream:
-        Image.fromarray(pixels).save(stream, "JPEG", quality=_QUALITY)
-        return stream.getvalue()

@@ -1,6 +1,5 @@
-"""Recordings people have: each layout is one file with `recognise` and `read`, told by its content."""
+"""Recordings people have: each layout is a module that recognises its content and reads it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,10 +10,7 @@ from primaldepth.io.sequences.base import Content, Recording, Shot, check_inside
 
 __all__ = ["Content", "Recording", "Shot", "is_recording", "not_a_recording", "read_recording"]
 
-_LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path, float | None], Recording]], ...] = tuple(
-    (each.recognise, each.read)
-    for each in (tum, stray_scanner, record3d, r3d, phone_scans, rosbag, one_folder)
-)
+_LAYOUTS = (tum, stray_scanner, record3d, r3d, phone_scans, rosbag, one_folder)
 _EXPECTED = (
     "depth.txt and rgb.txt (TUM RGB-D); depth/ and camera_matrix.csv (StrayScanner); "
     "depth/*.exr, rgb/ and metadata.json, or .r3d (Record3D); keyframes/ (Polycam); depth_00000.png and "
@@ -24,8 +20,8 @@ _EXPECTED = (
 
 
 def is_recording(path: Path) -> bool:
-    """Whether `read_recording` knows what it is."""
-    return any(recognise(path) for recognise, _ in _LAYOUTS)
+    """Return whether `read_recording` can read a folder or file."""
+    return any(layout.recognise(path) for layout in _LAYOUTS)
 
 
 def read_recording(path: Path, time_apart: float | None = None) -> Recording:
@@ -42,9 +38,9 @@ def read_recording(path: Path, time_apart: float | None = None) -> Recording:
     Raises:
         FileFormatError: if it is no recording that is known, or is damaged.
     """
-    for recognise, read in _LAYOUTS:
-        if recognise(path):
-            return _confined(read(path, time_apart))
+    for layout in _LAYOUTS:
+        if layout.recognise(path):
+            return _confined(layout.read(path, time_apart))
     raise FileFormatError(not_a_recording(path))
 
 

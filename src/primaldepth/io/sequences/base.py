@@ -4,17 +4,16 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import SHOWN, FileFormatError, MissingDependencyError, shortened
-from primaldepth.geometry.pinhole import Beside, Pinhole
+from primaldepth.core.errors import SHOWN, FileFormatError, shortened
+from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.poses import Pose
 from primaldepth.io.files import read_file
 from primaldepth.io.formats.base import MAX_FILE_BYTES
@@ -37,16 +36,14 @@ class Content:
         depth: file in the recording's unit, or (h, w) metres.
         guide: file, or (H, W, 3) or (H, W).
         confidence: file or array in [0, 1], of the depth's size, or None.
-        camera: of the guide, or None if the recording does not say.
-        beside: the depth map's own camera, or None if it shares the guide's.
+        cameras: of the guide, and of the depth map if it has its own; None if the recording does not say.
         pose: where the guide's camera stood, or None if the recording does not say.
     """
 
     depth: Map
     guide: Picture
     confidence: Map | None = None
-    camera: Pinhole | None = None
-    beside: Beside | None = None
+    cameras: Cameras | None = None
     pose: Pose | None = None
 
 
@@ -89,30 +86,30 @@ class Recording:
 
 
 def numbered(folder: Path, *extensions: str) -> list[Path]:
-    """Files with one of these extensions that are not hidden; 2.png before 10.png."""
+    """Return the files of a folder with these extensions that are not hidden; 2.png before 10.png."""
     found = folder.iterdir() if folder.is_dir() else ()
     shown = [path for path in found if path.suffix.lower() in extensions and path.name[0] != "."]
     return sorted(shown, key=natural_order)
 
 
 def natural_order(path: Path) -> tuple[Any, ...]:
-    """Sorts 2.png before 10.png and 1.25.png before 1.5.png, in folders of such names too."""
+    """Return a sorting key: 2.png before 10.png and 1.25.png before 1.5.png, in folders of such names too."""
     return (*(_pieces(folder) for folder in path.parent.parts), _pieces(path.stem)), path
 
 
 def number(path: Path) -> Number:
-    """What the files of a pair have in common: the numbers in the name, or the name where it has none."""
+    """Return what the files of a pair share: the numbers in the name, or the name where it has none."""
     return tuple(_pieces(path.stem)[1::2]) or (path.stem,)
 
 
 def ends(ours: Sequence[Path], theirs: Sequence[Path]) -> str:
-    """The first and the last pair, for the user to see whether they belong together."""
+    """Return the first and the last pair in words, for the user to see whether they belong together."""
     pairs = list(zip(ours, theirs, strict=True))
     return ", ".join(f"{one.name} with {other.name}" for one, other in dict.fromkeys((pairs[0], pairs[-1])))
 
 
 def time_stamp(path: Path) -> float | None:
-    """Seconds since 1970 in a file's name, such as 1305031102.175304, or in ms, us or ns; else None.
+    """Return the seconds since 1970 in a name, such as 1305031102.175304, or in ms, us or ns; else None.
 
     Since 2001 the whole seconds have ten digits; decimals follow, with a point or without.
     """
@@ -121,7 +118,7 @@ def time_stamp(path: Path) -> float | None:
 
 
 def missing_numbers(paths: Sequence[Path]) -> list[str]:
-    """A note for files that are to go with the frames of a video in order, but skip a number."""
+    """Return a note for files that are to go with the frames of a video in order, but skip a number."""
     for path, following in itertools.pairwise(paths):
         here, there = number(path), number(following)
         if isinstance(here[-1], int) and isinstance(there[-1], int) and there[-1] != here[-1] + 1:
@@ -141,12 +138,12 @@ def _pieces(text: str) -> list[int | str]:
 
 
 def image_size(path: Path) -> tuple[int, int]:
-    """(width, height) from the file's header; it is a PNG or JPEG."""
+    """Return (width, height) of a PNG or JPEG from its header."""
     return picture_size(read_file(path, MAX_FILE_BYTES), path)
 
 
 def inside(root: Path, name: str, where: Path) -> Path:
-    """The file that a list in a recording names, which must lie in the recording's folder.
+    """Return the file that a list in a recording names, which must lie in the recording's folder.
 
     Args:
         root: the recording's folder.
@@ -177,8 +174,27 @@ def check_inside(root: Path, *paths: Path) -> None:
             raise FileFormatError(path, f"a link that leads out of {root}", "copy the file itself there")
 
 
+def scaled_camera(
+    where: object, numbers: Sequence[float], said: tuple[float, float], size: tuple[int, int]
+) -> Cameras:
+    """Return the camera of an image that may be smaller than the one that its file describes.
+
+    Args:
+        where: names the file in errors.
+        numbers: fx, fy, cx, cy, pixel centres at whole numbers.
+        said: (width, height) that they are for.
+        size: (width, height) of the image.
+    """
+    if min(said) < 1:
+        raise FileFormatError(where, f"an image of {said[0]:g}x{said[1]:g} pixels, expected at least 1")
+    across, down = size[0] / said[0], size[1] / said[1]
+    fx, fy, cx, cy = numbers
+    camera = Intrinsics(fx * across, fy * down, (cx + 0.5) * across, (cy + 0.5) * down, *size)
+    return Cameras(camera)
+
+
 def finite_numbers(words: Sequence[object], where: object, expected: str) -> list[float]:
-    """Numbers of a file, of texts or of values of JSON.
+    """Return the finite numbers that texts or values of JSON are.
 
     Args:
         words: what was found.
@@ -194,33 +210,66 @@ def finite_numbers(words: Sequence[object], where: object, expected: str) -> lis
     return found
 
 
-def optional(package: str, extra: str, path: Path, doing: str = "reading") -> Any:
-    """Import an optional package.
+def check_count(root: Path, count: int) -> None:
+    """Raise an error if a recording has more shots than are taken."""
+    if count > MOST_SHOTS:
+        raise FileFormatError(root, f"more than {MOST_SHOTS} shots", "split the recording")
+
+
+def same_number(root: Path, depths: Collection[str], images: Collection[str]) -> tuple[list[str], list[str]]:
+    """Pair depth maps and images by the numbers that are their names.
 
     Args:
-        package: its name for an import.
-        extra: of ours that brings it.
-        path: of the file that needs it, for errors.
-        doing: what is done to the file.
+        root: of the recording, for errors.
+        depths: names of the depth maps.
+        images: names of the images.
+
+    Returns:
+        The names that both have, and a note if depth maps are left out.
 
     Raises:
-        MissingDependencyError: it is not installed, or a library of the system that it needs is not.
+        FileFormatError: no name or too many are common.
     """
-    name = package.split(".")[0]
-    try:
-        return import_module(package)
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            path, f"{doing} it needs the package '{name}'", f"run: pip install 'primaldepth[{extra}]'"
-        ) from error
-    except ImportError as error:
-        raise MissingDependencyError(
-            path, f"the package '{name}' cannot be loaded: {error}", "install the library that it names"
-        ) from error
+    names = [name for name in depths if name in images]
+    if not names:
+        found = f"{len(depths)} depth maps and {len(images)} images, but no two of the same number"
+        raise FileFormatError(root, found)
+    check_count(root, len(names))
+    lost = len(depths) - len(names)
+    return names, [f"{lost} of {len(depths)} depth maps have no image of the same number"] if lost else []
+
+
+def same_time(
+    root: Path, times: Sequence[float], others: Sequence[float], within: float
+) -> tuple[list[tuple[int, int]], list[str]]:
+    """Pair depth maps with the image nearest in time.
+
+    Args:
+        root: of the recording, for errors.
+        times: of the depth maps in seconds.
+        others: of the images, in order.
+        within: seconds that the two may be apart.
+
+    Returns:
+        Indices of each depth map and its image, and a note if depth maps are left out.
+
+    Raises:
+        FileFormatError: none are near enough, or there are too many.
+    """
+    check_count(root, max(len(times), len(others)))
+    partners = nearest_in_time(times, others, within) if others else []
+    pairs = [(index, partner) for index, partner in enumerate(partners) if partner is not None]
+    if not pairs:
+        gaps = [abs(one - other) for one in times[:1000] for other in others[:1000]]
+        nearest = f", the nearest {min(gaps):.3f} s" if gaps else ""
+        found = f"{len(times)} depth maps and {len(others)} images, none within {within:g} s of each other"
+        raise FileFormatError(root, f"{found}{nearest}", "give --time-apart, or check the time stamps")
+    lost = len(times) - len(pairs)
+    return pairs, [f"{lost} of {len(times)} depth maps have no image within {within:g} s"] if lost else []
 
 
 def nearest_in_time(times: Sequence[float], others: Sequence[float], within: float) -> list[int | None]:
-    """For each time the index of the nearest of `others` (sorted, not empty), None if none is near enough."""
+    """Return for each time the index of the nearest of `others` (sorted, not empty), None if none is near."""
     there = np.asarray(others)
     right = np.clip(np.searchsorted(there, times), 1, max(len(there) - 1, 1))
     found: list[int | None] = []

@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from primaldepth.core.errors import FileFormatError
 from primaldepth.io.files import read_text
 from primaldepth.io.formats import CODECS
-from primaldepth.io.sequences.base import MOST_SHOTS, Content, Recording, Shot, numbered
+from primaldepth.io.sequences.base import Content, Recording, Shot, check_count, numbered
 from primaldepth.io.sequences.poses import matrix_pose
 
 _READABLE = tuple(extension for codec in CODECS for extension in codec.extensions)
@@ -22,7 +21,7 @@ _Key = tuple[str, ...]
 
 
 def recognise(root: Path) -> bool:
-    """Whether a folder holds a depth map and an image whose names differ by such a word only."""
+    """Return whether a folder holds a depth map and an image whose names differ by such a word only."""
     if not root.is_dir():
         return False
     depths, images = _sorted(numbered(root, *_READABLE))
@@ -30,11 +29,10 @@ def recognise(root: Path) -> bool:
 
 
 def read(root: Path, time_apart: float | None = None) -> Recording:
-    """Depth maps with the images that are named alike."""
+    """Pair depth maps with the images that are named alike."""
     depths, images = _sorted(numbered(root, *_READABLE))
     pairs = [(key, depths[key], images[key]) for key in depths if key in images]
-    if len(pairs) > MOST_SHOTS:
-        raise FileFormatError(root, f"more than {MOST_SHOTS} pairs", "split the folder")
+    check_count(root, len(pairs))
     lost = len(depths) + len(images) - 2 * len(pairs)
     notes = [f"{lost} files have no partner that is named alike and are left out"] if lost else []
     shots = [_shot("_".join(key) or depth.stem, depth, image) for key, depth, image in pairs]

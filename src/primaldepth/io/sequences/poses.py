@@ -13,7 +13,7 @@ from primaldepth.io.sequences.base import finite_numbers
 
 
 def arkit_pose(found: object, where: Path) -> Pose:
-    """Camera to world as ARKit has it, y up and z backward in both.
+    """Return camera to world as ARKit has it, y up and z backward in both.
 
     Args:
         found: twelve or sixteen numbers of a matrix, row by row.
@@ -27,20 +27,20 @@ def arkit_pose(found: object, where: Path) -> Pose:
 
 
 def arkit_quaternion(found: object, where: Path) -> Pose:
-    """The same of seven numbers: quaternion x, y, z, w and place."""
+    """Return such a pose from seven numbers: quaternion x, y, z, w, then place."""
     qx, qy, qz, qw, *place = _numbers(found, where, (7,))
     turn = _rotation((qx, qy, qz, qw), where)
     return _pose(where, Y_UP @ turn @ Y_UP, Y_UP @ place)
 
 
 def matrix_pose(found: object, where: Path) -> Pose:
-    """Camera to world of sixteen numbers, row by row, y down and z forward in both."""
+    """Return camera to world from sixteen numbers, row by row, y down and z forward in both."""
     matrix = _matrix(found, where)
     return _pose(where, matrix[:, :3], matrix[:, 3])
 
 
 def quaternion_pose(found: object, where: Path, world: ArrayLike) -> Pose:
-    """Camera to world of seven numbers: place, then quaternion x, y, z, w; the camera has y down, z forward.
+    """Return camera to world from seven numbers: place, quaternion x, y, z, w; the camera has y down.
 
     Args:
         found: the numbers, or their text.

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from primaldepth.core.documents import RECORDED, parse_json
 from primaldepth.core.errors import FileFormatError
-from primaldepth.io.files import open_file
+from primaldepth.io.files import as_object, open_file, optional
 from primaldepth.io.formats.base import MAX_FILE_BYTES, Source
 from primaldepth.io.formats.isolated import read_array
 from primaldepth.io.picture_files import open_picture
-from primaldepth.io.sequences.base import MOST_SHOTS, Content, Recording, Shot, natural_order, optional
-from primaldepth.io.sequences.record3d import camera_of, pose_of
+from primaldepth.io.sequences.base import Content, Recording, Shot, natural_order, same_number
+from primaldepth.io.sequences.record3d import cameras_of, pose_of
 
 _END, _TAIL = b"PK\x05\x06", 2**16 + 22  # of a zip: its last record, and how far from the end that may begin
 _MOST_LISTED = 2**24  # bytes of the list of members, each of which takes several times as much memory
@@ -29,23 +29,20 @@ _HIGHEST = 2.0  # level of confidence
 
 
 def recognise(root: Path) -> bool:
-    """Whether it is a file of that name."""
+    """Return whether it is a file with the extension .r3d."""
     return root.is_file() and root.suffix.lower() == ".r3d"
 
 
 def read(root: Path, time_apart: float | None = None) -> Recording:
-    """Each depth map with the image and the confidence of its number."""
+    """Pair each depth map with the image and the confidence of its number."""
     optional("lzfse", "record3d", root)
     with open_file(root) as file:
         _check_list(file, root)
     names, values = _opened(root)
     depths = sorted((Path(name) for name in names if name.endswith(".depth")), key=natural_order)
-    pairs = [depth for depth in depths if str(depth.with_suffix(".jpg")) in names]
-    if not pairs or len(pairs) > MOST_SHOTS:
-        raise FileFormatError(root, f"{len(pairs)} depth maps with an image of the same number")
-    lost = len(depths) - len(pairs)
-    notes = [f"{lost} of {len(depths)} depth maps have no image of the same number"] if lost else []
-    shots = [_shot(root, depth, str(depth.with_suffix(".conf")) in names, values) for depth in pairs]
+    images = {name.removesuffix(".jpg") for name in names if name.endswith(".jpg")}
+    found, notes = same_number(root, [str(depth.with_suffix("")) for depth in depths], images)
+    shots = [_shot(root, Path(f"{name}.depth"), f"{name}.conf" in names, values) for name in found]
     return Recording("Record3D file", root, shots, None, notes)
 
 
@@ -70,12 +67,8 @@ def _opened(root: Path) -> tuple[set[str], dict[str, Any]]:
         raise FileFormatError(
             root, f"not a readable .r3d file ({str(error)[:60]})", "copy it again"
         ) from error
-    found = parse_json(
-        _member(root, "metadata"), root, what="readable JSON file of metadata", limits=RECORDED
-    )
-    if not isinstance(found, dict):
-        raise FileFormatError(root, f"metadata are a {type(found).__name__}, expected an object with 'K'")
-    return names, found
+    what = "readable JSON file of metadata"
+    return names, as_object(parse_json(_member(root, "metadata"), root, what=what, limits=RECORDED), root)
 
 
 def _member(root: Path, name: str) -> bytes:
@@ -104,8 +97,8 @@ def _shot(root: Path, depth: Path, has_trust: bool, values: dict[str, Any]) -> S
         if has_trust:
             levels = _unpacked(root, str(depth.with_suffix(".conf")), shape, np.dtype("u1"), upright)
             trust = np.minimum(levels / np.float32(_HIGHEST), np.float32(1.0))
-        camera, pose = camera_of(root, values, depth.stem, size), pose_of(root, values, depth.stem)
-        return Content(metres.astype(np.float32), image, trust, camera, pose=pose)
+        cameras, pose = cameras_of(root, values, depth.stem, size), pose_of(root, values, depth.stem)
+        return Content(metres.astype(np.float32), image, trust, cameras, pose=pose)
 
     return Shot(depth.stem, content, (root,))
 

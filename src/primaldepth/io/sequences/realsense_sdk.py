@@ -5,33 +5,26 @@ length of one step of depth in metres. And a transform `tf/N` of a stream takes 
 the stream, as the SDK plays it back: X_color = T_color T_depth^-1 X_depth.
 """
 
-import math
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from primaldepth.core.errors import FileFormatError, shortened
-from primaldepth.geometry.pinhole import Beside, Pinhole
-from primaldepth.io.sequences.bags import Bag, told
+from primaldepth.core.errors import FileFormatError, InputError, shortened
+from primaldepth.geometry.cameras import Cameras, Intrinsics
+from primaldepth.geometry.motion import as_tuples, rotation
+from primaldepth.io.cameras.realsense import sdk_lens
+from primaldepth.io.sequences.bags import Bag, bag_errors
 from primaldepth.io.sequences.bags.index import Cursor
-from primaldepth.io.sequences.base import MOST_SHOTS, Content, Recording, Shot, nearest_in_time
+from primaldepth.io.sequences.base import Content, Recording, Shot, check_count, same_time
 from primaldepth.io.sequences.ros_images import color_pixels, depth_steps
 
 _STREAM = re.compile(r"(/device_\d{1,4}/sensor_\d{1,4})/([A-Za-z]+)_\d{1,4}/image/data")
 _GUIDES = ("Color", "Infrared")
-LENSES = {
-    "none": None,
-    "brown_conrady": "plumb_bob",
-    "modified_brown_conrady": "modified_plumb_bob",
-    "inverse_brown_conrady": "modified_plumb_bob",
-    "kannala_brandt4": "fisheye",
-}
 _USUAL_STEP = 0.001  # metres of a step of depth
 _OWN_STEP = "1"  # what stands in place of the frame's name where the image ends with the step
 _MOST_PROPERTIES = 256
@@ -54,25 +47,15 @@ def streams_of(topics: Mapping[str, str]) -> Streams | None:
 
 def read(bag: Bag, streams: Streams, within: float) -> Recording:
     """Pair each depth image with the image nearest by the device's time stamps."""
-    counts = [len(bag.times(topic)) for topic in streams]
-    if max(counts) > MOST_SHOTS:
-        raise FileFormatError(bag.root, f"more than {MOST_SHOTS} images on a topic", "split the bag")
+    check_count(bag.root, max(len(bag.times(topic)) for topic in streams))
     notes = [f"depth from {streams.depth}, images from {streams.guide}"]
     times, others, order = _times(bag, streams, notes)
-    partners = nearest_in_time(times, others, within) if others else [None] * len(times)
-    pairs = [(i, order[j]) for i, j in enumerate(partners) if j is not None]
-    if not pairs:
-        raise FileFormatError(
-            bag.root,
-            f"{counts[0]} depth images and {counts[1]} others, none within {within:g} s of each "
-            f"other{_nearest(times, others)}",
-            "give --time-apart",
-        )
-    if lost := counts[0] - len(pairs):
-        notes.append(f"{lost} of {counts[0]} depth images have no other image within {within:g} s")
-    rig = _RecordedCameras.of(bag, streams, notes)
+    found, lost = same_time(bag.root, times, others, within)
+    pairs = [(i, order[j]) for i, j in found]
+    notes.extend(lost)
+    cameras, step = _cameras(bag, streams, notes), _step(bag, streams.depth)
     names = bag.times(streams.depth)
-    shots = [_shot(bag, streams, pair, f"{names[pair[0]]}-{pair[0]}", rig) for pair in pairs]
+    shots = [_shot(bag, streams, pair, f"{names[pair[0]]}-{pair[0]}", cameras, step) for pair in pairs]
     return Recording("RealSense SDK bag", bag.root, shots, None, notes)
 
 
@@ -86,11 +69,6 @@ def _times(bag: Bag, streams: Streams, notes: list[str]) -> tuple[list[float], l
         ours, theirs = ([time * 1e-9 for time in bag.times(topic)] for topic in streams)
     order = sorted(range(len(theirs)), key=theirs.__getitem__)
     return ours, [theirs[index] for index in order], order
-
-
-def _nearest(times: Sequence[float], others: Sequence[float]) -> str:
-    found = [abs(one - other) for one in times[:1000] for other in others[:1000]]
-    return f", the nearest {min(found):.3f} s" if found else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +86,7 @@ class _Image:
 
 
 def _image(bag: Bag, topic: str, place: int) -> _Image:
-    with told(bag.root):
+    with bag_errors(bag.root):
         cursor = Cursor(bag.bytes_of(topic, place), 4)
         time = cursor.number(4) + 1e-9 * cursor.number(4)
         version = cursor.text()
@@ -119,45 +97,34 @@ def _image(bag: Bag, topic: str, place: int) -> _Image:
         return _Image(time, height, width, encoding, is_bigendian, step, data, metres)
 
 
-@dataclass(frozen=True, slots=True)
-class _RecordedCameras:
-    """What the bag says of its cameras.
-
-    Args:
-        step: metres of a step of depth, where the image does not say.
-    """
-
-    guide: Pinhole | None
-    beside: Beside | None
-    step: float
-
-    @classmethod
-    def of(cls, bag: Bag, streams: Streams, notes: list[str]) -> "_RecordedCameras":
-        depth, guide = (_camera(bag, topic, notes) for topic in streams)
-        motion = _motion(bag, streams)
-        if depth is None or guide is None or motion is None:
-            notes.append("cameras or their places are missing: depth is taken as aligned to the image")
-            return cls(guide, None, _step(bag, streams.depth))
-        return cls(guide, Beside(depth, *motion), _step(bag, streams.depth))
+def _cameras(bag: Bag, streams: Streams, notes: list[str]) -> Cameras | None:
+    """Return both cameras, or that of the image alone where the other or its place is missing."""
+    depth, guide = (_camera(bag, topic, notes) for topic in streams)
+    motion = _motion(bag, streams)
+    if depth is None or guide is None or motion is None:
+        notes.append("cameras or their places are missing: depth is taken as aligned to the image")
+        return None if guide is None else Cameras(guide)
+    return Cameras(guide, depth, *motion)
 
 
 def _home(topic: str) -> str:
     return topic.removesuffix("/image/data")
 
 
-def _camera(bag: Bag, topic: str, notes: list[str]) -> Pinhole | None:
+def _camera(bag: Bag, topic: str, notes: list[str]) -> Intrinsics | None:
     name = f"{_home(topic)}/info/camera_info"
     if name not in bag.topics():
         return None
-    info = bag.first(name)
+    info, lens = bag.first(name), None
+    model = str(info.distortion_model)
     K, D = ([float(each) for each in values] for values in (info.K, info.D))
-    model = str(info.distortion_model).lower().replace(" ", "_")
-    lens = None
-    if any(D) and LENSES.get(model) is not None:
-        lens = (str(LENSES[model]), tuple(D[:4] if LENSES[model] == "fisheye" else D))
-    elif any(D):
+    if K[0] <= 0:  # not calibrated
+        return None
+    try:
+        lens = sdk_lens(model, D)
+    except InputError:
         notes.append(f"the lens of {name} ({shortened(model)}) is not known and left out")
-    return Pinhole(K[0], K[4], K[2] + 0.5, K[5] + 0.5, int(info.width), int(info.height), lens)
+    return Intrinsics(K[0], K[4], K[2] + 0.5, K[5] + 0.5, int(info.width), int(info.height), lens)
 
 
 def _motion(bag: Bag, streams: Streams) -> tuple[Any, Any] | None:
@@ -170,20 +137,19 @@ def _motion(bag: Bag, streams: Streams) -> tuple[Any, Any] | None:
     for reference in sorted(ours.keys() & theirs.keys()):
         (Rd, td), (Rg, tg) = _transform(bag, ours[reference]), _transform(bag, theirs[reference])
         R = Rg @ Rd.T
-        return tuple(map(tuple, R.tolist())), tuple((tg - R @ td).tolist())
+        return as_tuples(R), as_tuples(tg - R @ td)
     return None
 
 
-def _transform(bag: Bag, topic: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _transform(bag: Bag, topic: str) -> tuple[Any, Any]:
+    """R and t of a message."""
     message = bag.first(topic)
-    x, y, z, w = (float(getattr(message.rotation, axis)) for axis in "xyzw")
-    length = math.sqrt(x * x + y * y + z * z + w * w)
+    turn, shift = message.rotation, message.translation
+    q = np.array([float(each) for each in (turn.x, turn.y, turn.z, turn.w)])
+    length = float(np.linalg.norm(q))
     if not abs(length - 1.0) < 1e-2:
         raise FileFormatError(bag.root, f"{topic}: a quaternion of length {length:.3g}, expected 1")
-    x, y, z, w = x / length, y / length, z / length, w / length
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    shift = np.array([float(getattr(message.translation, axis)) for axis in "xyz"])
-    return np.eye(3) + 2.0 * w * cross + 2.0 * cross @ cross, shift
+    return rotation(q), np.array([float(each) for each in (shift.x, shift.y, shift.z)])
 
 
 def _step(bag: Bag, depth: str) -> float:
@@ -208,12 +174,14 @@ def _checked(root: Path, step: float) -> float:
     return step
 
 
-def _shot(bag: Bag, streams: Streams, pair: tuple[int, int], name: str, rig: _RecordedCameras) -> Shot:
+def _shot(
+    bag: Bag, streams: Streams, pair: tuple[int, int], name: str, cameras: Cameras | None, usual: float
+) -> Shot:
     def content() -> Content:
         found = _image(bag, streams.depth, pair[0])
-        step = _checked(bag.root, found.metres) if found.metres else rig.step
+        step = _checked(bag.root, found.metres) if found.metres else usual
         metres = depth_steps(found, bag.root) * np.float32(step)
         image = color_pixels(_image(bag, streams.guide, pair[1]), bag.root)
-        return Content(metres, image, None, rig.guide, rig.beside)
+        return Content(metres, image, None, cameras)
 
     return Shot(name, content, (bag.root,))

@@ -1,4 +1,4 @@
-"""sensor_msgs/Image and CompressedImage as arrays."""
+"""Image messages of ROS, sensor_msgs/Image and CompressedImage, as arrays."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,14 +30,14 @@ _COMPRESSED_DEPTH_HEADER = 12  # bytes before the PNG of compressed_depth_image_
 
 
 def is_depth(message: Any) -> bool:
-    """Whether an image message may hold depth."""
+    """Return whether an image message may hold depth."""
     if hasattr(message, "encoding"):
         return message.encoding in _DEPTHS
     return "compressedDepth" in message.format or message.format.startswith("16UC1")
 
 
 def is_grey(message: Any) -> bool:
-    """Whether numbers that may be depth are called brightness, as those of an infrared camera are."""
+    """Return whether numbers that may be depth are called brightness, as those of an infrared camera are."""
     return getattr(message, "encoding", "") == "mono16"
 
 

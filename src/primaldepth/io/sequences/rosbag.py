@@ -1,25 +1,28 @@
 """ROS 1 and 2 bags: depth and colour topics, paired by time; needs the extra `bags`."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from primaldepth.core.errors import SHOWN, FileFormatError
-from primaldepth.geometry.pinhole import Pinhole
+from primaldepth.geometry.cameras import Cameras, Intrinsics
+from primaldepth.io.cameras.ros import camera_of, unknown_lens
 from primaldepth.io.files import open_file
 from primaldepth.io.sequences import realsense_sdk
 from primaldepth.io.sequences.bags import FILES, METADATA, Bag, open_bag
-from primaldepth.io.sequences.base import MOST_SHOTS, Content, Recording, Shot, nearest_in_time
-from primaldepth.io.sequences.camera_info import camera_for, cameras_of
+from primaldepth.io.sequences.base import Content, Recording, Shot, same_time
 from primaldepth.io.sequences.ros_images import color_pixels, depth_metres, is_depth, is_grey
 
 _IMAGE_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 _INFO_TYPE = "sensor_msgs/msg/CameraInfo"
 _HEAD = 2**16  # bytes of the metadata in which its name stands
 _MOST_IMAGES = 64  # topics of them
+_FindCamera = Callable[[tuple[int, ...]], Intrinsics | None]
 MAX_DIFFERENCE = 0.05  # seconds between depth and image: drivers stamp them up to a frame apart
 
 
 def recognise(root: Path) -> bool:
-    """Whether it is a bag file, or a folder as ROS 2 writes it."""
+    """Return whether it is a bag file, or a folder as ROS 2 writes it."""
     if not root.is_dir():
         return root.is_file() and root.suffix.lower() in FILES
     described = root / METADATA
@@ -37,23 +40,10 @@ def read(root: Path, time_apart: float | None = None) -> Recording:
         return realsense_sdk.read(bag, streams, within)
     depth, color = _choose(bag, topics)
     times, others = bag.times(depth), bag.times(color)
-    if max(len(times), len(others)) > MOST_SHOTS:
-        raise FileFormatError(root, f"more than {MOST_SHOTS} images on a topic", "split the bag")
-    partners = nearest_in_time([t * 1e-9 for t in times], [t * 1e-9 for t in others], within)
-    pairs = [(t, others[i]) for t, i in zip(times, partners, strict=True) if i is not None]
-    if not pairs:
-        raise FileFormatError(
-            root,
-            f"{len(times)} messages on {depth} and {len(others)} on {color}, none within "
-            f"{within:g} s of each other",
-            "check the clocks of the two drivers, or give --time-apart",
-        )
-    notes = [f"depth from {depth}, images from {color}"]
-    if lost := len(times) - len(pairs):
-        notes.append(f"{lost} of {len(times)} depth images have no colour image within {within:g} s")
-    cameras, doubts = _cameras(bag, topics, color)
-    notes.extend(doubts)
-    shots = [_shot(bag, depth, color, pair, cameras) for pair in pairs]
+    pairs, lost = same_time(root, [t * 1e-9 for t in times], [t * 1e-9 for t in others], within)
+    notes = [f"depth from {depth}, images from {color}", *lost]
+    find_camera = _camera_finder(bag, topics, color, notes)
+    shots = [_shot(bag, depth, color, (times[i], others[j]), find_camera) for i, j in pairs]
     return Recording("ROS bag", root, shots, None, notes)
 
 
@@ -86,21 +76,26 @@ def _says_depth(topic: str) -> bool:
     return "depth" in topic.lower()
 
 
-def _cameras(bag: Bag, topics: dict[str, str], color: str) -> tuple[list[Pinhole], list[str]]:
-    """CameraInfo beside the colour topic, and what of it is left out."""
+def _camera_finder(bag: Bag, topics: dict[str, str], color: str, notes: list[str]) -> _FindCamera:
+    """Return what gives the camera of an image of some size, by the CameraInfo beside the colour topic."""
     home, _, name = color.removesuffix("/compressed").rpartition("/")
     if topics.get(f"{home}/camera_info") != _INFO_TYPE:
-        return [], []
+        return lambda size: None
+    info = bag.first(f"{home}/camera_info")
     rectified = any(word.startswith("rect") for word in name.split("_"))
-    cameras, unknown = cameras_of(bag.first(f"{home}/camera_info"), rectified=rectified)
-    doubt = f"camera from {home}/camera_info, but its lens ({unknown}) is not known and left out; "
-    return cameras, [f"{doubt}--cameras takes another"] if unknown else []
+    if not rectified and (lens := unknown_lens(info)):
+        notes.append(
+            f"camera from {home}/camera_info, but its lens ({lens}) is not known and left out; "
+            "--cameras takes another"
+        )
+    return partial(camera_of, info, rectified=rectified)
 
 
-def _shot(bag: Bag, depth: str, color: str, times: tuple[int, int], cameras: list[Pinhole]) -> Shot:
+def _shot(bag: Bag, depth: str, color: str, times: tuple[int, int], find_camera: _FindCamera) -> Shot:
     def content() -> Content:
         metres = depth_metres(bag.first(depth, times[0]), bag.root)
         image = color_pixels(bag.first(color, times[1]), bag.root)
-        return Content(metres, image, None, camera_for(cameras, image.shape[:2]))
+        camera = find_camera(image.shape[:2])
+        return Content(metres, image, None, None if camera is None else Cameras(camera))
 
     return Shot(str(times[0]), content, (bag.root,))

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from primaldepth.core.documents import RECORDED
 from primaldepth.core.errors import FileFormatError
-from primaldepth.geometry.pinhole import Pinhole, check_central
+from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.poses import Y_UP
+from primaldepth.io.cameras.calibration_values import check_central
 from primaldepth.io.files import MAX_TEXT, read_file
 from primaldepth.io.sequences.base import (
     Content,
@@ -30,12 +31,12 @@ SPARE = 2  # frames a device may add after the last depth map
 
 
 def recognise(root: Path) -> bool:
-    """A depth folder beside a camera matrix."""
+    """Return whether a folder has depth maps beside a camera matrix."""
     return (root / "depth").is_dir() and (root / "camera_matrix.csv").is_file()
 
 
 def read(root: Path, time_apart: float | None = None) -> Recording:
-    """Depth maps and images are paired by number, in order where numbers do not help; confidence by name."""
+    """Pair depth maps and images by number, in order where numbers do not help; confidence by name."""
     depths = numbered(root / "depth", ".png", ".npy")
     if not depths:
         raise FileFormatError(root / "depth", "no .png or .npy depth map", "export the recording again")
@@ -69,7 +70,7 @@ def _paired(
 
 
 def _frames(depths: list[Path], film: Video) -> tuple[Sequence[int], list[str]]:
-    """The frame of each depth map: that of its number where there are more frames, else in order."""
+    """Return the frame of each depth map: that of its number where there are more frames, else in order."""
     frames, count = film.count(), len(depths)
     if frames <= count:
         return range(count), missing_numbers(depths)
@@ -83,7 +84,7 @@ def _frames(depths: list[Path], film: Video) -> tuple[Sequence[int], list[str]]:
 
 
 def _by_number(depths: list[Path], images: list[Path]) -> tuple[list[Path], list[Path], list[str]]:
-    """Those of one number; in order where no number fits, or few do and there are as many of both."""
+    """Pair files of one number; in order where none fits, or few do and there are as many of both."""
     as_many, ours = len(depths) == len(images), {number(path) for path in depths}
     found = {number(path): path for path in images}
     pairs = [(path, found[number(path)]) for path in depths if number(path) in found]
@@ -122,11 +123,11 @@ def _shot(
     def content() -> Content:
         image = guide()
         width, height = image_size(image) if isinstance(image, Path) else (image.shape[1], image.shape[0])
-        camera = Pinhole(K[0], K[4], K[2] + 0.5, K[5] + 0.5, width, height)
         hint = "scale the matrix as the images were"
-        check_central(root / "camera_matrix.csv", camera.cx, camera.cy, (width, height), hint)
+        check_central(root / "camera_matrix.csv", K[2] + 0.5, K[5] + 0.5, (width, height), hint)
+        camera = Intrinsics(K[0], K[4], K[2] + 0.5, K[5] + 0.5, width, height)
         pose = None if place is None else quaternion_pose(place, root / "odometry.csv", Y_UP)
-        return Content(depth, image, confidence, camera, pose=pose)
+        return Content(depth, image, confidence, Cameras(camera), pose=pose)
 
     return Shot(depth.stem, content, (depth, source, *([confidence] if confidence else [])))
 

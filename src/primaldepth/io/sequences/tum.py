@@ -19,6 +19,7 @@ from primaldepth.io.sequences.base import (
     finite_numbers,
     inside,
     nearest_in_time,
+    same_time,
 )
 from primaldepth.io.sequences.poses import quaternion_pose
 
@@ -26,32 +27,21 @@ MAX_DIFFERENCE = 0.02  # seconds between depth and image
 
 
 def recognise(root: Path) -> bool:
-    """Both lists are there."""
+    """Return whether a folder has both lists."""
     return (root / "depth.txt").is_file() and (root / "rgb.txt").is_file()
 
 
 def read(root: Path, time_apart: float | None = None) -> Recording:
-    """Each depth map with the image nearest in time; those farther than 0.02 s or as asked are left out."""
+    """Pair each depth map with the image nearest in time, 0.02 s off or as asked; leave out the others."""
     within = MAX_DIFFERENCE if time_apart is None else time_apart
-    check_inside(root, root / "depth.txt", root / "rgb.txt")
-    depths, images = _listed(root / "depth.txt"), _listed(root / "rgb.txt")
-    partners = nearest_in_time([t for t, _ in depths], [t for t, _ in images], within)
-    pairs = [
-        (depth, images[index])
-        for (_, depth), index in zip(depths, partners, strict=True)
-        if index is not None
-    ]
-    lost = len(depths) - len(pairs)
-    if not pairs:
-        raise FileFormatError(
-            root,
-            f"{len(depths)} depth maps and {len(images)} images, but none within {within:g} s of each other",
-            "check the time stamps in depth.txt and rgb.txt, or give --time-apart",
-        )
-    notes = [f"{lost} of {len(depths)} depth maps have no image within {within:g} s"] if lost else []
+    lists = root / "depth.txt", root / "rgb.txt"
+    check_inside(root, *lists)
+    depths, images = map(_listed, lists)
+    pairs, notes = same_time(root, [t for t, _ in depths], [t for t, _ in images], within)
+    times = [images[image][0] for _, image in pairs]
     shots = [
-        _shot(root, inside(root, depth, root / "depth.txt"), inside(root, image, root / "rgb.txt"), place)
-        for (depth, (_, image)), place in zip(pairs, _places(root, [t for _, (t, _) in pairs]), strict=True)
+        _shot(root, inside(root, depths[i][1], lists[0]), inside(root, images[j][1], lists[1]), place)
+        for (i, j), place in zip(pairs, _places(root, times), strict=True)
     ]
     return Recording("TUM RGB-D", root, shots, "5000", notes)
 
@@ -65,7 +55,7 @@ def _shot(root: Path, depth: Path, image: Path, place: Sequence[str] | None) -> 
 
 
 def _places(root: Path, times: Sequence[float]) -> list[Sequence[str] | None]:
-    """Place and quaternion nearest in time to each image; None where the list has none near enough."""
+    """Return place and quaternion nearest in time to each image; None where the list has none near enough."""
     path = root / "groundtruth.txt"
     if not path.is_file():
         return [None] * len(times)

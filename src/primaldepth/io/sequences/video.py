@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from primaldepth.core.errors import FileFormatError, PrimalDepthError
-from primaldepth.io.files import open_file
-from primaldepth.io.formats.base import Source
-from primaldepth.io.sequences.base import Content, Recording, Shot, missing_numbers, optional
+from primaldepth.io.files import open_file, optional
+from primaldepth.io.formats.base import Source, decoding
+from primaldepth.io.sequences.base import Content, Recording, Shot, missing_numbers
 
 EXTENSIONS = (".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v")
 _CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
@@ -49,7 +49,7 @@ class Video:
             for frame in self._frames:
                 self._next += 1
                 if self._next > index:
-                    with self._errors():
+                    with decoding(self.path, "not a readable video", "copy or convert it again"):
                         return _upright(frame)
         except PrimalDepthError as error:
             self._frames, self._damaged = None, (min(index, self._next), error)
@@ -88,23 +88,10 @@ class Video:
         av = optional("av", "video", self.path)
         with (
             open_file(self.path) as file,
-            self._errors(),
+            decoding(self.path, "not a readable video", "copy or convert it again"),
             av.open(file, options=_OPTIONS, metadata_errors="replace") as container,
         ):
             yield container
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Turn whatever the library raises into one line about the file."""
-        try:
-            yield
-        except PrimalDepthError:
-            raise
-        except Exception as error:  # it raises almost anything on damaged input
-            detail = " ".join(str(error).split())[:120] or type(error).__name__
-            raise FileFormatError(
-                self.path, f"not a readable video ({detail})", "copy or convert it again"
-            ) from error
 
     def _check_size(self, picture: Any) -> None:
         """Refuse frames larger than images may be."""

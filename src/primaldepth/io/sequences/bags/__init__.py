@@ -7,8 +7,8 @@ same for years, and those of the package rosbags are taken.
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,15 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from primaldepth.core.errors import FileFormatError, InputError, PrimalDepthError, shortened
+from primaldepth.core.errors import FileFormatError, InputError, shortened
+from primaldepth.io.files import optional
+from primaldepth.io.formats.base import decoding
 from primaldepth.io.sequences.bags.index import BagFile, Rows
 from primaldepth.io.sequences.bags.mcap import McapFile
 from primaldepth.io.sequences.bags.packing import Allowance, unpack_file, unpack_message
 from primaldepth.io.sequences.bags.ros1 import Ros1File
 from primaldepth.io.sequences.bags.sqlite import SqliteFile
-from primaldepth.io.sequences.base import check_inside, natural_order, optional
+from primaldepth.io.sequences.base import check_inside, natural_order
 
-__all__ = ["Bag", "open_bag", "told"]
+__all__ = ["Bag", "bag_errors", "open_bag"]
 
 _KINDS: dict[str, Callable[[Path], BagFile]] = {".bag": Ros1File, ".db3": SqliteFile, ".mcap": McapFile}
 FILES = tuple(_KINDS)
@@ -47,7 +49,7 @@ class Bag:
     _rows: dict[str, Rows] = field(default_factory=dict)
 
     def topics(self) -> dict[str, str]:
-        """Name -> type."""
+        """Return the type of each topic."""
         every = (each for file in self.files for each in file.connections.values())
         return {topic: kind for topic, kind in every if _is_name(topic) and _is_name(kind)}
 
@@ -61,7 +63,7 @@ class Bag:
         rows = self._table(topic)
         place = 0 if start is None else int(np.searchsorted(rows[:, 0], start))
         data, file, connection = self._bytes(topic, place)
-        with told(self.root):
+        with bag_errors(self.root):
             return _read_message(data, file.ros, file.connections[connection].kind, self.root)
 
     def bytes_of(self, topic: str, place: int) -> bytes:
@@ -75,13 +77,13 @@ class Bag:
             raise FileFormatError(self.root, f"no message on {topic}", "the bag may be cut off")
         _, number, connection, first, second = rows[place].tolist()
         file = self.files[number]
-        with told(self.root):
+        with bag_errors(self.root):
             return unpack_message(file.message(connection, first, second)), file, connection
 
     def _table(self, topic: str) -> Rows:
         """(n, 5): time, file, connection, and the place in the file; in the order of time."""
         if topic not in self._rows:
-            with told(self.root):
+            with bag_errors(self.root):
                 self._rows[topic] = self._gathered(topic)
         return self._rows[topic]
 
@@ -107,7 +109,7 @@ def open_bag(root: Path) -> Bag:
     optional("rosbags.typesys", "bags", root)
     place = Path(tempfile.mkdtemp(prefix="primaldepth-bag-"))
     try:
-        with told(root):
+        with bag_errors(root):
             files = tuple(_KINDS[path.suffix.lower()](path) for path in _files(root, place))
         bag = Bag(root, files)
     except BaseException:
@@ -139,20 +141,9 @@ def _files(root: Path, place: Path) -> list[Path]:
     return found
 
 
-@contextmanager
-def told(root: Path) -> Iterator[None]:
+def bag_errors(root: Path) -> AbstractContextManager[None]:
     """Turn damage into an error with the bag's name."""
-    try:
-        yield
-    except PrimalDepthError:
-        raise
-    except Exception as error:  # those of databases, decompressors and messages share no base class
-        detail = " ".join(str(error).split())[:120] or type(error).__name__
-        raise FileFormatError(
-            root,
-            f"not a readable bag ({detail})",
-            "index it again (rosbag reindex, ros2 bag reindex), or record it again",
-        ) from error
+    return decoding(root, "not a readable bag", "index it again (rosbag reindex, ros2 bag reindex)")
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import struct
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -33,31 +33,12 @@ class BagFile(Protocol):
     connections: dict[int, Connection]
 
     def rows(self, connection: int) -> Rows:
-        """Return (n, 3): time in ns and two numbers that tell `message` where it lies; in any order."""
+        """Return (n, 3): time in ns and two numbers by which `message` finds it; in any order."""
         ...
 
     def message(self, connection: int, first: int, second: int) -> bytes:
-        """Return the bytes of the message that a row tells of."""
+        """Return the bytes of the message that a row points to."""
         ...
-
-
-@dataclass(slots=True)
-class Index:
-    """Rows by connection, gathered piece by piece."""
-
-    pieces: dict[int, list[Rows]] = field(default_factory=dict)
-
-    def add(self, connection: int, times: NDArray[np.uint64], first: int, second: NDArray[np.uint64]) -> None:
-        """Add messages of a connection in one part of the file; all share `first`."""
-        if max(times.max(initial=0), second.max(initial=0)) >= 2**63:
-            raise ValueError("a time or place beyond 2^63")
-        rows = np.empty((len(times), 3), np.int64)
-        rows[:, 0], rows[:, 1], rows[:, 2] = times, first, second
-        self.pieces.setdefault(connection, []).append(rows)
-
-    def rows(self, connection: int) -> Rows:
-        """Return all rows of a connection."""
-        return np.concatenate([np.empty((0, 3), np.int64), *self.pieces.get(connection, [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +62,22 @@ class ChunkedFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.connections: dict[int, Connection] = {}
-        self._index, self._chunks = Index(), list[Chunk]()
+        self._rows, self._chunks = dict[int, list[Rows]](), list[Chunk]()
         self._last: tuple[int, bytes] = (-1, b"")
 
     def rows(self, connection: int) -> Rows:
         """Return (n, 3): time in ns, number of the chunk, and place in it."""
-        return self._index.rows(connection)
+        return np.concatenate([np.empty((0, 3), np.int64), *self._rows.get(connection, [])])
+
+    def _add_rows(
+        self, connection: int, times: NDArray[np.uint64], first: int, second: NDArray[np.uint64]
+    ) -> None:
+        """Add messages of a connection in one part of the file; all share `first`."""
+        if max(times.max(initial=0), second.max(initial=0)) >= 2**63:
+            raise ValueError("a time or place beyond 2^63")
+        rows = np.empty((len(times), 3), np.int64)
+        rows[:, 0], rows[:, 1], rows[:, 2] = times, first, second
+        self._rows.setdefault(connection, []).append(rows)
 
     def _unpacked(self, number: int) -> bytes:
         if self._last[0] != number:

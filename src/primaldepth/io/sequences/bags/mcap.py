@@ -1,7 +1,7 @@
 """MCAP, the container of ROS 2: records one after the other, most of them in chunks.
 
 The file is walked once from record to record; what it says elsewhere of its own places is not used. Chunks
-are only unpacked where nothing beside them tells what they hold.
+are only unpacked where no index after them says what they hold.
 """
 
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ class McapFile(ChunkedFile):
         return cursor.take(cursor.left)
 
     def _take(self, file: BufferedReader, kind: int, place: int, size: int) -> None:
-        """What a record outside of chunks tells."""
+        """Take in a record outside of chunks."""
         if kind in (_SCHEMA, _CHANNEL):
             self._describe(kind, Cursor(read_exactly(file, place, size, MAX_RECORD)))
         elif kind == _MESSAGE:
@@ -84,10 +84,10 @@ class McapFile(ChunkedFile):
             raise ValueError("an index without its chunk")
         table = numbers(cursor.take(cursor.number(4)), "<u8", 2)
         self._told.setdefault(number, set()).add(connection)
-        self._index.add(connection, table[:, 0], number, table[:, 1])
+        self._add_rows(connection, table[:, 0], number, table[:, 1])
 
     def _look_into(self, number: int) -> None:
-        """Learn from the chunk itself what no record after it tells."""
+        """Read the messages and topics of a chunk that no index lists."""
         cursor, known = Cursor(self._unpacked(number)), number in self._told
         while cursor.left:
             place, kind = cursor.place, cursor.number(1)
@@ -99,7 +99,7 @@ class McapFile(ChunkedFile):
 
     def _add(self, cursor: Cursor, first: int, second: int) -> None:
         connection, _, time = cursor.number(2), cursor.number(4), cursor.number(8)
-        self._index.add(connection, np.array([time], np.uint64), first, np.array([second], np.uint64))
+        self._add_rows(connection, np.array([time], np.uint64), first, np.array([second], np.uint64))
 
     def _describe(self, kind: int, cursor: Cursor) -> None:
         """A schema names the type of messages, a channel the topic."""

@@ -48,7 +48,7 @@ def unpack(data: bytes, how: str, size: int) -> bytes:
 
 
 def unpack_message(data: bytes) -> bytes:
-    """Unpack a message that is packed by itself, whose size nothing tells; others are returned as they are.
+    """Unpack a message that is packed by itself, whose size is not stated; others are returned as they are.
 
     Raises:
         ValueError: the message is larger than any image.
@@ -111,15 +111,11 @@ def most_unpacked(data: bytes) -> int:
 
 
 def _run(decompressor: Any, data: bytes, size: int) -> bytes:
-    """Unpack one stream; one byte more than `size` tells that it is longer."""
+    """Unpack one stream; one byte more than `size` means that it is longer."""
     unpacked: bytes = decompressor.decompress(data, max_length=size + 1)
     if len(unpacked) <= size and not decompressor.eof:
         raise ValueError("a packed part is cut short")
     return unpacked
-
-
-def _lz4() -> Any:
-    return import_module("lz4.frame").LZ4FrameDecompressor()
 
 
 def _zstd() -> Any:
@@ -128,4 +124,8 @@ def _zstd() -> Any:
     ).ZstdDecompressor()
 
 
-_DECOMPRESSORS: dict[str, Callable[[], Any]] = {"bz2": bz2.BZ2Decompressor, "lz4": _lz4, "zstd": _zstd}
+_DECOMPRESSORS: dict[str, Callable[[], Any]] = {
+    "bz2": bz2.BZ2Decompressor,
+    "lz4": lambda: import_module("lz4.frame").LZ4FrameDecompressor(),
+    "zstd": _zstd,
+}

@@ -77,7 +77,7 @@ class Ros1File(ChunkedFile):
             if not self._chunks or _whole(fields, b"ver", 4) != 1:
                 raise ValueError("an index of an unknown version, or without its chunk")
             times = table[:, 0] * np.uint64(10**9) + table[:, 1]
-            self._index.add(_whole(fields, b"conn", 4), times, len(self._chunks) - 1, table[:, 2])
+            self._add_rows(_whole(fields, b"conn", 4), times, len(self._chunks) - 1, table[:, 2])
 
     def _connect(self, fields: Fields, data: bytes) -> None:
         if len(self.connections) >= MAX_CONNECTIONS:

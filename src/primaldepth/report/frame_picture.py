@@ -19,21 +19,29 @@ from primaldepth.pictures.preview import (
     robust_error,
     robust_limits,
 )
+from primaldepth.pipeline.outputs import rgb_of
 
 METHODS = ("bicubic", "ferstl13", "pdn-any-small", "pdn-any")
 
 
 def draw_frame(protocol: OwnFrames, method: Method, scene: str, device: torch.device, picture: Path) -> None:
-    """Write image, samples, result, the sensor's own map and the difference side by side."""
+    """Write image, samples, result, the sensor's own map and the difference side by side.
+
+    Args:
+        protocol: of one's own frames.
+        method: whose result is drawn.
+        scene: name of the frame.
+        device: that computes.
+        picture: file to write.
+    """
     case = protocol.load(None, scene, protocol.way.scales[0])
     depth = predict(method, case, device)[0].depth[0, 0].double().numpy()
     truth, known = case.truth[0, 0].double().numpy(), case.known[0, 0].numpy()
     low, valid = case.frame.depth[0, 0].double().numpy(), case.frame.valid[0, 0].numpy()
-    image = case.frame.guide[0].permute(1, 2, 0).expand(-1, -1, 3).numpy()
     limits, limit = robust_limits(truth, known), robust_error(depth, truth, known)
     height, width = truth.shape
     pictures = [
-        (f"Image {width} x {height}", np.rint(255 * image).astype(np.uint8)),
+        (f"Image {width} x {height}", rgb_of(case.frame.guide)),
         (f"Samples {low.shape[1]} x {low.shape[0]}", enlarge(colorize(low, valid, limits), height, width)),
         (f"Result of {method.name}", colorize(depth, np.ones_like(known), limits)),
         ("The sensor's own map", colorize(truth, known, limits)),

@@ -1,30 +1,26 @@
 """Which method suits a visitor's camera: frames are reduced, restored by several methods, and compared."""
 
-import logging
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from primaldepth.app.engine import Engine
+from primaldepth.app.frame_trials import Trial, Tried
 from primaldepth.app.page.readable_files import ReadableFiles
 from primaldepth.app.page.visitor_folders import VisitorFolders
 from primaldepth.app.page.visitor_requests import AS_FILE_SAYS, problem_text
-from primaldepth.app.problems import INTERNAL, Problem, RefusedError, place_of
+from primaldepth.app.problems import Problem, RefusedError
 from primaldepth.app.tasks import Task
-from primaldepth.app.trials import Trial, Tried
-from primaldepth.core.errors import PrimalDepthError
 from primaldepth.evaluation.own_frames import verdict
-from primaldepth.evaluation.rows import Row
+from primaldepth.evaluation.rows import Row, mean_number
 from primaldepth.io.sequences.base import natural_order, number
 from primaldepth.pipeline.request import Request
 from primaldepth.report.camera_section import NUMBERS
-from primaldepth.report.own_frames import METHODS
+from primaldepth.report.frame_picture import METHODS
 
-log = logging.getLogger("primaldepth.app")
 REDUCTIONS = ("2", "4", "8")
 MOST_FRAMES = 8
 _COLUMNS = {**NUMBERS, "s/frame": "seconds"}
@@ -50,6 +46,10 @@ def paired(depths: Sequence[str], images: Sequence[str]) -> list[UploadedPair]:
 
     Raises:
         RefusedError: if there are none or too many, or if one has no partner.
+
+    Args:
+        depths: paths of uploads.
+        images: paths of uploads.
     """
     if not depths or not images:
         raise _refused("depth maps and images of the same views are missing", "drop both")
@@ -82,18 +82,21 @@ def _refused(message: str, hint: str) -> RefusedError:
 def comparer(
     engine: Engine, folders: VisitorFolders, sources: ReadableFiles
 ) -> Callable[..., Iterator[Shown]]:
-    """Return what happens on a click: it yields what is shown, step by step."""
+    """Return what happens on a click: it yields what is shown, step by step.
+
+    Args:
+        engine: that computes.
+        folders: for the picture.
+        sources: files that may be read.
+    """
 
     def evaluate(depths: Any, images: Any, reduce: str, unit: str) -> Iterator[Shown]:
         try:
             pairs = paired(depths or [], images or [])
             stored = None if unit == AS_FILE_SAYS else unit
             yield from _steps(engine, pairs, int(reduce), stored, folders.new(), sources)
-        except PrimalDepthError as error:
+        except Exception as error:
             yield [problem_text(error), "", None]
-        except Exception as error:  # Gradio would write its text into the log
-            log.error("the page failed: %s", place_of(error))
-            yield [problem_text(RefusedError(INTERNAL)), "", None]
 
     return evaluate
 
@@ -129,11 +132,8 @@ def _steps(
 def _stored(pair: UploadedPair, folder: Path, sources: ReadableFiles) -> Path:
     """Copy a pair of uploads to where a worker looks for them."""
     folder.mkdir()
-    try:
-        sources.copy(pair.depth, folder / "depth")
-        sources.copy(pair.image, folder / "guide")
-    except FileNotFoundError:
-        raise _refused(f"{pair.name}: an uploaded file is no longer kept", "drop it again") from None
+    sources.copy(pair.depth, folder / "depth", pair.name)
+    sources.copy(pair.image, folder / "guide", pair.name)
     return folder
 
 
@@ -173,10 +173,6 @@ def _body(variant: str, rows: Sequence[Row]) -> str:
 
 
 def _line(method: str, rows: Sequence[Row]) -> str:
-    cells = "".join(f"<td>{_mean(rows, key)}</td>" for key in _COLUMNS.values())
+    means = (mean_number(rows, key) for key in _COLUMNS.values())
+    cells = "".join(f"<td>{'–' if mean is None else f'{mean:.1f}'}</td>" for mean in means)
     return f'<tr><th scope="row">{escape(method)}</th>{cells}</tr>'
-
-
-def _mean(rows: Sequence[Row], key: str) -> str:
-    known = [value for row in rows if (value := row.number(key)) is not None]
-    return f"{fmean(known):.1f}" if known else "–"

@@ -1,17 +1,18 @@
 """Run what the report needs, or take it from the cache, and tell of the progress."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import torch
 
 from primaldepth.compute.process_pool import run_jobs
 from primaldepth.core.frame import Method
 from primaldepth.evaluation.cache import Key, ResultCache
-from primaldepth.evaluation.protocol import Protocol as Benchmark
+from primaldepth.evaluation.protocol import Protocol
 from primaldepth.evaluation.rows import Row
 from primaldepth.evaluation.run import ScoringTask, evaluate
 
@@ -21,24 +22,13 @@ Rows = dict[tuple[str, str, int], Row]
 """By method, scene and scale."""
 
 
-class Work(Protocol):
-    """A computation whose result is plain data and depends on nothing but its key."""
-
-    def key(self) -> Key | None:
-        """Return everything the result depends on."""
-        ...
-
-    def __call__(self) -> dict[str, Any]:
-        """The result, fit for JSON."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """Where things are computed and kept.
+class CachedRuns:
+    """Runs methods on protocols, and takes from a cache what was run before.
 
     Args:
         data: folder of the benchmarks' inputs.
+        device: that computes.
         jobs: processes at the same time.
         cache: None computes everything anew.
         watch: told of every row.
@@ -52,7 +42,7 @@ class Bench:
 
     def rows(
         self,
-        benchmark: Benchmark,
+        benchmark: Protocol,
         runs: Sequence[tuple[Method, Sequence[int]]],
         scenes: Sequence[str] | None = None,
     ) -> Rows:
@@ -84,8 +74,8 @@ class Bench:
                 self.watch(stage, f"{row.method} {row.scene} x{row.scale}", len(found), total)
         return found
 
-    def results(self, what: str, works: Sequence[Work]) -> list[dict[str, Any]]:
-        """Yield the result of every work, in order."""
+    def results(self, what: str, works: "Sequence[KeptOfTask]") -> list[dict[str, Any]]:
+        """Return the result of every computation, in order; `what` names them for who watches."""
         found: list[dict[str, Any]] = []
         if works:
             self.watch(what, "", 0, len(works))
@@ -94,7 +84,7 @@ class Bench:
             self.watch(what, "", len(found), len(works))
         return found
 
-    def _each(self, works: Sequence[Work]) -> Iterator[dict[str, Any]]:
+    def _each(self, works: "Sequence[KeptOfTask]") -> Iterator[dict[str, Any]]:
         keys = [work.key() if self.cache is not None else None for work in works]
         stored = [None if self.cache is None or key is None else self.cache.get(key) for key in keys]
         missing = [work for work, known in zip(works, stored, strict=True) if known is None]
@@ -105,14 +95,14 @@ class Bench:
                 self.cache.put(key, result)
             yield result
 
-    def task(self, benchmark: Benchmark, method: Method, scene: str, scale: int) -> ScoringTask:
+    def task(self, benchmark: Protocol, method: Method, scene: str, scale: int) -> ScoringTask:
         """Return the task of one row, to be measured in other ways than `rows` does."""
         return ScoringTask(benchmark, method, benchmark.root(self.data), scene, scale, self.device)
 
 
 @dataclass(frozen=True, slots=True)
-class KeptOfTask:
-    """What is kept of the computation of a row, beside the row or in its place.
+class KeptOfTask(ABC):
+    """A computation that is kept of a row, beside the row or in its place; its result is plain data.
 
     Attributes:
         kept: entry of the cache's key that tells it from the row.
@@ -125,6 +115,10 @@ class KeptOfTask:
         """Return the key of the row with that entry, or None if nothing is to be kept."""
         own = self.task.key()
         return None if own is None else {**own, self.kept[0]: self.kept[1]}
+
+    @abstractmethod
+    def __call__(self) -> dict[str, Any]:
+        """Return the result, fit for JSON."""
 
 
 class PeakMemory(KeptOfTask):

@@ -16,15 +16,16 @@ from primaldepth.pictures.preview import (
     DEPTH_COLORS,
     ERROR_COLORS,
     INVALID,
+    ColorLimits,
     Colors,
-    Limits,
     Mask,
     colorize,
     enlarge,
     robust_limits,
 )
+from primaldepth.pipeline.outputs import rgb_of
 from primaldepth.report.blocks import Picture
-from primaldepth.report.results import KeptOfTask
+from primaldepth.report.cached_runs import KeptOfTask
 
 Map = NDArray[np.floating[Any]]
 _STEPS = 65535
@@ -66,14 +67,13 @@ class Sheet:
     width: int = 459
 
     @property
-    def limits(self) -> Limits:
-        """Of the depth colours: the true depth's."""
+    def limits(self) -> ColorLimits:
+        """ColorLimits of the depth colours: those of the true depth."""
         return robust_limits(*self._truth())
 
     def guide(self) -> Picture:
         """Draw the sharp image."""
-        rgb = self.case.frame.guide[0].permute(1, 2, 0).mul(255).round().byte().numpy()
-        image = Image.fromarray(np.repeat(rgb, 3 // rgb.shape[2], axis=2))
+        image = Image.fromarray(rgb_of(self.case.frame.guide))
         buffer = io.BytesIO()
         image.resize(self._size(), Image.Resampling.BOX).save(buffer, "JPEG", quality=85)
         return self._picture("guide", "jpg", buffer.getvalue(), "guide")
@@ -108,7 +108,7 @@ class Sheet:
         return self.width, round(self.width * height / width)
 
     def _colored(
-        self, what: str, values: Map, valid: Mask, limits: Limits, colors: Colors, label: str
+        self, what: str, values: Map, valid: Mask, limits: ColorLimits, colors: Colors, label: str
     ) -> Picture:
         return self._picture(what, "png", indexed_png(values, valid, limits, colors, self._size()), label)
 
@@ -117,7 +117,9 @@ class Sheet:
         return Picture(name, suffix, data, f"{self.case.scene.title()}, {label}", label)
 
 
-def indexed_png(values: Map, valid: Mask, limits: Limits, colors: Colors, size: tuple[int, int]) -> bytes:
+def indexed_png(
+    values: Map, valid: Mask, limits: ColorLimits, colors: Colors, size: tuple[int, int]
+) -> bytes:
     """Encode a PNG of (width, height): 255 colours and one for invalid pixels; pixels are picked."""
     place = np.clip((np.where(valid, values, limits[0]) - limits[0]) / (limits[1] - limits[0]), 0.0, 1.0)
     index = np.where(valid, np.rint(254 * place), 255).astype(np.uint8)

@@ -11,7 +11,7 @@ _SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 
 class Metrics:
-    """What is counted; each service has a registry of its own."""
+    """Counters of one service, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

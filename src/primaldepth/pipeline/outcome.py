@@ -1,4 +1,4 @@
-"""One frame through a method: inputs in, an outcome out."""
+"""Compute the result of one frame: its inputs go through a method and become an outcome."""
 
 import time
 from collections.abc import Callable
@@ -9,15 +9,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from primaldepth.core.errors import InputError, PrimalDepthError, is_out_of_memory
+from primaldepth.compute.device import DeviceName, pick_device
+from primaldepth.core.errors import PrimalDepthError, is_out_of_memory
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.measurement.residual import NO_DEPARTURE, Departure, departure
 from primaldepth.methods.kept_samples import overruled, samples_kept
-from primaldepth.pipeline.load import Inputs, load
-from primaldepth.pipeline.request import KEEP_SAMPLES, Item, Request
+from primaldepth.pipeline.load import Inputs
+from primaldepth.pipeline.request import KEEP_SAMPLES, Request
 
 FrameMethod = Callable[[Frame], Prediction]
-Place = str | torch.device
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,12 +56,9 @@ class Outcome:
         return replace(self, inputs=replace(inputs, frame=frame, metres=1.0), prediction=found)
 
 
-def run(item: Item, request: Request, method: FrameMethod, device: Place | None = None) -> Outcome:
-    """Read the inputs of one frame and compute its result, on the request's device if none is given."""
-    return compute(load(item, request), request, method, device)
-
-
-def compute(inputs: Inputs, request: Request, method: FrameMethod, device: Place | None = None) -> Outcome:
+def compute(
+    inputs: Inputs, request: Request, method: FrameMethod, device: DeviceName | None = None
+) -> Outcome:
     """Compute the result of inputs that are loaded.
 
     Args:
@@ -79,7 +76,14 @@ def compute(inputs: Inputs, request: Request, method: FrameMethod, device: Place
 
 
 def outcome_of(request: Request, inputs: Inputs, prediction: Prediction, seconds: float) -> Outcome:
-    """Return the outcome of a method's prediction: samples kept and uncertain pixels masked, as requested."""
+    """Return the outcome of a method's prediction: samples kept and uncertain pixels masked, as requested.
+
+    Args:
+        request: as the inputs were loaded for.
+        inputs: of one frame, or of a batch of frames of one size.
+        prediction: of the method, on any device.
+        seconds: that the method took.
+    """
     frame = inputs.frame.to(prediction.depth.device)
     if request.keep_samples:
         prediction, counts = samples_kept(prediction, frame, request.keep_samples)
@@ -114,29 +118,6 @@ def predict(name: str, method: FrameMethod, frame: Frame, device: torch.device) 
             f"not enough memory on {device} for {width}x{height} pixels with '{name}'",
             "use a smaller guide, another method or another --device",
         ) from error
-
-
-def pick_device(device: Place) -> torch.device:
-    """Return the device to run on; raise if it is missing or not known."""
-    if isinstance(device, torch.device):
-        return _current(device)
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if device not in ("cpu", "cuda"):
-        raise InputError("device", f"'{device}' is not one of auto, cpu, cuda")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("device", "cuda was asked for, but torch sees no CUDA device", "use cpu or auto")
-    return torch.device(device)
-
-
-def _current(device: torch.device) -> torch.device:
-    """Itself, if it is the CPU or the GPU that kernels are launched on."""
-    found = pick_device(device.type)
-    if found.type == "cuda" and device.index not in (None, torch.cuda.current_device()):
-        raise InputError(
-            "device", f"{device} is not the current one", f"call torch.cuda.set_device({device.index}) before"
-        )
-    return device
 
 
 def first(values: Tensor) -> NDArray[np.float64]:

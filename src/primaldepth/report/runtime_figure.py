@@ -8,11 +8,12 @@ from primaldepth.report.figures import FAINT, FAMILIES, Point, drawing
 
 _WIDTH, _HEIGHT = 4.6, 5.0
 _TICKS = [m * 10.0**e for e in range(-1, 4) for m in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)]
+_TRIES = 60  # orders in which names take their places
 _NEAR = 7.0  # points between a mark and its name
 _LETTER, _LINE = 5.0, 9.5  # points that a letter and a line of 8-point text take
 
 
-class Box(NamedTuple):
+class Rectangle(NamedTuple):
     """A rectangle in points."""
 
     left: float
@@ -20,19 +21,27 @@ class Box(NamedTuple):
     right: float
     top: float
 
-    def meets(self, other: "Box") -> bool:
+    def meets(self, other: "Rectangle") -> bool:
         """Whether they share area."""
         apart = self.right <= other.left or other.right <= self.left
         return not (apart or self.top <= other.bottom or other.top <= self.bottom)
 
-    def holds(self, other: "Box") -> bool:
+    def holds(self, other: "Rectangle") -> bool:
         """Whether the other lies inside."""
         across = self.left <= other.left and other.right <= self.right
         return across and self.bottom <= other.bottom and other.top <= self.top
 
 
 def runtime_figure(points: Sequence[Point], unit: str) -> bytes:
-    """Draw the geometric mean of RMSE against seconds per frame, on logarithmic axes."""
+    """Draw the geometric mean of RMSE against seconds per frame, on logarithmic axes.
+
+    Args:
+        points: a method each.
+        unit: of the RMSE.
+
+    Returns:
+        SVG.
+    """
     with drawing(_WIDTH, _HEIGHT) as canvas:
         axes = canvas.figure.subplots()
         for family, (color, shape) in FAMILIES.items():
@@ -56,7 +65,7 @@ def runtime_figure(points: Sequence[Point], unit: str) -> bytes:
         drawn = axes.transData.transform([(p.seconds, p.rmse) for p in points])
         places = [(float(x) / inch, float(y) / inch) for x, y in drawn]
         window = axes.get_window_extent()
-        frame = Box(window.x0 / inch, window.y0 / inch, window.x1 / inch, window.y1 / inch)
+        frame = Rectangle(window.x0 / inch, window.y0 / inch, window.x1 / inch, window.y1 / inch)
         offsets = label_offsets([point.name for point in points], places, frame)
         for point, offset in zip(points, offsets, strict=True):
             far = abs(offset[1]) > _NEAR or offset[0] > 2 * _NEAR
@@ -76,14 +85,14 @@ def runtime_figure(points: Sequence[Point], unit: str) -> bytes:
 
 
 def label_offsets(
-    names: Sequence[str], places: Sequence[tuple[float, float]], frame: Box, tries: int = 60
+    names: Sequence[str], places: Sequence[tuple[float, float]], frame: Rectangle
 ) -> list[tuple[float, float]]:
     """Return where each name starts, in points from its own place.
 
     Names take the nearest free place one after the other; of several orders the one with the shortest
     ways wins. The orders are the same every time.
     """
-    orders = [list(range(len(names))) for _ in range(tries)]
+    orders = [list(range(len(names))) for _ in range(_TRIES)]
     for seed, order in enumerate(orders):
         random.Random(seed).shuffle(order)  # noqa: S311
     found = [_placed(names, places, frame, order) for order in orders]
@@ -97,14 +106,14 @@ def _way(name: str, dx: float, dy: float) -> float:
 
 
 def _placed(
-    names: Sequence[str], places: Sequence[tuple[float, float]], frame: Box, order: Sequence[int]
+    names: Sequence[str], places: Sequence[tuple[float, float]], frame: Rectangle, order: Sequence[int]
 ) -> list[tuple[float, float]]:
-    taken = [Box(x - 4, y - 4, x + 4, y + 4) for x, y in places]
+    taken = [Rectangle(x - 4, y - 4, x + 4, y + 4) for x, y in places]
     found = dict.fromkeys(range(len(names)), (0.0, 0.0))
     for index in order:
         (x, y), width = places[index], _LETTER * len(names[index])
         for dx, dy in _around(width):
-            box = Box(x + dx, y + dy - _LINE / 2, x + dx + width, y + dy + _LINE / 2)
+            box = Rectangle(x + dx, y + dy - _LINE / 2, x + dx + width, y + dy + _LINE / 2)
             if frame.holds(box) and not any(box.meets(other) for other in taken):
                 break
         taken.append(box)

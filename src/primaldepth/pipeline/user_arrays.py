@@ -10,12 +10,26 @@ from primaldepth.pipeline.request import ArrayLike
 
 
 def depth_tensor(depth: ArrayLike) -> Tensor:
-    """Return (B, 1, h, w) of a depth map, holes included."""
+    """Return (B, 1, h, w) of a depth map, holes included.
+
+    Args:
+        depth: (h, w), (1, h, w), (h, w, 1) or (B, 1, h, w).
+
+    Raises:
+        InputError: if it has another shape, or holds no numbers.
+    """
     return _map(_tensor("depth", depth), "depth")
 
 
 def guide_tensor(guide: ArrayLike) -> Tensor:
-    """Return (B, C, H, W) in [0, 1] of an image; an alpha channel is dropped."""
+    """Return (B, C, H, W) in [0, 1] of an image; an alpha channel is dropped.
+
+    Args:
+        guide: (H, W), (H, W, C) or (B, C, H, W) with 1, 3 or 4 channels: in [0, 1], uint8 or uint16.
+
+    Raises:
+        InputError: if it has another shape, other values, or masked pixels.
+    """
     image = _tensor("guide", guide)
     if image.dtype in (torch.uint8, torch.uint16):
         image = image.float().div_(torch.iinfo(image.dtype).max)
@@ -38,7 +52,15 @@ def _unit_range(image: Tensor) -> Tensor:
 
 
 def confidence_tensor(confidence: ArrayLike, depth: Tensor) -> Tensor:
-    """Return (B, 1, h, w) in [0, 1] of a confidence map for this depth."""
+    """Return (B, 1, h, w) in [0, 1] of a confidence map for this depth.
+
+    Args:
+        confidence: of any shape that a depth map may have; uint8 and uint16 are scaled to [0, 1].
+        depth: (B, 1, h, w).
+
+    Raises:
+        InputError: if it does not have the size of the depth.
+    """
     values = _tensor("confidence", confidence)
     if values.dtype in (torch.uint8, torch.uint16):
         values = torch.from_numpy(from_integers(values.numpy()))
@@ -46,7 +68,16 @@ def confidence_tensor(confidence: ArrayLike, depth: Tensor) -> Tensor:
 
 
 def tensor_like(name: str, values: ArrayLike, depth: Tensor) -> Tensor:
-    """Return a map of the depth's size; a single one is repeated for every image of a batch."""
+    """Return a map of the depth's size; a single one is repeated for every image of a batch.
+
+    Args:
+        name: of the map, for errors.
+        values: of any shape that a depth map may have.
+        depth: (B, 1, h, w).
+
+    Raises:
+        InputError: if the map does not have the size of the depth.
+    """
     found = _map(_tensor(name, values), name)
     if found.shape[1:] != depth.shape[1:] or found.shape[0] not in (1, depth.shape[0]):
         raise InputError(name, f"shape {tuple(found.shape)}, but the depth has {tuple(depth.shape)}")

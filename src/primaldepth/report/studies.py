@@ -10,14 +10,21 @@ from primaldepth.evaluation.code_version import code_version
 from primaldepth.evaluation.protocol import Protocol
 from primaldepth.methods import create
 from primaldepth.networks.zoo import load
-from primaldepth.report import camera_section, noise_free_section, paper_recipe, sections, summary_section
+from primaldepth.report import (
+    camera_section,
+    noise_free_section,
+    paper_recipe,
+    sections,
+    summary_section,
+    window_section,
+)
 from primaldepth.report.blocks import Document, Paragraph, Section
+from primaldepth.report.cached_runs import CachedRuns, PeakMemory, Rows
 from primaldepth.report.camera_section import VariantRows
-from primaldepth.report.noise_free_section import Sample
-from primaldepth.report.pictures import Predicted, Sheet, unpacked
+from primaldepth.report.noise_free_section import SetFrames
+from primaldepth.report.picture_sheet import Predicted, Sheet, unpacked
 from primaldepth.report.plan import Line, ReportSettings, energy_networks, has_weights, lines
-from primaldepth.report.results import Bench, PeakMemory, Rows
-from primaldepth.report.sections import WindowCost
+from primaldepth.report.window_section import WindowCost
 from primaldepth.version import __version__
 
 
@@ -48,7 +55,7 @@ class Studies:
         cameras: protocols of sensors with holes.
     """
 
-    bench: Bench
+    runs: CachedRuns
     settings: ReportSettings
     benchmark: Protocol
     tof: Sequence[Protocol]
@@ -58,7 +65,7 @@ class Studies:
     def report(self, footer: str) -> EvaluationReport:
         """Run all studies and return the report, its sections in the order of the page."""
         own = lines(self.settings, self.benchmark.scales)
-        rows = self.bench.rows(self.benchmark, [(create(n.name), n.scales) for n in own if n.scales])
+        rows = self.runs.rows(self.benchmark, [(create(n.name), n.scales) for n in own if n.scales])
         networks = self._energies()
         windows = self._windows()
         tof, tof_rows = self._tof()
@@ -72,7 +79,7 @@ class Studies:
             camera_section.section(self.cameras, views, q.camera_methods, missing),
             paper_recipe.section(self.benchmark, rows, paper_recipe.paper_recipe()),
             sections.energies(self.benchmark, q, {**rows, **networks}),
-            sections.windows(windows, q, self.benchmark.unit),
+            window_section.section(windows, q, self.benchmark.unit),
             tof,
             self._pictures(own, rows),
             self._support(),
@@ -95,7 +102,9 @@ class Studies:
             "protocols": {each.name: each.version for each in protocols},
         }
 
-    def _evidence(self, rows: Rows, sets: list[Sample], set_rows: Rows, views: list[VariantRows]) -> Section:
+    def _evidence(
+        self, rows: Rows, sets: list[SetFrames], set_rows: Rows, views: list[VariantRows]
+    ) -> Section:
         names = self.settings.camera_methods
         measures = [
             summary_section.benchmark_measure(self.benchmark, rows, names),
@@ -106,7 +115,7 @@ class Studies:
 
     def _energies(self) -> Rows:
         scale = (self.settings.study_scale,)
-        return self.bench.rows(
+        return self.runs.rows(
             self.benchmark, [(net, scale) for net in energy_networks(self.settings).values()]
         )
 
@@ -115,14 +124,14 @@ class Studies:
         fixed = {"iterations": q.iterations, "coarse_iterations": q.iterations}
         works = [
             PeakMemory(
-                self.bench.task(
+                self.runs.task(
                     self.benchmark, create(q.shown_energy, {**fixed, "window": side}), scene, q.study_scale
                 )
             )
             for side in q.windows
             for scene in scenes
         ]
-        found = iter(self.bench.results("window sizes", works))
+        found = iter(self.runs.results("window sizes", works))
         costs = {}
         for side in q.windows:
             own = [next(found) for _ in scenes]
@@ -133,7 +142,7 @@ class Studies:
 
     def _tof(self) -> tuple[Section, dict[str, Rows]]:
         """The first benchmark whose inputs are there or can be made."""
-        benchmark = next((each for each in self.tof if each.find(self.bench.data)), self.tof[-1])
+        benchmark = next((each for each in self.tof if each.find(self.runs.data)), self.tof[-1])
         names = self.settings.tof_methods
         scale = benchmark.scales[0]
         try:
@@ -141,16 +150,16 @@ class Studies:
         except PrimalDepthError as error:
             return sections.tof(benchmark, names, {}, Paragraph(f"Not run: {error}", notice=True)), {}
         runs = [(create(name), (scale,)) for name in names if has_weights(name, scale)]
-        rows = self.bench.rows(benchmark, runs)
+        rows = self.runs.rows(benchmark, runs)
         return sections.tof(benchmark, names, rows), {benchmark.name: rows}
 
-    def _noise_free(self) -> tuple[list[Sample], Rows]:
+    def _noise_free(self) -> tuple[list[SetFrames], Rows]:
         """Every set that is in the data folder, or a part of its frames."""
         q, protocol = self.settings, self.noise_free
-        if protocol.find(self.bench.data) is None:
+        if protocol.find(self.runs.data) is None:
             return [], {}
-        parts = protocol.parts(self.bench.data)
-        sets = [Sample.of(protocol, part, q.noise_free_frames) for part in parts]
+        parts = protocol.parts(self.runs.data)
+        sets = [SetFrames.of(protocol, part, q.noise_free_frames) for part in parts]
         scales = {
             name: tuple(scale for scale in protocol.scales if has_weights(name, scale))
             for name in q.noise_free_methods
@@ -158,7 +167,7 @@ class Studies:
         runs = [(create(name), own) for name, own in scales.items() if own]
         rows: Rows = {}
         for each in sets:
-            rows |= self.bench.rows(each.part, runs, each.scenes)
+            rows |= self.runs.rows(each.part, runs, each.scenes)
         return sets, rows
 
     def _cameras(self) -> tuple[list[VariantRows], list[str]]:
@@ -166,8 +175,8 @@ class Studies:
         views: list[VariantRows] = []
         missing: dict[str, None] = {}
         for protocol in self.cameras:
-            is_there = protocol.find(self.bench.data) is not None
-            for part in protocol.parts(self.bench.data) if is_there else (protocol,):
+            is_there = protocol.find(self.runs.data) is not None
+            for part in protocol.parts(self.runs.data) if is_there else (protocol,):
                 try:
                     self._prepare(part)
                 except PrimalDepthError as error:
@@ -181,7 +190,7 @@ class Studies:
         q = self.settings
         scales = [scale for scale in part.scales if scale in q.camera_scales.get(part.name, part.scales)]
         own = {name: tuple(s for s in scales if has_weights(name, s)) for name in q.camera_methods}
-        rows = self.bench.rows(part, [(create(name), found) for name, found in own.items() if found])
+        rows = self.runs.rows(part, [(create(name), found) for name, found in own.items() if found])
         return [
             VariantRows(
                 part.name,
@@ -195,21 +204,19 @@ class Studies:
 
     def _prepare(self, protocol: Protocol) -> None:
         """Find the inputs, or make them; raises if neither can be done."""
-        protocol.root(self.bench.data, lambda what, done, total: self.bench.watch(what, "", done, total))
+        protocol.root(self.runs.data, lambda what, done, total: self.runs.watch(what, "", done, total))
 
     def _pictures(self, own: Sequence[Line], rows: Rows) -> Section:
         q = self.settings
         run = {line.name for line in own if q.study_scale in line.scales}
         names = [name for name in q.shown_methods if name in run]
-        cases = [
-            self.benchmark.load(self.bench.data, scene, q.study_scale) for scene in self.benchmark.scenes
-        ]
+        cases = [self.benchmark.load(self.runs.data, scene, q.study_scale) for scene in self.benchmark.scenes]
         works = [
-            Predicted(self.bench.task(self.benchmark, create(name), case.scene, case.scale))
+            Predicted(self.runs.task(self.benchmark, create(name), case.scene, case.scale))
             for case in cases
             for name in names
         ]
-        found = iter(self.bench.results("pictures", works))
+        found = iter(self.runs.results("pictures", works))
         galleries = []
         for case in cases:
             sheet = Sheet(case, q.error_limit)
@@ -221,7 +228,7 @@ class Studies:
     def _support(self) -> Section:
         q = self.settings
         scene, row, column = q.pixel
-        case = self.benchmark.load(self.bench.data, scene, q.study_scale)
+        case = self.benchmark.load(self.runs.data, scene, q.study_scale)
         net = load("fcn-pdn-s", q.study_scale) if has_weights("fcn-pdn-s", q.study_scale) else None
         return sections.support(case, (row, column), q, net)
 

@@ -1,9 +1,34 @@
-"""The report as one HTML page that needs nothing else: style and pictures are inside."""
+"""The report's files: a page that needs nothing else, the same in Markdown with pictures, and the numbers."""
 
+import json
 import re
 from importlib import resources
+from pathlib import Path
 
+from primaldepth.io import write_bytes
 from primaldepth.report.blocks import Document, Paragraph, SideBySide, Table
+from primaldepth.report.markdown import FIGURES, to_markdown
+from primaldepth.report.studies import EvaluationReport
+
+PAGE, TWIN, NUMBERS = "report.html", "report.md", "report.json"
+
+
+def write_report(report: EvaluationReport, folder: Path) -> list[Path]:
+    """Write every file, each atomically; the page comes last and tells that all is there.
+
+    Args:
+        report: with everything in it.
+        folder: for the files; made if it is missing.
+
+    Returns:
+        Paths of the page, its twin and the numbers.
+    """
+    for picture in report.document.pictures():
+        write_bytes(folder / FIGURES / f"{picture.name}.{picture.suffix}", picture.data)
+    write_bytes(folder / NUMBERS, json.dumps(report.as_json(), indent=1, allow_nan=False).encode())
+    write_bytes(folder / TWIN, to_markdown(report.document).encode())
+    write_bytes(folder / PAGE, to_html(report.document).encode())
+    return [folder / name for name in (PAGE, TWIN, NUMBERS)]
 
 
 def to_html(document: Document) -> str:

@@ -13,7 +13,7 @@ from primaldepth.core.frame import Method
 from primaldepth.evaluation.own_frames import own_frames
 from primaldepth.evaluation.rows import Row, score
 from primaldepth.io import Unit
-from primaldepth.report.own_frames import draw_frame
+from primaldepth.report.frame_picture import draw_frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of a trial.
+    """The result of a trial.
 
     Args:
         rows: as `Row.as_json` gives them; none where a picture was drawn.

@@ -19,7 +19,7 @@ from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.load import Inputs
 from primaldepth.pipeline.request import Item
 
-NAME = ".primaldepth-memory.safetensors"
+MEMORY_NAME = ".primaldepth-memory.safetensors"
 
 
 class SequenceLedger(Ledger):
@@ -38,7 +38,7 @@ class SequenceLedger(Ledger):
         self, folder: Path, settings: str, read: Callable[[Item], Inputs], device: torch.device
     ) -> None:
         super().__init__(folder, settings)
-        self._file, self._read, self._device = folder / NAME, read, device
+        self._file, self._read, self._device = folder / MEMORY_NAME, read, device
         check_unlinked(self._file)
         self._before = ""  # key of the last frame that counts
         self._memory: Memory | None = None
@@ -74,7 +74,7 @@ class SequenceLedger(Ledger):
         return True
 
     def add(self, item: Item, report: dict[str, Any], before: str = "") -> None:
-        """Call when all outputs of the frame are in place; `before` is known here."""
+        """Count a frame as finished, and store the memory after it; `before` is known here."""
         super().add(item, report, self._before)
         self._before = self.key(item, self._before)
         self._memory = self._next

@@ -14,8 +14,8 @@ from primaldepth.geometry.alignment import Alignment
 from primaldepth.io import Unit
 from primaldepth.io.units import per_metre
 from primaldepth.pipeline.load import LARGEST, Inputs
+from primaldepth.pipeline.outcome import Outcome
 from primaldepth.pipeline.outputs import DepthResult
-from primaldepth.pipeline.run import Outcome
 from primaldepth.pipeline.warnings import Advice, DepthWarning, warnings_of
 from primaldepth.sensors.noise import AUTO_FLOOR, least_sigma
 
@@ -90,11 +90,6 @@ class Report:
         return length_text(value, self.kind)
 
     @property
-    def noise_origin(self) -> str:
-        """Where the noise comes from, in a word or two."""
-        return noise_origin(self.noise_source, self.noise_is_least, self.samples)
-
-    @property
     def line(self) -> str:
         """Size, time, unit, noise and departure of the result in one line of log."""
         low, high = self.input_size, self.output_size
@@ -121,7 +116,8 @@ class Report:
         if self.median_depth is not None:
             yield f"median {name} {self.median_depth:.4g} {unit}"
         if self.noise_sigma is not None:
-            yield f"noise {self.length(self.noise_sigma)} ({self.noise_origin})"
+            origin = noise_origin(self.noise_source, self.noise_is_least, self.samples)
+            yield f"noise {self.length(self.noise_sigma)} ({origin})"
         if self.residual_rms is not None:
             sigmas = f" ({self.residual_sigmas:.2g} sigma)" if self.residual_sigmas else ""
             yield f"departs {self.length(self.residual_rms)} RMS from the samples{sigmas}"
@@ -174,13 +170,24 @@ def report_of(outcome: Outcome, advice: Advice, result: DepthResult | None = Non
 
 
 def length_text(value: float, kind: str) -> str:
-    """Write metres as millimetres, or a disparity as pixels, to three digits or whole."""
+    """Write metres as millimetres, or a disparity as pixels, to three digits or whole.
+
+    Args:
+        value: metres, or pixels of disparity.
+        kind: of the depth.
+    """
     number, unit = (value, "px") if kind == "disparity" else (1000 * value, "mm")
     return f"{number:.0f} {unit}" if number >= 1000 else f"{number:.3g} {unit}"
 
 
 def noise_origin(source: str, is_least: bool, samples: int) -> str:
-    """Say in a word or two where a noise comes from."""
+    """Say in a word or two where a noise comes from.
+
+    Args:
+        source: auto, a number, a sensor's name or "map".
+        is_least: whether the noise is the least that is assumed anyway.
+        samples: how many are valid.
+    """
     if source != "auto":
         return "given" if source.replace(".", "", 1).isdecimal() else source
     if is_least:
