@@ -66,7 +66,7 @@ def hidden_points(depth: Tensor, valid: Tensor) -> Tensor:
     """Return True for points of a sparse map (1, 1, H, W) that lie among nearer ones.
 
     Nearer points within REACH times the distance of the points leave no gap of 225 degrees around a hidden
-    point. Where nearer surfaces form a corner around a point that the camera sees, it is taken for hidden too.
+    point. A point that the camera sees in a corner of nearer surfaces is taken for hidden too.
     """
     down, right, sector = _disc(max(1, round(REACH * _spacing(valid))), depth.device)
     (height, width), y, x = depth.shape[2:], *valid[0, 0].nonzero(as_tuple=True)
