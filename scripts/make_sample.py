@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from raycast import (
     Array,
-    Box,
+    Cuboid,
     Cylinder,
     Paint,
     Plane,
@@ -162,17 +162,19 @@ def scene() -> list[Thing]:
         Thing(Plane(), (0.0, 0.0, 0.0), UPRIGHT, floor),
         Thing(Plane(), (0.0, 0.0, 3.35), BACK, picture_wall),
         Thing(Plane(), (-1.25, 0.0, 3.0), LEFT, plaster),
-        Thing(Box((0.20, 0.33, 0.14)), (0.16, 0.33, 2.75), turned(0.96, -0.28), plaster),
+        Thing(Cuboid((0.20, 0.33, 0.14)), (0.16, 0.33, 2.75), turned(0.96, -0.28), plaster),
         Thing(Sphere(0.15), (0.16, 0.81, 2.75), UPRIGHT, plain(0.55, 0.05, 0.04, 0.2), 0.5),
-        Thing(Box((0.24, 0.50, 0.014)), (0.93, 0.49, 2.72), LEANING, wood),
-        Thing(Box((0.30, 0.035, 0.22)), (0.80, 0.035, 2.0), turned(0.96, 0.28), tiles),
+        Thing(Cuboid((0.24, 0.50, 0.014)), (0.93, 0.49, 2.72), LEANING, wood),
+        Thing(Cuboid((0.30, 0.035, 0.22)), (0.80, 0.035, 2.0), turned(0.96, 0.28), tiles),
         Thing(Sphere(0.13), (0.84, 0.20, 2.0), UPRIGHT, marble, 0.25),
         Thing(Sphere(0.23), (0.37, 0.23, 1.72), UPRIGHT, plain(0.02, 0.05, 0.09), 1.0),
-        Thing(Box((0.20, 0.24, 0.16)), (-0.62, 0.24, 1.98), turned(0.8, 0.6), checks),
+        Thing(Cuboid((0.20, 0.24, 0.16)), (-0.62, 0.24, 1.98), turned(0.8, 0.6), checks),
         Thing(Cylinder(0.10, 0.11), (-0.62, 0.59, 1.98), UPRIGHT, plain(0.60, 0.40, 0.06, 0.3), 0.2),
         Thing(Cylinder(0.14, 0.36), (-0.52, 0.36, 2.78), UPRIGHT, bands(0.09, cream, navy, cream, rust)),
         Thing(Cylinder(0.055, 0.16), (0.40, 0.055, 1.22), LYING, bands(0.04, cream, rust), 0.2),
-        Thing(Box((0.05, 0.05, 0.05)), (-0.40, 0.05, 1.24), turned(0.6, 0.8), plain(0.62, 0.44, 0.05, 0.2)),
+        Thing(
+            Cuboid((0.05, 0.05, 0.05)), (-0.40, 0.05, 1.24), turned(0.6, 0.8), plain(0.62, 0.44, 0.05, 0.2)
+        ),
         Thing(Sphere(0.045), (0.07, 0.045, 1.16), UPRIGHT, plain(0.08, 0.28, 0.30), 0.8),
         *rods(),
     ]

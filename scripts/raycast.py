@@ -117,7 +117,7 @@ class Sphere:
 
 
 @dataclass(frozen=True)
-class Box:
+class Cuboid:
     """|x|, |y|, |z| within half the edges."""
 
     half: tuple[float, float, float]
@@ -169,7 +169,7 @@ class Cylinder:
 class Thing:
     """A painted shape at a place; `axes` holds its own x, y, z directions as rows."""
 
-    shape: Plane | Sphere | Box | Cylinder
+    shape: Plane | Sphere | Cuboid | Cylinder
     centre: tuple[float, float, float]
     axes: tuple[tuple[float, float, float], ...]
     paint: Paint

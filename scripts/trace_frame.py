@@ -21,7 +21,7 @@ FRAME = 2  # of the batch
 MATHEMATICS = ("methods/", "measurement/", "sensors/", "networks/", "variational/", "operators/", "geometry/")
 
 
-class Trace:
+class HopTrace:
     """Calls between files of the package, for `sys.setprofile`."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ def _name(frame: FrameType) -> str:
 
 def main() -> None:
     """Run the command under the trace, then print its stops and its helpers."""
-    trace = Trace()
+    trace = HopTrace()
     sys.argv[0:1] = ["primaldepth", "upsample"]
     sys.setprofile(trace)
     try:

@@ -10,9 +10,18 @@ from queue import Queue
 from typing import Any
 
 import benchmarks.attack
-from benchmarks.attack.run import Inputs, Supervised, Work, Worker, WorkerError, chosen, limit_memory, plan
+from benchmarks.attack.run import (
+    Assignment,
+    InputMaker,
+    NoWorkerError,
+    Supervised,
+    Worker,
+    chosen,
+    limit_memory,
+    plan,
+)
 from benchmarks.attack.summary import Summary
-from benchmarks.attack.watch import Limits
+from benchmarks.attack.watch import InputLimits
 
 
 def main() -> None:
@@ -59,7 +68,7 @@ def read_all(arguments: argparse.Namespace) -> Summary:
         for job in range(arguments.jobs):
             folder = Path(place) / str(job)
             folder.mkdir()
-            work = Work(arguments.seed, tuple(names[job :: arguments.jobs]), arguments.keep)
+            work = Assignment(arguments.seed, tuple(names[job :: arguments.jobs]), arguments.keep)
             threads.append(
                 threading.Thread(target=_hear, args=(Supervised(work, folder), found), daemon=True)
             )
@@ -67,7 +76,7 @@ def read_all(arguments: argparse.Namespace) -> Summary:
         left = len(threads)
         while left:
             item = found.get()
-            if isinstance(item, WorkerError):
+            if isinstance(item, NoWorkerError):
                 raise SystemExit(str(item))
             left -= item is None
             for line in summary.add(*item) if item is not None else ():
@@ -87,7 +96,7 @@ def _hear(worker: Supervised, found: "Queue[Any]") -> None:
         for item in worker.hear():
             found.put(item)
         found.put(None)
-    except WorkerError as error:
+    except NoWorkerError as error:
         found.put(error)
 
 
@@ -96,8 +105,8 @@ def _again(arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="attack-", dir=_memory()) as place:
         if arguments.keep:
             arguments.keep.mkdir(parents=True, exist_ok=True)
-            Inputs(arguments.seed).make(arguments.at, arguments.keep)
-        worker = Worker(Work(arguments.seed, (), limits=Limits(patience=120.0)), Path(place))
+            InputMaker(arguments.seed).make(arguments.at, arguments.keep)
+        worker = Worker(Assignment(arguments.seed, (), limits=InputLimits(patience=120.0)), Path(place))
         worker.warm_up({arguments.at.partition(":")[0]})
         limit_memory()
         outcome, mutant = worker.look(arguments.at)

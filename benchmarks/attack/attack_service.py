@@ -47,7 +47,7 @@ def _warm_up(served: Target, client: Any, seed: int) -> None:
     for seeds in (seed_images.mats73, seed_images.exrs_apart, seed_images.tiffs_apart):
         [data] = seeds(draw)[0].files.values()
         client.post("/v1/upsample", files=good_files(depth=("d", data)))
-    visitor = page.Page(served, client)
+    visitor = page.PageVisitor(served, client)
     for event in visitor.events:
         visitor.submit(
             "warm", visitor.values() if event is visitor.run else [None] * len(event["inputs"]), event

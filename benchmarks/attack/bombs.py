@@ -58,20 +58,22 @@ def _card(**settings: Any) -> Make:
     return make
 
 
+def _special(name: str, put: Callable[[Path], None]) -> Make:
+    """The seed with something that is no file in the place of one."""
+
+    def make(folder: Path, seed: Seed) -> None:
+        write_files(folder, {key: data for key, data in seed.files.items() if key != name})
+        put(folder / name)
+
+    return make
+
+
 def _fifo(name: str) -> Make:
-    def make(folder: Path, seed: Seed) -> None:
-        write_files(folder, {key: data for key, data in seed.files.items() if key != name})
-        os.mkfifo(folder / name)
-
-    return make
+    return _special(name, os.mkfifo)
 
 
-def _device(name: str, device: str = "/dev/zero") -> Make:
-    def make(folder: Path, seed: Seed) -> None:
-        write_files(folder, {key: data for key, data in seed.files.items() if key != name})
-        (folder / name).symlink_to(device)
-
-    return make
+def _device(name: str) -> Make:
+    return _special(name, lambda path: path.symlink_to("/dev/zero"))
 
 
 def _text(name: str, text: str) -> Make:

@@ -10,16 +10,16 @@ _INNER = (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"dinf", b"edts", b"udta"
 
 
 @dataclass(frozen=True)
-class Box:
+class FilmBox:
     """Name, content or boxes inside, and a size that lies."""
 
     name: bytes
     body: bytes = b""
-    inner: tuple["Box", ...] | None = None
+    inner: tuple["FilmBox", ...] | None = None
     size: int | None = None
 
 
-def boxes(data: bytes) -> list[Box]:
+def boxes(data: bytes) -> list[FilmBox]:
     """The boxes of a file, as far as their sizes lead."""
     found, at = [], 0
     while at + 8 <= len(data):
@@ -27,12 +27,12 @@ def boxes(data: bytes) -> list[Box]:
         if size < 8 or at + size > len(data):
             break
         name, body = data[at + 4 : at + 8], data[at + 8 : at + size]
-        found.append(Box(name, inner=tuple(boxes(body))) if name in _INNER else Box(name, body))
+        found.append(FilmBox(name, inner=tuple(boxes(body))) if name in _INNER else FilmBox(name, body))
         at += size
     return found
 
 
-def packed(parts: list[Box] | tuple[Box, ...]) -> bytes:
+def packed(parts: list[FilmBox] | tuple[FilmBox, ...]) -> bytes:
     found = []
     for box in parts:
         body = packed(box.inner) if box.inner is not None else box.body
@@ -41,7 +41,7 @@ def packed(parts: list[Box] | tuple[Box, ...]) -> bytes:
     return b"".join(found)
 
 
-def _edited(rng: random.Random, parts: list[Box]) -> list[Box]:
+def _edited(rng: random.Random, parts: list[FilmBox]) -> list[FilmBox]:
     """One edit, at a level drawn at random."""
     if not parts:
         return parts
@@ -55,9 +55,9 @@ def _edited(rng: random.Random, parts: list[Box]) -> list[Box]:
     if choice == 1:
         new = replace(box, size=odd(rng))
     elif choice == 2:
-        new = Box(rng.choice(_INNER), inner=(box,))
+        new = FilmBox(rng.choice(_INNER), inner=(box,))
         for _ in range(rng.choice((0, 5, 200))):
-            new = Box(b"trak", inner=(new,))
+            new = FilmBox(b"trak", inner=(new,))
     elif choice == 3:
         new = replace(box, name=rng.choice((*_INNER, b"free", b"stts", b"stsz", b"stco", b"stsc", b"dref")))
     else:

@@ -25,7 +25,7 @@ def file_data(path: Any, **more: Any) -> dict[str, Any]:
 
 
 @dataclass
-class Page:
+class PageVisitor:
     """A visitor: uploads of its own, and the event that computes."""
 
     target: Target
@@ -96,13 +96,8 @@ def outside(target: Target) -> Iterator[str]:
     for name in ("depth.png", "guide.png", "cameras.txt", "cameras.yaml", "cameras.json"):
         yield str(canary / name)
     whole = str(canary / "depth.png")
-    yield from (
-        f"file://{whole}",
-        f"file:{whole}",
-        f"/proc/self/root{whole}",
-        f"//{whole}",
-        f"{whole}/../depth.png",
-    )
+    yield from (f"{before}{whole}" for before in ("file://", "file:", "/proc/self/root", "//"))
+    yield f"{whole}/../depth.png"
     yield from (quote(whole, safe=""), whole.replace("/", "%2f"), whole.replace("/", "\\"), f"{whole}\0.png")
     up = "../" * 12
     yield from (
@@ -110,11 +105,7 @@ def outside(target: Target) -> Iterator[str]:
         f"{target.temporary}/{up}{whole}",
         f"{target.temporary}/../canaries/depth.png",
     )
-    yield from (
-        "/etc/passwd",
-        "/proc/self/environ",
-        "/dev/null",
-    )
+    yield from ("/etc/passwd", "/proc/self/environ", "/dev/null")
     yield from ("~/.bashrc", ".", "", "/", "x" * 5000, f"/gradio_api/file={whole}")
     for folder in target.temporary.glob("*/gradio"):
         place = folder / "linked"
@@ -133,33 +124,17 @@ def endless(target: Target) -> tuple[str, ...]:
 
 def addresses(target: Target) -> Iterator[str]:
     """URLs that the service must not fetch."""
-    place = f"127.0.0.1:{target.listener.port}"
-    yield from (
-        f"http://{place}/a.png",
-        f"HTTP://{place}/a.png",
-        f"https://{place}/a.png",
-        f"//{place}/a.png",
-    )
-    yield from (
-        f"http://localhost:{target.listener.port}/a.png",
-        f"http://0x7f000001:{target.listener.port}/a.png",
-    )
-    yield from (
-        f"ftp://{place}/a.png",
-        f"http://user@{place}/a.png#.png",
-        f"http:{place}/a.png",
-        f" http://{place}/a.png",
-    )
-    yield from (
-        f"http://[::1]:{target.listener.port}/a.png",
-        "http://192.0.2.1/a.png",
-        "data:image/png;base64,AAAA",
-    )
+    port = target.listener.port
+    place = f"127.0.0.1:{port}"
+    schemes = ("http://", "HTTP://", "https://", "//", "ftp://", "http:", " http://")
+    yield from (f"{scheme}{place}/a.png" for scheme in schemes)
+    yield from (f"http://{host}:{port}/a.png" for host in ("localhost", "0x7f000001", "[::1]"))
+    yield from (f"http://user@{place}/a.png#.png", "http://192.0.2.1/a.png", "data:image/png;base64,AAAA")
 
 
 def attack_fields(target: Target, client: Any) -> None:
     """Foreign files and addresses in every field for a file, and beside one that is fine."""
-    page = Page(target, client)
+    page = PageVisitor(target, client)
     if page.submit("page good", page.values()) != "computed":
         target.fault("page: a good choice is not computed")
     for name, index in FIELDS.items():
@@ -183,7 +158,7 @@ def attack_fields(target: Target, client: Any) -> None:
 
 def attack_devices(target: Target, client: Any) -> None:
     """Devices and pipes in the fields: last, since a service that opens one never answers again."""
-    page = Page(target, client)
+    page = PageVisitor(target, client)
     for given in endless(target):
         for name, index in FIELDS.items():
             values = page.values()
@@ -193,14 +168,14 @@ def attack_devices(target: Target, client: Any) -> None:
         ask(target, client, "file route", "GET", f"/gradio_api/file={given}")
 
 
-def _refused(page: Page, what: str, values: list[Any]) -> None:
+def _refused(page: PageVisitor, what: str, values: list[Any]) -> None:
     if page.submit(what, values) == "computed":
         page.target.fault(f"{what}: was computed")
 
 
 def attack_events(target: Target, client: Any, rng: Any, count: int = 60) -> None:
     """Every event of the page with values that no one expects."""
-    page = Page(target, client)
+    page = PageVisitor(target, client)
     canary = file_data(str(target.canaries.folder / "cameras.json"))
     for event in page.events:
         width = len(event["inputs"])

@@ -1,5 +1,6 @@
 """Every way into the package: which files it is given and how they are read."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +13,26 @@ from benchmarks.attack.cases import Reader, WrongResult
 from benchmarks.attack.in_service import read_form
 from benchmarks.attack.mutations import mutator
 from benchmarks.attack.seed_images import SHAPE
+from primaldepth.api import load_inputs
+from primaldepth.cli import serve
 from primaldepth.core.errors import InputError, PrimalDepthError
+from primaldepth.data.shards import Shards
+from primaldepth.data.single_scenes import is_whole
+from primaldepth.data.tensor_file import read_arrays
 from primaldepth.io import read_confidence, read_depth, read_guide
+from primaldepth.io.cameras import read_cameras
+from primaldepth.io.cameras.azure_kinect import read_azure_kinect
+from primaldepth.io.cameras.realsense import read_realsense
+from primaldepth.io.cameras.ros import read_ros
+from primaldepth.io.pointcloud import read_ply
+from primaldepth.io.sequences import read_recording
+from primaldepth.io.sequences.ros_images import color_pixels, depth_metres
+from primaldepth.networks.card import read_card
+from primaldepth.networks.zoo import from_pretrained
+from primaldepth.pipeline import ledger
+from primaldepth.scenes.textures import decoded_picture
+from primaldepth.training.checkpoint import read_checkpoint
+from primaldepth.training.recipe import read_recipe
 
 
 def _only(folder: Path) -> Path:
@@ -37,133 +56,35 @@ def _guide(folder: Path) -> Any:
     return guide
 
 
-def _confidence(folder: Path) -> Any:
-    return read_confidence(_only(folder), SHAPE)
-
-
-def _cameras(folder: Path) -> Any:
-    from primaldepth.io.cameras import read_cameras
-
-    return read_cameras(_only(folder))
-
-
-def _matrix(folder: Path) -> Any:
-    from primaldepth.io.cameras import read_cameras
-
-    return read_cameras(_only(folder), (640, 480))
-
-
-def _realsense(folder: Path) -> Any:
-    from primaldepth.io.cameras.realsense import read_realsense
-
-    return read_realsense(_only(folder))
-
-
-def _azure(folder: Path) -> Any:
-    from primaldepth.io.cameras.azure_kinect import read_azure_kinect
-
-    return read_azure_kinect(_only(folder))
-
-
 def _ros(folder: Path) -> Any:
-    from primaldepth.io.cameras.ros import read_ros
-
     return read_ros(folder / "guide.yaml", folder / "depth.yaml", folder / "transform.json")
 
 
-def _card(folder: Path) -> Any:
-    from primaldepth.networks.card import read_card
-
-    return read_card(folder / "net.json")
-
-
-def _weights(folder: Path) -> Any:
-    from primaldepth.networks.zoo import from_pretrained
-
-    return from_pretrained(folder / "net.safetensors").state_dict()
-
-
-def _checkpoint(folder: Path) -> Any:
-    from primaldepth.training.checkpoint import read_checkpoint
-
-    return read_checkpoint(folder)
-
-
-def _recipe(folder: Path) -> Any:
-    from primaldepth.training.recipe import read_recipe
-
-    return read_recipe(folder / "recipe.toml")
-
-
 def _shards(folder: Path) -> Any:
-    from primaldepth.data.shards import Shards
-
     found = Shards(folder, verify=True)
-    return [
-        found.load(threads=1),
-        [{name: np.array(each) for name, each in scene.items()} for scene in found],
-    ]
+    return [found.load(threads=1), [{name: np.array(each) for name, each in one.items()} for one in found]]
 
 
 def _part(folder: Path) -> Any:
-    from primaldepth.data.single_scenes import is_whole
-    from primaldepth.data.tensor_file import read_arrays
-
     path = _only(folder)
     if not is_whole(path):
         raise InputError(f"{path}: not whole")
     return {name: np.array(each) for name, each in read_arrays(path).items()}
 
 
-def _token(folder: Path) -> Any:
-    from primaldepth.cli import serve
-
-    return serve._token(_only(folder))
-
-
-def _journal(folder: Path) -> Any:
-    from primaldepth.pipeline import ledger
-
-    return ledger._read(_only(folder))
-
-
-def _cloud(folder: Path) -> Any:
-    from primaldepth.io.pointcloud import read_ply
-
-    return read_ply(_only(folder))
-
-
-def _texture(folder: Path) -> Any:
-    from primaldepth.scenes.textures import decoded_picture
-
-    return decoded_picture(_only(folder))
-
-
 def _recording(root: Path) -> Any:
     """Every shot as the command line reads it; one that is refused does not end the others."""
-    from primaldepth.io.sequences import read_recording
-
     recording = read_recording(root)
     found: list[Any] = []
     for shot in list(recording)[:20]:
         try:
-            found.append(_inputs(shot.read(), recording.unit))
+            content = shot.read()
+            given = {"confidence": content.confidence, "cameras": content.cameras}
+            found.append(load_inputs(content.depth, content.guide, unit=recording.unit, **given).frame)
         except PrimalDepthError as error:
-            _check_line(error)
+            if "\n" in str(error):
+                raise WrongResult(f"message of several lines: {error}") from error
     return found
-
-
-def _inputs(content: Any, unit: Any) -> Any:
-    """The frame of one shot, seen by the camera of the recording."""
-    from primaldepth.api import load_inputs
-
-    given = {"confidence": content.confidence, "cameras": content.cameras}
-    return load_inputs(content.depth, content.guide, unit=unit, **given).frame
-
-
-def _check_line(error: PrimalDepthError) -> None:
-    if "\n" in str(error):
-        raise WrongResult(f"message of several lines: {error}")
 
 
 def _bag_1(folder: Path) -> Any:
@@ -176,11 +97,14 @@ def _bag_2(folder: Path) -> Any:
 
 def _ros_image(folder: Path) -> Any:
     """A compressed image of a message."""
-    from primaldepth.io.sequences.ros_images import color_pixels, depth_metres
-
     path = _only(folder)
     message = SimpleNamespace(data=path.read_bytes(), format="16UC1; compressedDepth")
     return (depth_metres if path.name.startswith("depth") else color_pixels)(message, path)
+
+
+def _alone(read: Callable[..., Any], *more: Any) -> Callable[[Path], Any]:
+    """Return the reader of an input that is one file."""
+    return lambda folder: read(_only(folder), *more)
 
 
 plain = mutator()
@@ -201,22 +125,28 @@ READERS: tuple[Reader, ...] = (
     Reader("npz", 60, seed_images.npzs, plain, _depth),
     Reader("mat5", 60, seed_images.mats, plain, _depth),
     Reader("mat73", 3, seed_images.mats73, hdf5.mutated, _depth, apart=True),
-    Reader("confidence", 30, seed_images.confidences, plain, _confidence),
-    Reader("cameras", 60, seed_texts.cameras, plain, _cameras),
-    Reader("matrix", 20, seed_texts.matrices, plain, _matrix),
-    Reader("realsense", 40, seed_texts.realsenses, plain, _realsense),
-    Reader("azure-kinect", 30, seed_texts.azures, plain, _azure),
+    Reader("confidence", 30, seed_images.confidences, plain, _alone(read_confidence, SHAPE)),
+    Reader("cameras", 60, seed_texts.cameras, plain, _alone(read_cameras)),
+    Reader("matrix", 20, seed_texts.matrices, plain, _alone(read_cameras, (640, 480))),
+    Reader("realsense", 40, seed_texts.realsenses, plain, _alone(read_realsense)),
+    Reader("azure-kinect", 30, seed_texts.azures, plain, _alone(read_azure_kinect)),
     Reader("ros", 40, seed_texts.ros_rigs, plain, _ros),
-    Reader("card", 30, seed_models.cards, plain, _card),
-    Reader("weights", 25, seed_models.networks, mutator(tensors.mend_card), _weights),
-    Reader("checkpoint", 15, seed_models.checkpoints, plain, _checkpoint),
-    Reader("recipe", 40, seed_texts.recipes, plain, _recipe),
+    Reader("card", 30, seed_models.cards, plain, lambda folder: read_card(folder / "net.json")),
+    Reader(
+        "weights",
+        25,
+        seed_models.networks,
+        mutator(tensors.mend_card),
+        lambda folder: from_pretrained(folder / "net.safetensors").state_dict(),
+    ),
+    Reader("checkpoint", 15, seed_models.checkpoints, plain, read_checkpoint),
+    Reader("recipe", 40, seed_texts.recipes, plain, lambda folder: read_recipe(folder / "recipe.toml")),
     Reader("shards", 30, seed_models.shards, mutator(tensors.mend_manifest), _shards),
     Reader("part", 20, seed_models.parts, mutator(tensors.mend_part), _part),
-    Reader("token", 5, seed_texts.tokens, plain, _token),
-    Reader("journal", 10, seed_texts.journals, plain, _journal),
-    Reader("cloud", 10, seed_texts.clouds, plain, _cloud),
-    Reader("texture", 10, seed_recordings.textures, plain, _texture),
+    Reader("token", 5, seed_texts.tokens, plain, _alone(serve._token)),
+    Reader("journal", 10, seed_texts.journals, plain, _alone(ledger._read)),
+    Reader("cloud", 10, seed_texts.clouds, plain, _alone(read_ply)),
+    Reader("texture", 10, seed_recordings.textures, plain, _alone(decoded_picture)),
     Reader("tum", 6, seed_recordings.tums, plain, _recording),
     Reader("stray-scanner", 6, seed_recordings.strays, plain, _recording),
     Reader("record3d", 8, seed_recordings.record3ds, plain, _recording),

@@ -20,20 +20,20 @@ from typing import Any
 from benchmarks.attack.bombs import BOMBS, bomb_for
 from benchmarks.attack.cases import Mutant, Reader, Seed, digest, write_files
 from benchmarks.attack.readers import READERS
-from benchmarks.attack.watch import Limits, Outcome, Watch
+from benchmarks.attack.watch import InputLimits, InputOutcome, Watch
 
 SPARE_BYTES = 3 * 2**30  # of address space: what a bomb may take before it is stopped
 _SILENCE = 1800.0  # seconds after which a worker that says nothing is ended, however busy the machine is
 
 
 @dataclass(frozen=True)
-class Work:
+class Assignment:
     """What one worker is to do; everything that decides an input."""
 
     seed: int
     plan: tuple[str, ...]
     keep: Path | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: InputLimits = field(default_factory=InputLimits)
 
 
 def chosen(names: Sequence[str]) -> list[Reader]:
@@ -57,7 +57,7 @@ def plan(readers: Sequence[Reader], count: int, bombs: bool = True) -> list[str]
     return first + [name for _, name in sorted(spread)]
 
 
-class Inputs:
+class InputMaker:
     """Makes inputs by their names; the same name and seed make the same input."""
 
     def __init__(self, seed: int) -> None:
@@ -83,9 +83,9 @@ class Inputs:
 class Worker:
     """Reads inputs in this process."""
 
-    def __init__(self, work: Work, place: Path) -> None:
+    def __init__(self, work: Assignment, place: Path) -> None:
         self._work, self._place = work, place
-        self._inputs = Inputs(work.seed)
+        self._inputs = InputMaker(work.seed)
         scratch = place / "scratch"
         scratch.mkdir(exist_ok=True)
         tempfile.tempdir = os.environ["TMPDIR"] = str(scratch)
@@ -106,13 +106,15 @@ class Worker:
                     known = self._watch.baseline.get(name, 0.0)
                     self._watch.baseline[name] = max(known, outcome.growth_mib + known)
 
-    def look(self, name: str) -> tuple[Outcome, Mutant]:
+    def look(self, name: str) -> tuple[InputOutcome, Mutant]:
         """Make one input and read it."""
         folder = self._folder()
         try:
             mutant = self._inputs.make(name, folder)
         except Exception as error:
-            return Outcome("none", [("harness", f"cannot make the input: {error!r}")]), Mutant({}, "none")
+            return InputOutcome("none", [("harness", f"cannot make the input: {error!r}")]), Mutant(
+                {}, "none"
+            )
         reader = self._inputs.readers[name.partition(":")[0]]
         expected = self._expected.get((reader.name, mutant.origin), "")
         outcome = self._watch.look(reader, folder, mutant.promise, expected)
@@ -126,7 +128,7 @@ class Worker:
         folder.mkdir()
         return folder
 
-    def _keep(self, name: str, folder: Path, outcome: Outcome, mutant: Mutant) -> None:
+    def _keep(self, name: str, folder: Path, outcome: InputOutcome, mutant: Mutant) -> None:
         target = (self._work.keep or folder) / name.replace(":", "-")
         small = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 2**20
         if small and not target.exists():
@@ -146,7 +148,7 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
-def serve(line: Connection, work: Work, start: int, place: Path) -> None:
+def serve(line: Connection, work: Assignment, start: int, place: Path) -> None:
     """Do the plan from `start` on; says before each input where it is, and after it how it ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     noise = os.open(place / "noise.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -163,7 +165,7 @@ def serve(line: Connection, work: Work, start: int, place: Path) -> None:
     line.send((-1, None))
 
 
-class WorkerError(Exception):
+class NoWorkerError(Exception):
     """The worker cannot even read valid files, or fails for reasons of its own."""
 
 
@@ -171,7 +173,7 @@ class WorkerError(Exception):
 class Supervised:
     """A worker in another process; it is started again behind an input that ended it."""
 
-    work: Work
+    work: Assignment
     place: Path
     next: int = 0
     at: int = -1
@@ -190,7 +192,7 @@ class Supervised:
         self.process.start()
         far.close()
 
-    def hear(self) -> Iterator[tuple[str, Outcome, str]]:
+    def hear(self) -> Iterator[tuple[str, InputOutcome, str]]:
         """Outcomes as they come, until the plan is done."""
         while not self.done:
             try:
@@ -211,14 +213,14 @@ class Supervised:
                 yield self.work.plan[position], *found
         self.process.join()
 
-    def _lost(self, kind: str, detail: str) -> Iterator[tuple[str, Outcome, str]]:
+    def _lost(self, kind: str, detail: str) -> Iterator[tuple[str, InputOutcome, str]]:
         """The process is gone: the input it was at has a fault, and the next one is tried."""
         self.process.kill()
         self.process.join()
         if self.at < 0:
             sys.stderr.write((self.place / "noise.txt").read_text(errors="replace")[-3000:])
-            raise WorkerError("the worker does not start")
-        yield self.work.plan[self.at], Outcome("none", [(kind, detail)]), ""
+            raise NoWorkerError("the worker does not start")
+        yield self.work.plan[self.at], InputOutcome("none", [(kind, detail)]), ""
         self.next = self.at + 1
         self.done = self.next >= len(self.work.plan)
         if not self.done:

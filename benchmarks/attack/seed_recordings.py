@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).parents[2] / "tests"))
 import recording_files
 
 
-def _folder(write: Callable[[Path], None]) -> Files:
+def _folder(write: Callable[[Path], object]) -> Files:
     """Files by their names relative to the folder that `write` fills."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
@@ -25,12 +25,19 @@ def _folder(write: Callable[[Path], None]) -> Files:
         return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
-def tums(rng: random.Random) -> list[Seed]:
-    return [Seed(_folder(recording_files.write_tum))]
+def _written(write: Callable[[Path], object]) -> Callable[[random.Random], list[Seed]]:
+    """Return what makes the one folder that `write` fills."""
+    return lambda _: [Seed(_folder(write))]
 
 
-def strays(rng: random.Random) -> list[Seed]:
-    return [Seed(_folder(recording_files.write_stray_scanner))]
+tums = _written(recording_files.write_tum)
+strays = _written(recording_files.write_stray_scanner)
+polycams = _written(recording_files.write_polycam)
+scanner_apps = _written(recording_files.write_scanner_app)
+seven_scenes = _written(recording_files.write_seven_scenes)
+bags_1 = _written(lambda root: recording_files.write_bag(root / "a.bag", ros=1))
+sdk_bags = _written(lambda root: recording_files.write_sdk_bag(root / "a.bag"))
+bags_2 = _written(lambda root: recording_files.write_bag(root / "bag", ros=2))
 
 
 def record3ds(rng: random.Random) -> list[Seed]:
@@ -48,30 +55,6 @@ def films(rng: random.Random) -> list[Seed]:
         for suffix in (".avi", ".mkv")
     }
     return [Seed(whole), *(Seed({**rest, f"rgb{suffix}": data}) for suffix, data in kinds.items())]
-
-
-def bags_1(rng: random.Random) -> list[Seed]:
-    return [Seed(_folder(lambda root: recording_files.write_bag(root / "a.bag", ros=1)))]
-
-
-def sdk_bags(rng: random.Random) -> list[Seed]:
-    return [Seed(_folder(lambda root: recording_files.write_sdk_bag(root / "a.bag")))]
-
-
-def polycams(rng: random.Random) -> list[Seed]:
-    return [Seed(_folder(recording_files.write_polycam))]
-
-
-def scanner_apps(rng: random.Random) -> list[Seed]:
-    return [Seed(_folder(recording_files.write_scanner_app))]
-
-
-def seven_scenes(rng: random.Random) -> list[Seed]:
-    return [Seed(_folder(recording_files.write_seven_scenes))]
-
-
-def bags_2(rng: random.Random) -> list[Seed]:
-    return [Seed(_folder(lambda root: recording_files.write_bag(root / "bag", ros=2)))]
 
 
 def mcaps(rng: random.Random) -> list[Seed]:

@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.attack.seed_images import ours
-from benchmarks.attack.trace import Trace
+from benchmarks.attack.trace import CallTrace
 from benchmarks.service_process import Service, children, running
 
 OPTIONS = ("--method", "bilinear", "--device", "cpu", "--upload-seconds", "5", "--answer-seconds", "5",
@@ -107,7 +107,7 @@ class Target:
     """A running service and everything that watches it."""
 
     service: Service
-    trace: Trace
+    trace: CallTrace
     canaries: Canaries
     listener: Listener
     temporary: Path
@@ -141,7 +141,7 @@ def target(place: Path, *options: str) -> Iterator[Target]:
     temporary, home = place / "temporary", place / "home"
     for folder in (temporary, home):
         folder.mkdir(exist_ok=True)
-    trace = Trace(place / "trace.log")
+    trace = CallTrace(place / "trace.log")
     env = {**os.environ, "TMPDIR": str(temporary), "HOME": str(home)}
     env.pop("PRIMALDEPTH_TOKEN", None)
     with running(*OPTIONS, *options, log=place / "service.log", before=trace.command(), env=env) as service:

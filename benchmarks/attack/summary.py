@@ -8,14 +8,14 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.attack.watch import Outcome
+from benchmarks.attack.watch import InputOutcome
 from primaldepth.version import __version__
 
 _EXAMPLES = 3
 
 
 @dataclass
-class Row:
+class ReaderCounts:
     """One reader's inputs."""
 
     inputs: int = 0
@@ -25,7 +25,7 @@ class Row:
     slowest: tuple[float, str] = (0.0, "")
     growth: tuple[float, str] = (0.0, "")
 
-    def add(self, name: str, outcome: Outcome) -> None:
+    def add(self, name: str, outcome: InputOutcome) -> None:
         self.inputs += 1
         self.read += outcome.ended == "read"
         self.refused += outcome.ended == "refused"
@@ -39,16 +39,16 @@ class Summary:
     """Everything that is reported of a run."""
 
     seed: int
-    rows: dict[str, Row] = field(default_factory=dict)
+    rows: dict[str, ReaderCounts] = field(default_factory=dict)
     faults: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
     counts: dict[tuple[str, str, str], int] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
     shown: int = 0
 
-    def add(self, name: str, outcome: Outcome, how: str) -> list[str]:
+    def add(self, name: str, outcome: InputOutcome, how: str) -> list[str]:
         """Count one input; returns a line for each kind of fault that was not seen before."""
         reader = name.partition(":")[0]
-        self.rows.setdefault(reader, Row()).add(name, outcome)
+        self.rows.setdefault(reader, ReaderCounts()).add(name, outcome)
         new = []
         for kind, detail in outcome.faults:
             where = reader if name.rpartition(":")[2].isdecimal() else name

@@ -31,7 +31,7 @@ _OFFSETS, _COUNTS = (273, 324), (279, 325)
 
 
 @dataclass(frozen=True)
-class Entry:
+class DirectoryEntry:
     """One line of a directory; `value` are the bytes of the last field, numbers or the place of them."""
 
     tag: int
@@ -64,7 +64,7 @@ def shape_of(data: bytes) -> Shape:
     return Shape("<" if data[:2] == b"II" else ">", data[2:4] in (b"+\0", b"\0+"))
 
 
-def directories(data: bytes) -> Iterator[tuple[int, list[Entry], int]]:
+def directories(data: bytes) -> Iterator[tuple[int, list[DirectoryEntry], int]]:
     """Offset, entries and the place of the next offset, of every directory of the chain."""
     shape, seen = shape_of(data), set[int]()
     place = 8 if shape.big else 4
@@ -80,35 +80,37 @@ def directories(data: bytes) -> Iterator[tuple[int, list[Entry], int]]:
             return
         yield (
             at,
-            [Entry(*struct.unpack_from(shape.entry, data, first + i * size)) for i in range(count)],
+            [DirectoryEntry(*struct.unpack_from(shape.entry, data, first + i * size)) for i in range(count)],
             place,
         )
 
 
-def _packed(shape: Shape, entries: list[Entry], following: int) -> bytes:
+def _packed(shape: Shape, entries: list[DirectoryEntry], following: int) -> bytes:
     lines = b"".join(struct.pack(shape.entry, e.tag, e.kind, e.count, e.value) for e in entries)
     return struct.pack(shape.many, len(entries) % 2**16) + lines + struct.pack(shape.word, following)
 
 
-def _edit(rng: random.Random, shape: Shape, entry: Entry) -> Entry:
+def _edit(rng: random.Random, shape: Shape, entry: DirectoryEntry) -> DirectoryEntry:
     """An entry whose tag, type, count or value is another."""
     width = len(entry.value)
     choice = rng.randrange(5)
     if choice == 0:
-        return Entry(rng.choice(_TAGS), entry.kind, entry.count, entry.value)
+        return DirectoryEntry(rng.choice(_TAGS), entry.kind, entry.count, entry.value)
     if choice == 1:
-        return Entry(entry.tag, rng.choice((*_SIZES, 0, 14, 99)), entry.count, entry.value)
+        return DirectoryEntry(entry.tag, rng.choice((*_SIZES, 0, 14, 99)), entry.count, entry.value)
     if choice == 2:
-        return Entry(entry.tag, entry.kind, near(rng, entry.count, 8 * width), entry.value)
+        return DirectoryEntry(entry.tag, entry.kind, near(rng, entry.count, 8 * width), entry.value)
     number = int.from_bytes(entry.value, "little" if shape.order == "<" else "big")
     if entry.kind == 3 and shape.order == ">":
         number >>= 8 * (width - 2)
     changed = near(rng, number, 16 if entry.kind == 3 else 8 * width)
     form = shape.order + ("H" if entry.kind == 3 else "Q" if width == 8 else "I")
-    return Entry(entry.tag, entry.kind, entry.count, struct.pack(form, changed).ljust(width, b"\0"))
+    return DirectoryEntry(entry.tag, entry.kind, entry.count, struct.pack(form, changed).ljust(width, b"\0"))
 
 
-def _overlap(rng: random.Random, shape: Shape, data: bytearray, entries: list[Entry]) -> list[Entry]:
+def _overlap(
+    rng: random.Random, shape: Shape, data: bytearray, entries: list[DirectoryEntry]
+) -> list[DirectoryEntry]:
     """All strips at one place, or a table of many strips anywhere in the file."""
     many = rng.choice((2, 5, 60, 2000))
     place = rng.randrange(8, max(len(data), 9))
@@ -118,7 +120,7 @@ def _overlap(rng: random.Random, shape: Shape, data: bytearray, entries: list[En
             number = place if entry.tag in _OFFSETS else rng.choice((1, 10, 100, len(data)))
             value = struct.pack(shape.word, len(data))
             data += struct.pack(shape.word, number) * many
-            found.append(Entry(entry.tag, 16 if shape.big else 4, many, value))
+            found.append(DirectoryEntry(entry.tag, 16 if shape.big else 4, many, value))
         else:
             found.append(entry)
     return found
@@ -148,8 +150,8 @@ def _append(
     rng: random.Random,
     shape: Shape,
     changed: bytearray,
-    entries: list[Entry],
-    chain: list[tuple[int, list[Entry], int]],
+    entries: list[DirectoryEntry],
+    chain: list[tuple[int, list[DirectoryEntry], int]],
 ) -> None:
     """Put the directory at the end, as the first one or behind another, alone, repeated or in a ring."""
     if len(changed) % 2:

@@ -15,7 +15,7 @@ _PROCESS = re.compile(r"^/proc/(?:self|\d+)/(?:task/\d+/)?")
 
 
 @dataclass(frozen=True)
-class Trace:
+class CallTrace:
     """The log of a tracer, which ends with the process that is traced."""
 
     path: Path

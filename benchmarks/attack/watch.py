@@ -30,7 +30,7 @@ class TooLong(BaseException):
 
 
 @dataclass(frozen=True)
-class Limits:
+class InputLimits:
     """What one input may take: `seconds` of CPU time; `patience` seconds of the wall clock end it."""
 
     seconds: float = 5.0
@@ -39,7 +39,7 @@ class Limits:
 
 
 @dataclass
-class Outcome:
+class InputOutcome:
     """How one input ended; `faults` are (kind, detail)."""
 
     ended: str = "read"
@@ -53,7 +53,7 @@ class Outcome:
         self.faults.append((kind, " ".join(detail.split())[:300]))
 
 
-class Memory:
+class MemoryGrowth:
     """Peak of this process since `start`, and of the processes that it started meanwhile."""
 
     def __init__(self) -> None:
@@ -133,12 +133,14 @@ class Watch:
     """
 
     scratch: Path
-    limits: Limits = Limits()
+    limits: InputLimits = InputLimits()
     clock: Callable[[], float] = cpu_seconds
-    memory: Any = field(default_factory=Memory)
+    memory: Any = field(default_factory=MemoryGrowth)
     baseline: dict[str, float] = field(default_factory=dict)
 
-    def look(self, reader: Reader, folder: Path, promise: Promise = "any", expected: str = "") -> Outcome:
+    def look(
+        self, reader: Reader, folder: Path, promise: Promise = "any", expected: str = ""
+    ) -> InputOutcome:
         """Read what lies in `folder`; `expected` is the digest that a promise "same" speaks of."""
         before = _left(self.scratch, folder)
         outcome = self._timed(reader, folder, promise)
@@ -156,8 +158,8 @@ class Watch:
             _give_back()
         return outcome
 
-    def _timed(self, reader: Reader, folder: Path, promise: Promise) -> Outcome:
-        outcome = Outcome()
+    def _timed(self, reader: Reader, folder: Path, promise: Promise) -> InputOutcome:
+        outcome = InputOutcome()
         self.memory.start(reader.apart)
         start = self.clock()
         try:
@@ -177,12 +179,12 @@ class Watch:
         outcome.growth_mib = self.memory.growth()
         return outcome
 
-    def _read(self, reader: Reader, folder: Path, promise: Promise, outcome: Outcome) -> None:
+    def _read(self, reader: Reader, folder: Path, promise: Promise, outcome: InputOutcome) -> None:
         result = reader.read(folder)
         if promise == "same":
             outcome.digest = digest(result)
 
-    def _leftovers(self, outcome: Outcome, before: set[str], folder: Path) -> None:
+    def _leftovers(self, outcome: InputOutcome, before: set[str], folder: Path) -> None:
         after = _left(self.scratch, folder) - before
         if after:
             gc.collect()  # an exception may hold what it came through
@@ -199,7 +201,7 @@ def _left(scratch: Path, folder: Path) -> set[str]:
     return files | descriptors | processes | {f"thread {each.name}" for each in threading.enumerate()}
 
 
-def _check_message(outcome: Outcome, folder: Path) -> None:
+def _check_message(outcome: InputOutcome, folder: Path) -> None:
     text = outcome.message
     if "\n" in text or len(text.replace(str(folder), "")) > LONGEST_MESSAGE:
         outcome.fault("message", f"not one short line: {text[:200]!r} ({len(text)} characters)")

@@ -52,7 +52,7 @@ class Rendered:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class GalleryFrame:
     """What the methods get, and (H, W) what is true, if that is known."""
 
     name: str
@@ -76,15 +76,15 @@ RENDERED = (
 )
 
 
-def real_looks(folder: Path, only: list[str]) -> Iterator[Look]:
+def real_frames(folder: Path, only: list[str]) -> Iterator[GalleryFrame]:
     """Real frames, as files are read."""
     for each in REAL:
         if each.name in only:
             paths = folder / each.depth, folder / each.guide
-            yield Look(f"real-{each.name}", load_inputs(*paths, noise=each.noise, unit="mm"))
+            yield GalleryFrame(f"real-{each.name}", load_inputs(*paths, noise=each.noise, unit="mm"))
 
 
-def rendered_looks(only: list[str]) -> Iterator[Look]:
+def rendered_frames(only: list[str]) -> Iterator[GalleryFrame]:
     """Rendered scenes, as the sensor models see them."""
     chosen = [each for each in RENDERED if each.name in only]
     renderer = SETTINGS.resolved().open() if chosen else None
@@ -102,7 +102,7 @@ def rendered_looks(only: list[str]) -> Iterator[Look]:
         depth = torch.where(samples.valid, samples.depth, 0.0)
         known = {"kind": model.kind, "cameras": Cameras(camera), "confidence": samples.confidence}
         inputs = load_inputs(depth, arrays["image"], noise=each.name, **known)
-        yield Look(f"rendered-{each.name}", inputs, np.where(valid, truth, 0.0))
+        yield GalleryFrame(f"rendered-{each.name}", inputs, np.where(valid, truth, 0.0))
 
 
 def lit(depth: np.ndarray, focal: float) -> RGB:
@@ -120,30 +120,30 @@ def smaller(rgb: RGB, width: int = WIDTH) -> RGB:
     return np.asarray(Image.fromarray(rgb).resize((width, height), Image.Resampling.BOX))
 
 
-def sheet(look: Look) -> Image.Image:
+def sheet(shown: GalleryFrame) -> Image.Image:
     """Image and samples, then for every method its depth, and its surface or its error."""
-    frame = look.inputs.frame
+    frame = shown.inputs.frame
     guide = (255 * frame.guide[0].permute(1, 2, 0).expand(-1, -1, 3).numpy()).astype(np.uint8)
     low, valid = frame.depth[0, 0].numpy(), frame.valid[0, 0].numpy()
     limits = robust_limits(low, valid)
-    seen = draw_samples(low, valid, limits, frame.high_size, sample_reach(look.inputs))
+    seen = draw_samples(low, valid, limits, frame.high_size, sample_reach(shown.inputs))
     rows = [[("image", guide), ("measured", seen)]]
     for name in METHODS:
         depth = create(name)(frame).depth[0, 0].numpy()
         colours = colorize(depth, np.ones_like(depth, bool), limits)
-        rows.append([(name, colours), _beside(name, depth, look)])
-        print(look.name, name, flush=True)
+        rows.append([(name, colours), _beside(name, depth, shown)])
+        print(shown.name, name, flush=True)
     strips = [panel([(title, smaller(rgb)) for title, rgb in row], max_width=2 * WIDTH + 40) for row in rows]
     return Image.fromarray(np.concatenate(strips))
 
 
-def _beside(name: str, depth: np.ndarray, look: Look) -> tuple[str, RGB]:
-    if look.truth is None:
-        return f"{name}, lit", lit(depth, _focal(look.inputs))
-    known = look.truth > 0
-    rmse = float(np.sqrt(np.mean((depth - look.truth)[known] ** 2)))
-    limit = ERROR * float(np.median(look.truth[known]))
-    return f"error, RMSE {1000 * rmse:.0f} mm", error_map(depth, look.truth, known, limit)
+def _beside(name: str, depth: np.ndarray, shown: GalleryFrame) -> tuple[str, RGB]:
+    if shown.truth is None:
+        return f"{name}, lit", lit(depth, _focal(shown.inputs))
+    known = shown.truth > 0
+    rmse = float(np.sqrt(np.mean((depth - shown.truth)[known] ** 2)))
+    limit = ERROR * float(np.median(shown.truth[known]))
+    return f"error, RMSE {1000 * rmse:.0f} mm", error_map(depth, shown.truth, known, limit)
 
 
 def _focal(inputs: Inputs) -> float:
@@ -160,9 +160,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=names, choices=names)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    for looks in (rendered_looks(arguments.only), real_looks(arguments.data / "real", arguments.only)):
-        for look in looks:
-            sheet(look).save(arguments.out / f"{look.name}.jpg", quality=85)
+    for frames in (rendered_frames(arguments.only), real_frames(arguments.data / "real", arguments.only)):
+        for shown in frames:
+            sheet(shown).save(arguments.out / f"{shown.name}.jpg", quality=85)
 
 
 if __name__ == "__main__":

@@ -35,16 +35,11 @@ class Pair:
     options: tuple[tuple[str, float], ...] = ()
 
 
+AT_BORDER = (("at_border", 1.0),)
+TUM = "real_holdout/tumfr1_1"
 PAIRS = (
-    Pair(
-        "structured-light-v2",
-        11,
-        1,
-        "real_holdout/tumfr1_1_depth_mm.png",
-        "real_holdout/tumfr1_1_rgb.png",
-        (("at_border", 1.0),),
-    ),
-    Pair("stereo-v1", 7, 1, "real/rgbd_2/depth_mm.png", "real/rgbd_2/color.png", (("at_border", 1.0),)),
+    Pair("structured-light-v2", 11, 1, f"{TUM}_depth_mm.png", f"{TUM}_rgb.png", AT_BORDER),
+    Pair("stereo-v1", 7, 1, "real/rgbd_2/depth_mm.png", "real/rgbd_2/color.png", AT_BORDER),
     Pair("lidar-v2", 8, 2, "real/arkit/depth_mm.png", "real/arkit/color.jpg"),
 )
 
@@ -54,10 +49,8 @@ def modelled(pair: Pair) -> tuple[RGB, RGB]:
     renderer = SETTINGS.resolved().open()
     arrays = render_scene(renderer, SETTINGS.seed, pair.scene)
     depth, valid = (torch.tensor(arrays[name])[None, None] for name in ("depth", "valid"))
-    model, random = (
-        sensor(pair.sensor, scale=pair.scale, **dict(pair.options)),
-        torch.Generator().manual_seed(0),
-    )
+    model = sensor(pair.sensor, scale=pair.scale, **dict(pair.options))
+    random = torch.Generator().manual_seed(0)
     light = {}
     if isinstance(model, Triangulation):
         brightness = torch.tensor(arrays["image"]).float().mean(2)[None, None] / 255.0

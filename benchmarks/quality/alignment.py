@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -115,9 +116,9 @@ def real_pairs(data: Path) -> Iterator[tuple[str, Path, Path, str]]:
         yield "nyu", depth, depth.with_name(depth.name.replace("_depth_5000", "_rgb")), "5000"
 
 
-def false_warnings(data: Path) -> dict[str, dict[str, object]]:
+def false_warnings(data: Path) -> dict[str, dict[str, Any]]:
     """Count warnings of frames as they are, by set and reduction; there should be none."""
-    found: dict[str, dict[str, object]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for name, depth, image, unit in real_pairs(data):
         frame, guide = read_depth(depth, unit=unit), np.asarray(read_guide(image))
         guide = guide.astype(np.float32) / (np.iinfo(guide.dtype).max if guide.dtype.kind == "u" else 1.0)
@@ -127,10 +128,10 @@ def false_warnings(data: Path) -> dict[str, dict[str, object]]:
                 continue
             row = found.setdefault(f"{name} x{scale}", {"frames": 0, "not judged": 0, "warned": []})
             result = compared(values, guide, frame.kind, scale)
-            row["frames"] = int(str(row["frames"])) + 1
-            row["not judged"] = int(str(row["not judged"])) + (result is None or not result.certain)
+            row["frames"] += 1
+            row["not judged"] += result is None or not result.certain
             if _warned(result):
-                row["warned"] = [*list(row["warned"]), depth.parent.name + "/" + depth.name]  # type: ignore[call-overload]
+                row["warned"].append(f"{depth.parent.name}/{depth.name}")
     return found
 
 
@@ -138,11 +139,8 @@ def cost(data: Path) -> dict[str, float]:
     """CPU seconds of the comparison, and of loading and running pdn-any, on a frame reduced by 4."""
     _, depth, image, _ = next(real_pairs(data))
     values = read_depth(depth, unit="mm").values[2::4, 2::4].astype(np.float32)
-    method, item, request = (
-        create("pdn-any"),
-        Item(values, np.asarray(read_guide(image))),
-        Request(device="cpu"),
-    )
+    method, item = create("pdn-any"), Item(values, np.asarray(read_guide(image)))
+    request = Request(device="cpu")
     torch.set_num_threads(1)
     with_check = _seconds(lambda: method(load(item, request).frame))
     inputs = load(item, request, compare_views=False).frame

@@ -21,6 +21,7 @@ from torch import Tensor
 from primaldepth.core.frame import Frame, Method
 from primaldepth.core.seeds import generator
 from primaldepth.evaluation.metrics import rmse
+from primaldepth.evaluation.rendered import image_of, tensor_of
 from primaldepth.methods import create
 from primaldepth.operators.sampling import Resample
 from primaldepth.scenes.renderer import Renderer
@@ -37,7 +38,7 @@ SIGMA_BOUND, RMSE_BOUND = 0.2, 0.05
 
 
 @dataclass(frozen=True)
-class View:
+class RenderedView:
     """A rendered scene: image and depth without holes, (1, C, H, W), and where the depth is known."""
 
     scene: int
@@ -47,7 +48,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Row:
+class NoiseRow:
     """One map: median of estimated over true sigma, RMSE with the true one, and RMSE with the estimate."""
 
     scene: int
@@ -74,7 +75,7 @@ def main() -> None:
     torch.set_num_threads(1)
     method = None if options.method == "none" else create(options.method)
     views = list(rendered(range(options.first, options.first + options.scenes)))
-    rows: list[Row] = []
+    rows: list[NoiseRow] = []
     for scale, model, level in product(options.scales, POWERS, LEVELS):
         rows += [measured(view, scale, model, level, method) for view in views]
         show(rows[-len(views) :])
@@ -83,16 +84,15 @@ def main() -> None:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
 
 
-def rendered(seeds: range) -> Iterator[View]:
+def rendered(seeds: range) -> Iterator[RenderedView]:
     renderer = Renderer(preset="rich", size=SIZE, samples=16)
     for seed in seeds:
         found = renderer.render(sample("rich", seed))
-        depth, known = (torch.from_numpy(found[name])[None, None] for name in ("depth", "valid"))
-        image = torch.from_numpy(found["image"]).permute(2, 0, 1)[None].float() / 255
-        yield View(seed, image, fill_occlusions(depth, known), known)
+        depth, known = tensor_of(found["depth"]), tensor_of(found["valid"])
+        yield RenderedView(seed, image_of(found), fill_occlusions(depth, known), known)
 
 
-def noisy(view: View, scale: int, model: str, level: float) -> Frame:
+def noisy(view: RenderedView, scale: int, model: str, level: float) -> Frame:
     """The view's depth, smaller by `scale`, with noise; what came out as 0 or less is a hole."""
     low = Resample((SIZE, SIZE), (SIZE // scale, SIZE // scale), "bicubic")(view.truth)
     middle = low.median()
@@ -101,10 +101,10 @@ def noisy(view: View, scale: int, model: str, level: float) -> Frame:
     return Frame(depth, depth > 0, view.image, sigma=sigma)
 
 
-def measured(view: View, scale: int, model: str, level: float, method: Method | None) -> Row:
+def measured(view: RenderedView, scale: int, model: str, level: float, method: Method | None) -> NoiseRow:
     frame = noisy(view, scale, model, level)
     auto = noise_map("auto", frame.depth, frame.valid)
-    row = Row(view.scene, scale, model, level, float((auto / frame.sigma)[frame.valid].median()))
+    row = NoiseRow(view.scene, scale, model, level, float((auto / frame.sigma)[frame.valid].median()))
     if method is None:
         return row
     errors = [
@@ -113,7 +113,7 @@ def measured(view: View, scale: int, model: str, level: float, method: Method | 
     return replace(row, rmse_true=errors[0], rmse_auto=errors[1])
 
 
-def show(rows: list[Row]) -> None:
+def show(rows: list[NoiseRow]) -> None:
     sigma, error = [row.sigma_ratio for row in rows], [row.rmse_ratio for row in rows]
     row, side = rows[0], SIZE // rows[0].scale
     print(
@@ -124,7 +124,7 @@ def show(rows: list[Row]) -> None:
     )
 
 
-def summarise(rows: list[Row]) -> None:
+def summarise(rows: list[NoiseRow]) -> None:
     """How many maps keep to the bounds."""
     for scale in sorted({row.scale for row in rows}):
         chosen = [row for row in rows if row.scale == scale]

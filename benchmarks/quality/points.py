@@ -50,7 +50,7 @@ SAMPLES, NEAR = 500, 9.0
 
 
 @dataclass(frozen=True)
-class Row:
+class PointsRow:
     test: str
     scene: str
     method: str
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows: list[Row] = []
+    rows: list[PointsRow] = []
     for found in (_lidar_rows(options), _nyu_rows(options)):
         for row in found:
             rows.append(row)
@@ -81,7 +81,7 @@ def main() -> None:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
 
 
-def _lidar_rows(options: argparse.Namespace) -> Iterator[Row]:
+def _lidar_rows(options: argparse.Namespace) -> Iterator[PointsRow]:
     if not options.scenes:
         return
     renderer = Renderer(preset="rich", samples=64, variant="auto")
@@ -173,7 +173,7 @@ def interpolated(pixels: Array, z: Array, size: tuple[int, int] = (HEIGHT, WIDTH
     return np.where(np.isfinite(linear), linear, NearestNDInterpolator(pixels, z)(y, x))
 
 
-def _nyu_rows(options: argparse.Namespace) -> Iterator[Row]:
+def _nyu_rows(options: argparse.Namespace) -> Iterator[PointsRow]:
     files = sorted(options.data.glob("nyu/*_rgb.png")) if options.data else []
     first, last = (int(end) if end else None for end in options.frames.split(":"))
     for file in files[first:last]:
@@ -213,12 +213,12 @@ def _upsampled(
 
 def _scored(
     test: str, scene: str, method: str, found: Array, truth: Array, where: NDArray[np.bool_], seconds: float
-) -> Row:
+) -> PointsRow:
     error = (found - truth)[where]
-    return Row(test, scene, method, math.sqrt(np.mean(error**2)), float(np.abs(error).mean()), seconds)
+    return PointsRow(test, scene, method, math.sqrt(np.mean(error**2)), float(np.abs(error).mean()), seconds)
 
 
-def summarise(rows: list[Row]) -> None:
+def summarise(rows: list[PointsRow]) -> None:
     for test in dict.fromkeys(row.test for row in rows):
         chosen = [row for row in rows if row.test == test]
         plain = {row.scene: row.rmse for row in chosen if row.method == "linear"}

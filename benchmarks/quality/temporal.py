@@ -19,6 +19,7 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.seeds import generator
+from primaldepth.evaluation.rendered import image_of
 from primaldepth.methods import create
 from primaldepth.methods.temporal import Temporal
 from primaldepth.scenes.description import Camera, Scene, SceneObject
@@ -33,7 +34,7 @@ METHODS = {"bilinear": {}, "nlh-l2": {"iterations": 15, "coarse_iterations": 10}
 
 
 @dataclass(frozen=True)
-class Row:
+class TemporalRow:
     scene: int
     move: str
     sensor: str
@@ -58,7 +59,7 @@ def main() -> None:
         views = list(rendered(renderer, seed, move, options.frames))
         for name, (method, settings) in product(SENSORS, METHODS.items()):
             frames = [(measured(name, view, (seed, t)), view["depth"]) for t, view in enumerate(views)]
-            rows.append(Row(seed, move, name, method, **compared(frames, method, settings)))
+            rows.append(TemporalRow(seed, move, name, method, **compared(frames, method, settings)))
             show(rows[-1])
     summarise(rows)
     if options.json:
@@ -91,7 +92,7 @@ def _view(scene: Scene, renderer: Renderer) -> dict[str, Tensor]:
     y = (np.arange(HEIGHT) + 0.5 - pinhole.cy)[:, None] / pinhole.fy
     far = float(found["depth"].max())
     return {
-        "image": torch.from_numpy(found["image"]).permute(2, 0, 1)[None].float() / 255,
+        "image": image_of(found),
         "depth": torch.from_numpy(np.where(found["valid"], found["depth"], far))[None, None].float(),
         "rays": torch.from_numpy(np.sqrt(1 + x**2 + y**2))[None, None].float(),
     }
@@ -170,7 +171,7 @@ def _flicker(depths: list[Tensor]) -> float:
     return float(np.mean([float((b - a).abs().mean()) for a, b in pairwise(depths)]))
 
 
-def show(row: Row) -> None:
+def show(row: TemporalRow) -> None:
     rmse, rmse_temporal, flicker, flicker_temporal = (
         1000 * value for value in (row.rmse, row.rmse_temporal, row.flicker, row.flicker_temporal)
     )
@@ -182,7 +183,7 @@ def show(row: Row) -> None:
     )
 
 
-def summarise(rows: list[Row]) -> None:
+def summarise(rows: list[TemporalRow]) -> None:
     for move in MOVES:
         chosen = [row for row in rows if row.move == move]
         rmse = [row.rmse_temporal / row.rmse for row in chosen]

@@ -112,10 +112,15 @@ def main() -> None:
     }
     report |= summary(replies, memory, start, end) | {"exit_code": code}
     report["passed"] = report["passed"] and code == 0
+    finish(report, arguments.json)
+
+
+def finish(report: dict, path: Path | None) -> None:
+    """Print a report, write it if there is a path, and fail unless it says `passed`."""
     text = json.dumps(report, indent=1)
     print(text)
-    if arguments.json:
-        arguments.json.write_text(text + "\n")
+    if path:
+        path.write_text(text + "\n")
     if not report["passed"]:
         raise SystemExit("FAILED")
 

@@ -9,7 +9,6 @@ sends that again too, which is safe because a request changes nothing in a servi
 """
 
 import argparse
-import json
 import shutil
 import subprocess
 import tempfile
@@ -22,7 +21,7 @@ from pathlib import Path
 
 import httpx2
 
-from benchmarks.robustness.load_service import Load, Reply, ask
+from benchmarks.robustness.load_service import Load, Reply, ask, finish
 from benchmarks.service_process import Service, free_port, running
 
 MOST_CLIENTS, MOST_SECONDS = 32, 120.0
@@ -165,12 +164,7 @@ def main() -> None:
         url = stack.enter_context(balancer([each.url for each in services], resend=chosen.resend))
         found = {"clients": clients, "seconds": seconds, "resend": chosen.resend}
         found |= measure(clients, seconds, services, url)
-    text = json.dumps(found, indent=1)
-    print(text)
-    if chosen.json:
-        chosen.json.write_text(text + "\n")
-    if not found["passed"]:
-        raise SystemExit("FAILED")
+    finish(found, chosen.json)
 
 
 if __name__ == "__main__":

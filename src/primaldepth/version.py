@@ -1,8 +1,14 @@
-"""The version, from the installed package."""
+"""Versions of this package and of others, as they are installed."""
 
 from importlib.metadata import PackageNotFoundError, version
 
-try:
-    __version__ = version("primaldepth")
-except PackageNotFoundError:  # a source tree on the path without an install
-    __version__ = "0+unknown"
+
+def installed_version(name: str, missing: str = "none") -> str:
+    """Return the version of an installed package, or `missing`."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return missing
+
+
+__version__ = installed_version("primaldepth", "0+unknown")  # which a source tree without an install has

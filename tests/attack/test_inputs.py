@@ -15,9 +15,9 @@ from benchmarks.attack.bombs import BOMBS
 from benchmarks.attack.cases import Seed, digest, whole
 from benchmarks.attack.mutations import mutator
 from benchmarks.attack.readers import READERS
-from benchmarks.attack.run import Inputs, chosen, plan
+from benchmarks.attack.run import InputMaker, chosen, plan
 from benchmarks.attack.summary import Summary
-from benchmarks.attack.watch import Outcome
+from benchmarks.attack.watch import InputOutcome
 
 
 def drawn(seed):
@@ -27,7 +27,7 @@ def drawn(seed):
 def test_the_same_name_makes_the_same_files(tmp_path):
     found = []
     for attempt in ("first", "second"):
-        inputs = Inputs(seed=3)
+        inputs = InputMaker(seed=3)
         for name in ("png:5", "npz:8", "cameras:11", "tiff:2"):
             folder = tmp_path / attempt / name.replace(":", "-")
             folder.mkdir(parents=True)
@@ -57,7 +57,7 @@ def test_a_reader_of_another_name_is_refused():
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_every_mutation_makes_files(reader):
-    seeds = Inputs(seed=0).seeds(reader.name)
+    seeds = InputMaker(seed=0).seeds(reader.name)
     for index in range(30):
         mutant = reader.mutate(drawn(f"{reader.name} {index}"), seeds)
         assert all(isinstance(data, bytes) for data in mutant.files.values())
@@ -130,10 +130,10 @@ def test_zeros_are_deflated_without_being_held():
 def test_the_summary_groups_faults_and_keeps_the_extremes():
     summary = Summary(seed=0)
     for index in range(5):
-        outcome = Outcome("none", [("foreign", f"KeyError: '{index}' (cards.py:12)")], seconds=index)
+        outcome = InputOutcome("none", [("foreign", f"KeyError: '{index}' (cards.py:12)")], seconds=index)
         shown = summary.add(f"card:{index}", outcome, "bytes")
         assert len(shown) == (index == 0)
-    summary.add("png:0", Outcome("read", growth_mib=7.0), "bytes")
+    summary.add("png:0", InputOutcome("read", growth_mib=7.0), "bytes")
     report = summary.report()
     assert [(each["count"], each["detail"]) for each in report["faults"]] == [(5, "KeyError at cards.py:12")]
     assert (report["inputs"], report["read"], report["with_faults"]) == (6, 1, 5)

@@ -8,7 +8,7 @@ pytest.importorskip("av", reason="the extra 'video' is not installed")
 pytest.importorskip("fastapi", reason="the extra 'app' is not installed")
 
 from benchmarks.attack.readers import READERS
-from benchmarks.attack.run import Supervised, Work
+from benchmarks.attack.run import Assignment, Supervised
 
 IMAGES = ("png", "png-guide", "jpeg", "tiff", "tiff-guide", "exr", "exr-guide", "pfm", "npy", "npz", "mat5")
 IMAGES += ("confidence",)
@@ -18,7 +18,7 @@ TEXTS = tuple(reader.name for reader in READERS if reader.name not in {*IMAGES, 
 
 def run(place, names):
     """Faults of these inputs, and what was written to standard error."""
-    worker = Supervised(Work(7, tuple(names)), place)
+    worker = Supervised(Assignment(7, tuple(names)), place)
     worker.start()
     found = [(name, kind, detail) for name, outcome, _ in worker.hear() for kind, detail in outcome.faults]
     return found, (place / "noise.txt").read_text(errors="replace")

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra 'app' is not installed")
 
-from benchmarks.attack.trace import Trace, strangers
+from benchmarks.attack.trace import CallTrace, strangers
 
 LOG = """\
 10 openat(AT_FDCWD</work>, "/own/a.png", O_RDONLY|O_CLOEXEC) = 5</own/a.png>
@@ -21,7 +21,7 @@ LOG = """\
 @pytest.fixture
 def trace(tmp_path):
     (tmp_path / "trace.log").write_text(LOG)
-    return Trace(tmp_path / "trace.log")
+    return CallTrace(tmp_path / "trace.log")
 
 
 def test_files_are_told_by_where_a_link_leads(trace):

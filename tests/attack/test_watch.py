@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("h5py", reason="the extra 'mat' is not installed")
 
 from benchmarks.attack.cases import Reader
-from benchmarks.attack.watch import Limits, Memory, Watch, cpu_seconds
+from benchmarks.attack.watch import InputLimits, MemoryGrowth, Watch, cpu_seconds
 
 from primaldepth.core.errors import FileFormatError
 from waiting import wait_until
@@ -76,7 +76,7 @@ def test_growth_of_this_process_is_a_fault(watch, folder):
 
 
 def test_growth_of_a_child_is_seen(folder):
-    memory = Memory()
+    memory = MemoryGrowth()
     memory.start(apart=True)
     grow = "import sys; data = b'1' * (60 << 20); sys.stdin.read(1)"
     with subprocess.Popen([sys.executable, "-c", grow], stdin=subprocess.PIPE) as child:
@@ -110,7 +110,7 @@ def test_an_input_without_end_is_ended(tmp_path, folder):
     scratch.mkdir()
     pipe = folder / "pipe"
     os.mkfifo(pipe)
-    watch = Watch(scratch, Limits(patience=0.1))
+    watch = Watch(scratch, InputLimits(patience=0.1))
     outcome = watch.look(reader(lambda path: (path / "pipe").read_bytes()), folder)
     assert (outcome.ended, kinds(outcome)) == ("none", ["hang"])
 

@@ -1,7 +1,6 @@
 """Patches: disparities in their range, planes stay planes, depth and image stay together, statistics."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -104,7 +103,7 @@ class TestBothKinds:
         assert torch.isfinite(patches.depth).all()
 
     def test_depth_and_image_are_turned_alike(self, kind):
-        turned = Variation(STILL.far, STILL.near, 0.0, 0.0, 0.0, True)
+        turned = Variation(far=STILL.far, near=STILL.near, gamma=0.0, contrast=0.0, grain=0.0, turn=True)
         patches = scenes(size=(SIZE, SIZE)).draw(60, SIZE, random(), turned, kind)
         for depth, valid, guide in zip(patches.depth, patches.valid, patches.guide, strict=True):
             assert torch.equal(valid, guide > 0.01)
@@ -129,7 +128,7 @@ class TestBothKinds:
 class TestTurns:
     def test_all_eight_ways_occur_and_no_other(self):
         source = scenes(1, (SIZE, SIZE), holes=False)
-        turned = Variation(STILL.far, STILL.near, 0.0, 0.0, 0.0, True)
+        turned = Variation(far=STILL.far, near=STILL.near, gamma=0.0, contrast=0.0, grain=0.0, turn=True)
         upright = source.image[0, ..., 0].float() / 255.0
         ways = [torch.rot90(image, k) for image in (upright, upright.T) for k in range(4)]
         seen = set()
@@ -148,7 +147,7 @@ class TestImage:
 
     def test_some_images_are_moved(self):
         """The image is a function of the depth: where it is not, it was moved."""
-        moving = replace(STILL, shift=1, shifted=0.25)
+        moving = STILL.model_copy(update={"shift": 1, "shifted": 0.25})
         patches = scenes(holes=False).draw(400, 8, random(), moving, "z")
         truth = patches.depth / patches.centre  # metres up to one factor for each patch
         image = patches.guide / patches.guide.amax((1, 2, 3), keepdim=True)
@@ -157,14 +156,14 @@ class TestImage:
 
     def test_gamma(self):
         image = torch.full((1, SIZE, SIZE, 3), 51, dtype=torch.uint8)
-        bent = Variation(STILL.far, STILL.near, 0.5, 0.0, 0.0, False)
+        bent = Variation(far=STILL.far, near=STILL.near, gamma=0.5, contrast=0.0, grain=0.0, turn=False)
         guide = Scenes(torch.ones(1, SIZE, SIZE), image).draw(200, SIZE, random(), bent).guide[:, 0, 0, 0]
         exponents = torch.log(torch.log(guide) / math.log(0.2))
         assert exponents.abs().max() < 0.5 + 1e-4
         assert exponents.min() < -0.45 and exponents.max() > 0.45  # noqa: PT018
 
     def test_contrast_and_brightness_stay_in_range(self):
-        strong = Variation(STILL.far, STILL.near, 0.4, 1.0, 0.5, True)
+        strong = Variation(far=STILL.far, near=STILL.near, gamma=0.4, contrast=1.0, grain=0.5, turn=True)
         guide = scenes().draw(20, SIZE, random(), strong).guide
         assert guide.min() >= 0.0
         assert guide.max() <= 1.0
@@ -172,7 +171,7 @@ class TestImage:
 
     def test_grain_is_drawn_up_to_its_level(self):
         image = torch.full((1, SIZE, SIZE, 3), 128, dtype=torch.uint8)
-        grainy = Variation(STILL.far, STILL.near, 0.0, 0.0, 0.05, False)
+        grainy = Variation(far=STILL.far, near=STILL.near, gamma=0.0, contrast=0.0, grain=0.05, turn=False)
         guide = Scenes(torch.ones(1, SIZE, SIZE), image).draw(1000, SIZE, random(), grainy).guide
         levels = guide.flatten(1).std(dim=1)
         assert levels.max() == pytest.approx(0.05, rel=0.1)

@@ -11,8 +11,8 @@ from small_benchmark import digest
 
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.cache import ResultCache
-from primaldepth.evaluation.cut_outs import cut_outs
 from primaldepth.evaluation.protocols import get_protocol
+from primaldepth.evaluation.real_holdout import cut_outs
 from primaldepth.evaluation.rows import Row
 from primaldepth.evaluation.run import as_json, evaluate
 from primaldepth.methods import create

@@ -11,7 +11,7 @@ from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.frame import Frame
 from primaldepth.evaluation.metrics import rmse
 from primaldepth.evaluation.protocols import get_protocol
-from primaldepth.evaluation.rendered import camera_matrices, tof_case
+from primaldepth.evaluation.rendered import camera_matrices
 from primaldepth.evaluation.tof_view import cell_frame, draw, lift
 from primaldepth.methods import create
 from primaldepth.methods.network import Network
@@ -73,7 +73,7 @@ def test_cells_that_do_not_divide_the_image_cover_it(size, cell, grid):
 def test_a_plane_comes_back_from_the_cells():
     """Bilinear interpolation of the filled cells is the dense map that networks start from."""
     arrays = tof_arrays(board=False)
-    case = tof_case(get_protocol("tofmark-sim"), arrays, "plane", 5)
+    case = get_protocol("tofmark-sim").case(arrays, "plane", 5)
     net = Network("net", DepthNet(NetworkSettings(maps=4, layers=2, iterations=2)).eval())
     for method in (create("bilinear"), net):
         found = method(case.frame).depth
@@ -112,7 +112,7 @@ def usable_cases(seed, count):
         random = torch.Generator().manual_seed(0)
         measured = TimeOfFlight()(distance, valid, generator=random, amplitude=amplitude).valid
         if float(measured.float().mean()) >= 0.9:
-            found.append(middle(tof_case(get_protocol("tofmark-sim"), arrays, f"{seed}-{number}", 5)))
+            found.append(middle(get_protocol("tofmark-sim").case(arrays, f"{seed}-{number}", 5)))
         number += 1
     return found
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from primaldepth.evaluation import displaced_samples, metrics
+from primaldepth.evaluation import metrics
 from primaldepth.evaluation.sampling import at_samples, cropped, mean_samples, point_samples
 from primaldepth.evaluation.zones import ZONES, jump_pixels, wide_holes, within, zone_masks
 
@@ -102,13 +102,11 @@ def test_coverage_counts_errors_up_to_sigma():
 def test_surface_samples_have_equals_and_holes_only():
     values = torch.full((1, 1, 5, 5), 100.0)
     valid = torch.ones_like(values, dtype=torch.bool)
-    assert (
-        displaced_samples.surface_samples(values, valid, 0.03)[0, 0].sum() == 9
-    )  # what lies outside is no hole
+    assert metrics.surface_samples(values, valid, 0.03)[0, 0].sum() == 9  # what lies outside is no hole
     valid[..., 3:] = False
-    found = displaced_samples.surface_samples(values, valid, 0.03)
+    found = metrics.surface_samples(values, valid, 0.03)
     assert found[0, 0].nonzero().tolist() == [[y, x] for y in (1, 2, 3) for x in (1, 2)]
-    assert displaced_samples.equal_samples(values, valid, 0.03)[0, 0].nonzero().tolist() == [
+    assert metrics.equal_samples(values, valid, 0.03)[0, 0].nonzero().tolist() == [
         [1, 1],
         [2, 1],
         [3, 1],
@@ -120,30 +118,30 @@ def test_a_neighbour_on_another_surface_ends_the_surface():
     valid = torch.ones_like(values, dtype=torch.bool)
     for value, expected in ((103.0, True), (104.0, False), (96.0, False)):
         values[..., 0, 0] = value
-        assert bool(displaced_samples.surface_samples(values, valid, 0.03)[0, 0, 1, 1]) is expected
+        assert bool(metrics.surface_samples(values, valid, 0.03)[0, 0, 1, 1]) is expected
     valid[..., 0, 0] = False
-    assert displaced_samples.surface_samples(values, valid, 0.03)[0, 0, 1, 1]
+    assert metrics.surface_samples(values, valid, 0.03)[0, 0, 1, 1]
 
 
 def test_three_equal_neighbours_are_needed():
     values, valid = torch.full((1, 1, 3, 3), 100.0), mask(3, 3, (1, 1), (0, 0), (0, 1))
-    assert not displaced_samples.surface_samples(values, valid, 0.03).any()
+    assert not metrics.surface_samples(values, valid, 0.03).any()
     valid[..., 2, 2] = True
-    assert displaced_samples.surface_samples(values, valid, 0.03).equal(mask(3, 3, (1, 1)))
+    assert metrics.surface_samples(values, valid, 0.03).equal(mask(3, 3, (1, 1)))
 
 
 def test_farther_is_larger_depth_and_smaller_disparity():
     values = torch.full((1, 1, 1, 5), 100.0)
     result = torch.tensor([[89.0, 91.0, 100.0, 109.0, 112.0]])[None, None]
-    far, near = displaced_samples.misplaced(result, values, 0.1, disparities=False)
+    far, near = metrics.misplaced(result, values, 0.1, disparities=False)
     assert (far.flatten().tolist(), near.flatten().tolist()) == ([False] * 4 + [True], [True] + [False] * 4)
-    far, near = displaced_samples.misplaced(result, values, 0.1, disparities=True)
+    far, near = metrics.misplaced(result, values, 0.1, disparities=True)
     assert (far.flatten().tolist(), near.flatten().tolist()) == ([True] + [False] * 4, [False] * 4 + [True])
 
 
 def test_rates_are_of_ten_thousand():
-    assert displaced_samples.rate(mask(2, 5, (0, 0), (1, 4)), mask(2, 5, (0, slice(0, 4)))) == 2500.0
-    assert displaced_samples.rate(mask(2, 5), mask(2, 5)) is None
+    assert metrics.rate(mask(2, 5, (0, 0), (1, 4)), mask(2, 5, (0, slice(0, 4)))) == 2500.0
+    assert metrics.rate(mask(2, 5), mask(2, 5)) is None
 
 
 def test_samples_are_one_pixel_of_each_block():

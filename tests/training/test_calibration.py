@@ -3,23 +3,28 @@
 import torch
 from toy_runs import FCN, JOINT, recipe, run
 
+from primaldepth.evaluation.protocol import Case
 from primaldepth.networks import DepthNet, NetworkSettings, from_pretrained
 from primaldepth.networks.card import read_card
 from primaldepth.training.calibration import calibrate
-from primaldepth.training.validation import Look, Seen
+from primaldepth.training.validation import ValidationFrame, ValidationResult
 
 NET = {"backbone": "unet", "widths": (8, 8), "blocks": (1, 1), "window": 3, "iterations": 2}
+
+
+def seen(group, truth, depth):
+    case = Case("scene", 2, None, truth, torch.ones_like(truth, dtype=torch.bool))
+    return ValidationResult(ValidationFrame(group, case), depth, torch.ones_like(truth), {})
 
 
 class Judge:
     """A validator whose errors are normal with standard deviation 3 where sigma says 1."""
 
-    def see(self, net):
+    def results(self, net):
         random = torch.Generator().manual_seed(0)
         truth = torch.zeros(1, 1, 200, 200)
         depth = 3.0 * torch.randn(truth.shape, generator=random)
-        look = Look("group", "scene", None, truth, torch.ones_like(truth, dtype=torch.bool))
-        yield Seen(look, depth, 3.0, torch.ones_like(truth))
+        yield seen("group", truth, depth)
 
 
 def test_the_factor_is_the_one_that_was_missing():
@@ -38,13 +43,12 @@ def test_the_factor_is_the_one_that_was_missing():
 class TwoGroups:
     """A large group whose sigma is right, and a small one in which it is four times too small."""
 
-    def see(self, net):
+    def results(self, net):
         random = torch.Generator().manual_seed(0)
         for group, deviation, size in (("large", 1.0, 400), ("small", 4.0, 60)):
             truth = torch.zeros(1, 1, size, size)
             depth = deviation * torch.randn(truth.shape, generator=random)
-            look = Look(group, "scene", None, truth, torch.ones_like(truth, dtype=torch.bool))
-            yield Seen(look, depth, deviation, torch.ones_like(truth))
+            yield seen(group, truth, depth)
 
 
 def test_every_group_counts_alike():
@@ -56,11 +60,10 @@ def test_every_group_counts_alike():
 class WithHeldOut(TwoGroups):
     """The same, and scenes held out in which sigma is much too large."""
 
-    def see(self, net):
-        yield from super().see(net)
+    def results(self, net):
+        yield from super().results(net)
         truth = torch.zeros(1, 1, 60, 60)
-        look = Look("held-out x2", "scene", None, truth, torch.ones_like(truth, dtype=torch.bool))
-        yield Seen(look, truth + 0.01, 0.01, torch.ones_like(truth))
+        yield seen("held-out x2", truth, truth + 0.01)
 
 
 def test_scenes_held_out_do_not_speak_where_there_are_others():

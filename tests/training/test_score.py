@@ -88,8 +88,8 @@ class TestPlan:
 
     def test_a_criterion_may_name_its_own_folder(self, sets):
         wanted = recipe(validation={"protocols": ({**LU, "data": str(sets)},)})
-        looks = Validator(wanted, None, None, torch.device("cpu")).looks
-        assert [look.name for look in looks] == ["lu/1", "lu/2"]
+        frames = Validator(wanted, None, None, torch.device("cpu")).frames
+        assert [each.case.scene for each in frames] == ["lu/1", "lu/2"]
 
     @pytest.mark.parametrize(
         ("entry", "message"),

@@ -20,7 +20,16 @@ FRAME, PATCHES = (1, 1088, 1376), (64, 128, 128)
 class BenchRow:
     """One line of the table; times in milliseconds, memory in MiB (on a GPU); None where none is known.
 
-    `parts_ms` says what the time goes into, where that was measured.
+    Args:
+        name: what was measured.
+        backend: that computed it.
+        ms: its time.
+        reference_ms: the time of what it is compared with.
+        speedup: `reference_ms` over `ms`.
+        floor_ms: the time that memory or arithmetic needs at least.
+        peak_mib: its memory.
+        reference_peak_mib: the memory of what it is compared with.
+        parts_ms: what the time goes into, where that was measured.
     """
 
     name: str
@@ -32,6 +41,23 @@ class BenchRow:
     peak_mib: float | None
     reference_peak_mib: float | None
     parts_ms: dict[str, float] | None = None
+
+    @classmethod
+    def of(
+        cls, name: str, backend: str, run: Measurement, reference: Measurement, floor_ms: float | None = None
+    ) -> "BenchRow":
+        """Return the line of two measurements.
+
+        Args:
+            name: what was measured.
+            backend: that computed it.
+            run: the measurement.
+            reference: what it is compared with.
+            floor_ms: the least possible time, if it is known.
+        """
+        speedup = reference.ms / run.ms
+        peaks = run.peak_mib, reference.peak_mib
+        return cls(name, backend, run.ms, reference.ms, speedup, floor_ms, *peaks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +72,13 @@ class KernelInputs:
 
     @classmethod
     def draw(cls, shape: tuple[int, int, int], device: str, *, learn: bool = False) -> "KernelInputs":
-        """Depth of unit spread, weights in (0, 1), the classical step sizes."""
+        """Draw depth of unit spread and weights in (0, 1); the step sizes are the classical ones.
+
+        Args:
+            shape: images, rows, columns.
+            device: where they lie.
+            learn: whether gradients of them are needed.
+        """
         images, height, width = shape
         random = torch.Generator(device).manual_seed(0)
         pairs = len(half_window(WINDOW))
@@ -59,11 +91,11 @@ class KernelInputs:
         return cls(State(f, f, (0.1 * w.detach(),)), w, f, c, rows)
 
     def run(self) -> State:
-        """All iterations on the backend in force."""
+        """Run all iterations on the backend in force."""
         return huber_iterations(self.state, self.w, self.f, self.c, self.coefficients, half_window(WINDOW))
 
     def resident(self, storage: torch.dtype | None = None) -> Callable[[], object]:
-        """All iterations with Triton, the maps already in its layout, where the network makes them."""
+        """Return what runs all iterations with Triton on maps that are in its layout already."""
         from primaldepth.operators.pairwise.padded_layout import PaddedLayout
         from primaldepth.operators.pairwise.triton import iterate
 
@@ -74,18 +106,18 @@ class KernelInputs:
         return lambda: iterate(layout, (*state, dual), fixed, self.coefficients)
 
     def train(self) -> None:
-        """Forward and backward."""
+        """Run forward and backward."""
         loss = self.run().u.square().mean()
         torch.autograd.grad(loss, (self.f, self.w, self.c, self.coefficients))
 
 
 def floor_ms(problem: KernelInputs, bandwidth: float, bytes_each: int = 4) -> float:
-    """P read, p written and w read once per iteration, at the measured copy bandwidth."""
+    """Return the milliseconds to read p and w and write p once per iteration, at the measured bandwidth."""
     return 1e3 * ITERATIONS * 3 * problem.w.numel() * bytes_each / bandwidth
 
 
 def bench_kernels(device: str, *, repeats: int = 9) -> list[BenchRow]:
-    """Forward on one frame (float32, and bfloat16 storage on a GPU), forward and backward on patches."""
+    """Measure forward on a frame (on a GPU in bfloat16 too), and on a GPU forward and backward on patches."""
     bandwidth = copy_bandwidth(device)
     frame = KernelInputs.draw(FRAME, device)
     backend = pick_backend(frame.f)
@@ -94,28 +126,21 @@ def bench_kernels(device: str, *, repeats: int = 9) -> list[BenchRow]:
         reference = _forced("torch", frame.run, device, slow)
         fused = frame.resident() if backend == "triton" else frame.run
         fast = measure(fused, device, repeats=repeats)
-        rows = [
-            _row("forward 20 x nlh-l2 1088x1376 fp32", backend, fast, reference, floor_ms(frame, bandwidth))
-        ]
+        name, floor = "forward 20 x nlh-l2 1088x1376", floor_ms(frame, bandwidth)
+        rows = [BenchRow.of(f"{name} fp32", backend, fast, reference, floor)]
         if backend == "triton":
             half = measure(frame.resident(torch.bfloat16), device, repeats=repeats)
             floor = floor_ms(frame, bandwidth, 2)
-            rows.append(_row("forward 20 x nlh-l2 1088x1376 bf16 storage", backend, half, reference, floor))
+            rows.append(BenchRow.of(f"{name} bf16 storage", backend, half, reference, floor))
     if device == "cuda":
         patches = KernelInputs.draw(PATCHES, device, learn=True)
         reference = _forced("torch", patches.train, device, 3)
         fast = measure(patches.train, device, repeats=repeats)
         floor = 3 * floor_ms(patches, bandwidth)  # backward: p, w, both gradients read and written
-        rows.append(_row("forward + backward 64 x 128x128 fp32", backend, fast, reference, floor))
+        rows.append(BenchRow.of("forward + backward 64 x 128x128 fp32", backend, fast, reference, floor))
     return rows
 
 
 def _forced(name: Backend, run: Callable[[], object], device: str, repeats: int) -> Measurement:
     with use_backend(name):
         return measure(run, device, repeats=repeats, warmup=1)
-
-
-def _row(name: str, backend: str, fast: Measurement, reference: Measurement, floor: float) -> BenchRow:
-    return BenchRow(
-        name, backend, fast.ms, reference.ms, reference.ms / fast.ms, floor, fast.peak_mib, reference.peak_mib
-    )

@@ -21,14 +21,14 @@ SIZES = {"cuda": ((1088, 1376), (2160, 3840)), "cpu": ((1088, 1376),)}
 
 
 def matrix_rate(device: str, dtype: torch.dtype) -> float:
-    """Floating point operations per second of a large matrix product on random data."""
+    """Return the floating point operations per second of a large matrix product on random data."""
     side = 8192 if device == "cuda" else 2048
     a, b = (torch.randn(side, side, device=device, dtype=dtype) for _ in range(2))
     return 2 * side**3 / (measure(lambda: a @ b, device, repeats=5).ms * 1e-3)
 
 
 def convolution_flops(settings: NetworkSettings, size: tuple[int, int]) -> int:
-    """Multiplications and additions of all convolutions on one frame; nothing is computed."""
+    """Return how many multiplications and additions the convolutions of a frame need; nothing is computed."""
     with torch.device("meta"):
         net, maps = DepthNet(settings), _maps(settings, size, "meta")
     with FlopCounterMode(display=False) as counter, torch.no_grad():
@@ -37,7 +37,7 @@ def convolution_flops(settings: NetworkSettings, size: tuple[int, int]) -> int:
 
 
 def bench_models(device: str, *, repeats: int = 9) -> list[BenchRow]:
-    """Networks on random frames in each precision of interest, then all stages of a frame.
+    """Measure networks on random frames in each precision of interest, then all stages of a frame.
 
     Convolutions are in bfloat16 on a GPU; on a CPU in float32, and in bfloat16 where it has the instructions.
     """
@@ -58,13 +58,13 @@ def _dtypes(device: str) -> tuple[torch.dtype, ...]:
 
 
 def _networks() -> dict[str, NetworkSettings]:
-    """The paper's network, and those for every scale that are shipped."""
+    """Return the paper's network, and those for every scale that are shipped."""
     shipped = {name: load(name).settings for name, each in SHIPPED.items() if None in each.present}
     return {"fcn-pdn-s": NetworkSettings(), **shipped}
 
 
 def _maps(settings: NetworkSettings, size: tuple[int, int], device: str) -> NetworkInput:
-    """Random depth, noise, trust and guide; samples of x4 for a network with the sample term."""
+    """Draw depth, noise, trust and guide; and samples of x4 for a network with the sample term."""
     guide = torch.rand((1, settings.colours, *size), device=device)
     depth, sigma, trust = torch.rand((3, 1, 1, *size), device=device)
     A = Resample(size, (size[0] // 4, size[1] // 4))
@@ -88,20 +88,13 @@ def _bench_size(
     net = net.stored_as(torch.float32)
     with use_backend("torch"):
         reference = _time(net, maps, torch.float32, device, 3)
-    return BenchRow(
-        f"{name} {size[1]}x{size[0]} {str(dtype).removeprefix('torch.')}",
-        pick_backend(maps.depth),
-        fast.ms,
-        reference.ms,
-        reference.ms / fast.ms,
-        1e3 * convolution_flops(settings, size) / rate,
-        fast.peak_mib,
-        reference.peak_mib,
-    )
+    title = f"{name} {size[1]}x{size[0]} {str(dtype).removeprefix('torch.')}"
+    floor_ms = 1e3 * convolution_flops(settings, size) / rate
+    return BenchRow.of(title, pick_backend(maps.depth), fast, reference, floor_ms)
 
 
 def _time(net: DepthNet, window: NetworkInput, dtype: torch.dtype, device: str, repeats: int) -> Measurement:
-    """As methods run it; what is played back has its memory already, so that is measured call by call."""
+    """Measure a network as methods run it; memory call by call, since a recording has its own already."""
     inference = Inference(net, dtype)
     if device != "cuda":
         return measure(lambda: inference(window), device, repeats=repeats, warmup=1)

@@ -24,7 +24,7 @@ SCENES, STORED = 12, 128
 
 
 def bench_render(device: str) -> list[BenchRow]:
-    """Preset `rich` on `device`, against the variant `scalar`; then stored scenes back into its memory."""
+    """Measure preset `rich` on `device`, against the variant `scalar`; then reading stored scenes."""
     variant = "cuda" if device == "cuda" else "llvm"
     settings = RenderSettings(size=SIZE, samples=SAMPLES[device], variant=variant).resolved()
     fast, parts, arrays = _render_ms(settings, SCENES)
@@ -57,7 +57,7 @@ def _render_ms(settings: RenderSettings, scenes: int) -> tuple[float, dict[str, 
 
 
 def _store(folder: Path, arrays: Mapping[str, np.ndarray]) -> float:
-    """Fill a folder with copies of one scene; median milliseconds until one is safe on disk."""
+    """Fill a folder with copies of one scene; return the median milliseconds until one is safe on disk."""
     manifest = Manifest(made_with={}, versions={}, count=STORED)
     times = []
     with ShardWriter(folder, manifest) as writer:
@@ -70,7 +70,7 @@ def _store(folder: Path, arrays: Mapping[str, np.ndarray]) -> float:
 
 
 def _reading(folder: Path, device: str) -> BenchRow:
-    """`Shards.load` against safetensors and a stack of its tensors; floor: each byte copied once."""
+    """Measure `Shards.load` against safetensors and a stack of its tensors; floor: each byte copied once."""
     shards = Shards(folder)
     files = [folder / entry.file for entry in shards.manifest.shards]
     moved = 2 * sum(spec.nbytes for spec in shards.specs.values()) * len(shards)
@@ -81,13 +81,5 @@ def _reading(folder: Path, device: str) -> BenchRow:
 
     out = shards.load(device)
     fast, slow = measure(lambda: shards.load(device, out=out), device), measure(reference, device)
-    return BenchRow(
-        f"load {STORED} scenes, {moved / 2e9:.2f} GB",
-        "threads",
-        fast.ms,
-        slow.ms,
-        slow.ms / fast.ms,
-        1e3 * moved / copy_bandwidth(device),
-        fast.peak_mib,
-        slow.peak_mib,
-    )
+    name = f"load {STORED} scenes, {moved / 2e9:.2f} GB"
+    return BenchRow.of(name, "threads", fast, slow, 1e3 * moved / copy_bandwidth(device))

@@ -4,6 +4,7 @@ Every row compares two runs that take turns: `ms` is that of the row's name, `re
 follows "against".
 """
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -19,7 +20,7 @@ from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.network import Network
 from primaldepth.methods.network_inputs import NetworkInputs
 from primaldepth.methods.sparse import gathered
-from primaldepth.networks import DepthNet, load
+from primaldepth.networks import DepthNet, NetworkSettings, load
 from primaldepth.networks.precision import usual_dtype
 from primaldepth.networks.zoo import SHIPPED
 from primaldepth.operators.pairwise import pick_backend
@@ -54,22 +55,39 @@ def bench_frame(device: str, *, holes: float = 0.0) -> Frame:
 
 
 def bench_stages(device: str, *, repeats: int = 9) -> list[BenchRow]:
-    """Return a row for each stage, for whole frames by precision, and for the sample term."""
+    """Return a row for each stage, for whole frames by precision, and for the sample term.
+
+    Args:
+        device: to measure on.
+        repeats: of every run.
+    """
     with_holes, without = (bench_frame(device, holes=share) for share in (HOLES, 0.0))
+    backend = pick_backend(without.depth)
+
+    def row(title: str, run: Callable[[], object], reference: Callable[[], object]) -> BenchRow:
+        return BenchRow.of(title, backend, *measure_both(run, reference, device, repeats=repeats))
+
+    def whole(method: Network) -> Callable[[], object]:
+        return _stages(without, method)["whole frame"]
+
     rows = []
     for name in (name for name, each in SHIPPED.items() if None in each.present):
-        method = _method(name, device)
-        pairs = zip(_stages(with_holes, method).items(), _stages(without, method).values(), strict=True)
-        for (stage, run), reference in pairs:
-            title = f"{name} {stage}, {HOLES:.0%} holes against none"
-            rows.append(_row(title, with_holes, run, reference, device, repeats))
-        rows += [_precision_row(name, method, without, device, repeats)]
-        rows += [_sample_term_row(name, without, device, repeats)]
+        net = load(name, None, torch.device(device))
+        method, full = _method(name, copy.deepcopy(net)), _method(name, net, torch.float32)
+        plain = _stages(without, method)
+        rows += [
+            row(f"{name} {stage}, {HOLES:.0%} holes against none", run, plain[stage])
+            for stage, run in _stages(with_holes, method).items()
+        ]
+        rows.append(row(f"{name} whole frame, precision auto against fp32", whole(method), whole(full)))
+        nets = (_untrained(net.settings, device, samples) for samples in (True, False))
+        with_term, none = (_method(name, each) for each in nets)
+        rows.append(row(f"{name} whole frame, sample term against none", whole(with_term), whole(none)))
     return rows
 
 
 def _stages(frame: Frame, method: Network) -> dict[str, Callable[[], object]]:
-    """Everything that is done with a frame, in its order; the last is all of it."""
+    """Return everything that is done with a frame, in its order; the last is all of it."""
 
     def sigma(valid: Tensor) -> Tensor:
         return noise_map("auto", frame.depth, valid)
@@ -93,39 +111,11 @@ def _stages(frame: Frame, method: Network) -> dict[str, Callable[[], object]]:
     }
 
 
-def _method(name: str, device: str, precision: torch.dtype | None = None) -> Network:
-    net = load(name, None, torch.device(device))
-    dtype = precision or usual_dtype(net, torch.device(device))
+def _method(name: str, net: DepthNet, precision: torch.dtype | None = None) -> Network:
+    dtype = precision or usual_dtype(net, next(net.parameters()).device)
     return Network(name, net.stored_as(dtype), precision=dtype)
 
 
-def _precision_row(name: str, method: Network, frame: Frame, device: str, repeats: int) -> BenchRow:
-    full = _method(name, device, torch.float32)
-    run, reference = (_stages(frame, each)["whole frame"] for each in (method, full))
-    return _row(f"{name} whole frame, precision auto against fp32", frame, run, reference, device, repeats)
-
-
-def _sample_term_row(name: str, frame: Frame, device: str, repeats: int) -> BenchRow:
-    """Untrained weights of the same shape: what they are does not change the time."""
-    settings = load(name).settings
-    nets = (
-        DepthNet(settings.model_copy(update={"samples": samples})).to(device).eval()
-        for samples in (True, False)
-    )
-    dtypes = [(net, usual_dtype(net, torch.device(device))) for net in nets]
-    methods = [Network(name, net.stored_as(dtype), precision=dtype) for net, dtype in dtypes]
-    run, reference = (_stages(frame, method)["whole frame"] for method in methods)
-    return _row(f"{name} whole frame, sample term against none", frame, run, reference, device, repeats)
-
-
-def _row(
-    title: str,
-    frame: Frame,
-    run: Callable[[], object],
-    reference: Callable[[], object],
-    device: str,
-    repeats: int,
-) -> BenchRow:
-    ms, reference_ms = measure_both(run, reference, device, repeats=repeats)
-    backend = pick_backend(frame.depth)
-    return BenchRow(title, backend, ms, reference_ms, reference_ms / ms, None, None, None)
+def _untrained(settings: NetworkSettings, device: str, samples: bool) -> DepthNet:
+    """Return a network of the same shape: what its weights are does not change the time."""
+    return DepthNet(settings.model_copy(update={"samples": samples})).to(device).eval()

@@ -10,14 +10,21 @@ import torch
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Median milliseconds of repeated runs; on a GPU also the peak memory of one, in MiB."""
+    """Milliseconds of repeated runs; on a GPU also the peak memory of one, in MiB."""
 
     ms: float
-    peak_mib: float | None
+    peak_mib: float | None = None
 
 
 def measure(run: Callable[[], object], device: str, *, repeats: int = 9, warmup: int = 2) -> Measurement:
-    """Median over `repeats` runs after `warmup`; on a GPU by device events."""
+    """Return the median over `repeats` runs after `warmup`; on a GPU by device events.
+
+    Args:
+        run: what is measured.
+        device: "cpu" or "cuda".
+        repeats: runs that count.
+        warmup: runs before them.
+    """
     for _ in range(warmup):
         run()
     if device == "cuda":
@@ -26,20 +33,20 @@ def measure(run: Callable[[], object], device: str, *, repeats: int = 9, warmup:
         base = torch.cuda.memory_allocated()
         times = [_cuda_ms(run) for _ in range(repeats)]
         return Measurement(statistics.median(times), (torch.cuda.max_memory_allocated() - base) / 2**20)
-    return Measurement(statistics.median(_cpu_ms(run) for _ in range(repeats)), None)
+    return Measurement(statistics.median(_cpu_ms(run) for _ in range(repeats)))
 
 
 def measure_both(
     run: Callable[[], object], reference: Callable[[], object], device: str, *, repeats: int = 9
-) -> tuple[float, float]:
+) -> tuple[Measurement, Measurement]:
     """Return the least milliseconds of two functions that take turns, so that other load hits both."""
     both = (run, reference)
     for each in both:
         each()
     clock = _cuda_ms if device == "cuda" else _cpu_ms
     times = [[clock(each) for each in both] for _ in range(repeats)]
-    fastest, fastest_reference = (min(column) for column in zip(*times, strict=True))
-    return fastest, fastest_reference
+    least, least_reference = (Measurement(min(column)) for column in zip(*times, strict=True))
+    return least, least_reference
 
 
 def _cpu_ms(run: Callable[[], object]) -> float:
@@ -59,7 +66,7 @@ def _cuda_ms(run: Callable[[], object]) -> float:
 
 
 def copy_bandwidth(device: str) -> float:
-    """Bytes read plus bytes written per second by a large copy of random data."""
+    """Return the bytes read plus bytes written per second by a large copy of random data."""
     count = 2**28 if device == "cuda" else 2**26
     source = torch.randn(count, device=device)
     target = torch.empty_like(source)
@@ -68,7 +75,7 @@ def copy_bandwidth(device: str) -> float:
 
 
 def machine(device: str) -> str:
-    """The machine, in words."""
+    """Describe the machine in words."""
     if device == "cuda":
         return f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}"
     return f"CPU, {torch.get_num_threads()} threads, torch {torch.__version__}"

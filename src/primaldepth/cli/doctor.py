@@ -3,7 +3,6 @@
 import os
 import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
 
 import torch
 import typer
@@ -12,7 +11,7 @@ from primaldepth.cli.output import note, show
 from primaldepth.networks.precision import bfloat16_instructions
 from primaldepth.operators.pairwise import available_backends
 from primaldepth.scenes.mitsuba_variants import LLVM_HINT, find_llvm
-from primaldepth.version import __version__
+from primaldepth.version import __version__, installed_version
 
 _OPTIONAL = {
     "numba": "the fast updates of variational models on the CPU (pip install 'primaldepth[fast]')",
@@ -28,13 +27,6 @@ _OPTIONAL = {
     "av": "reading videos (pip install 'primaldepth[video]')",
     "PyYAML": "reading camera files of ROS (pip install 'primaldepth[ros]')",
 }
-
-
-def _package(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "missing"
 
 
 def _cuda() -> str:
@@ -66,14 +58,18 @@ def doctor() -> None:
     }
     llvm = find_llvm()
     lines["LLVM for rendering"] = str(llvm) if llvm else f"none; {LLVM_HINT}"
-    lines |= {name: _package(name) for name in ("numpy", "pillow", "OpenEXR", "tifffile")}
+    lines |= {name: installed_version(name, "missing") for name in ("numpy", "pillow", "OpenEXR", "tifffile")}
     lines["data"] = os.environ.get("PRIMALDEPTH_DATA", "PRIMALDEPTH_DATA is not set; use --data")
     for name, value in lines.items():
         show(f"{name:<18} {value}")
     for name, use in _OPTIONAL.items():
-        state = _package(name)
+        state = installed_version(name, "missing")
         show(f"{name:<18} {f'missing: needed for {use}' if state == 'missing' else state}")
-    broken = [name for name in ("numpy", "pillow", "OpenEXR", "tifffile") if _package(name) == "missing"]
+    broken = [
+        name
+        for name in ("numpy", "pillow", "OpenEXR", "tifffile")
+        if installed_version(name, "missing") == "missing"
+    ]
     if broken:
         note("")
         note(f"not usable: {', '.join(broken)} missing; reinstall primaldepth")

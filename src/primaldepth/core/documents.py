@@ -74,6 +74,9 @@ def parse_json(
         what: it should be, for errors.
         limits: beyond which it is refused.
 
+    Returns:
+        Numbers, text, lists and dictionaries.
+
     Raises:
         FileFormatError: the document is not JSON or beyond the limits.
     """
@@ -101,6 +104,9 @@ def parse_toml(
         what: kind of document that is expected, for errors.
         limits: on its size, its nesting and the numbers in it.
 
+    Returns:
+        Values by key.
+
     Raises:
         FileFormatError: the document is not TOML, holds a date, or is beyond the limits.
     """
@@ -114,6 +120,10 @@ def parse_toml(
 
 def check_values(values: Any, limits: Limits = DEFAULT) -> None:
     """Raise an error unless `values` are plain JSON-like values within the limits.
+
+    Args:
+        values: of unknown origin.
+        limits: beyond which they are refused.
 
     Raises:
         ValueError: with what is wrong, without the document's name.

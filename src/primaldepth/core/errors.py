@@ -55,12 +55,21 @@ class PrimalDepthError(Exception):
         super().__init__("; ".join(filter(None, (self.message(self.subject, self.quoted), self.hint))))
 
     def message(self, subject: str, quoted: Sequence[str]) -> str:
-        """Return "subject: found", with the given words in place of the subject and of what is quoted."""
+        """Return "subject: found", with the given words in place of the subject and of what is quoted.
+
+        Args:
+            subject: takes the place of the error's own.
+            quoted: takes the place of the words of a file.
+        """
         found = self.found.format(*quoted) if quoted else self.found
         return f"{subject}: {found}" if subject else found
 
     def advised(self, more: str) -> Self:
-        """Return the same error with one more hint."""
+        """Return the same error with one more hint.
+
+        Args:
+            more: the hint.
+        """
         form = getattr(self.hint, "in_form", self.hint)
         hint = Worded(f"{self.hint}; {more}", f"{form}; {more}") if self.hint else more
         return type(self)(self.subject, self.found, hint, self.quoted)
@@ -102,19 +111,34 @@ SHOWN = 60
 
 
 def shortened(value: object) -> str:
-    """Return `repr(value)`, cut to 60 characters, for an error message."""
+    """Return `repr(value)`, cut to 60 characters, for an error message.
+
+    Args:
+        value: from outside, of any length.
+    """
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean 'x'?" with the known name most like `name`; empty if none is similar."""
+    """Return "did you mean 'x'?" with the known name most like `name`; empty if none is similar.
+
+    Args:
+        name: what was given.
+        known: names that would have been right.
+    """
     near = difflib.get_close_matches(name[:SHOWN], list(known), n=1)
     return f"did you mean '{near[0]}'?" if near else ""
 
 
 def unknown_name(noun: str, name: str, known: Iterable[str]) -> InputError:
-    """Return the error for a name that is not known, with the nearest one that is, and all of them."""
+    """Return the error for a name that is not known, with the nearest one that is, and all of them.
+
+    Args:
+        noun: what the name stands for.
+        name: what was given.
+        known: names that would have been right.
+    """
     names = list(known)
     hints = did_you_mean(name, names), f"known: {', '.join(names)}"
     return InputError("", f"unknown {noun} '{name}'", "; ".join(filter(None, hints)))
@@ -124,6 +148,9 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Return whether the error says that the machine or its GPU has too little memory.
 
     torch says so in three ways; the class is told by its name, so that no one who needs an error loads torch.
+
+    Args:
+        error: any.
     """
     named = any(each.__name__ == "OutOfMemoryError" for each in type(error).__mro__)
     return named or isinstance(error, MemoryError) or "allocate memory" in str(error)

@@ -38,6 +38,9 @@ class Extensions(Generic[T]):
             name: name of the entry point.
             own: names of this package, which no other may take.
 
+        Returns:
+            The loaded object, or None.
+
         Raises:
             InputError: two packages offer the name, or the one that does cannot be loaded.
         """
@@ -50,6 +53,12 @@ class Extensions(Generic[T]):
 
     def load_all(self, own: Collection[str]) -> dict[str, T]:
         """Load what all installed packages offer; warn of those that cannot be loaded, and skip them.
+
+        Args:
+            own: names of this package, which no other may take.
+
+        Returns:
+            What was loaded, by name.
 
         Raises:
             InputError: two packages offer the same name.

@@ -25,13 +25,28 @@ def _map_like(name: str, value: Tensor, shape: torch.Size, dtype: torch.dtype) -
 
 
 def check_sampling(sampling: str | None) -> None:
-    """Raise an error unless `sampling` is "average", "point" or None."""
+    """Raise an error unless `sampling` is "average", "point" or None.
+
+    Args:
+        sampling: how samples come from the image.
+
+    Raises:
+        InputError: it is anything else.
+    """
     known = " or ".join(SAMPLINGS)
     _require(sampling is None or sampling in SAMPLINGS, f"sampling: '{sampling}' is not {known}")
 
 
 def check_sizes(depth: Tensor, guide: Tensor) -> None:
-    """Raise an error unless the guide (B, C, H, W) is at least as large as the depth (B, 1, h, w)."""
+    """Raise an error unless the guide (B, C, H, W) is at least as large as the depth (B, 1, h, w).
+
+    Args:
+        depth: (B, 1, h, w).
+        guide: (B, C, H, W).
+
+    Raises:
+        InputError: the guide is smaller.
+    """
     _require(
         guide.shape[2] >= depth.shape[2] and guide.shape[3] >= depth.shape[3],
         f"guide: {guide.shape[3]}x{guide.shape[2]} is smaller than the depth's "
@@ -137,7 +152,11 @@ class Frame:
         return torch.where(self.valid, self.depth, torch.zeros_like(self.depth))
 
     def to(self, device: torch.device | str) -> "Frame":
-        """Return the same frame on another device."""
+        """Return the same frame on another device.
+
+        Args:
+            device: where its maps are to lie.
+        """
         moved: dict[str, Any] = {name: value.to(device) for name, value in self._tensors().items()}
         return replace(self, **moved)
 
@@ -184,15 +203,27 @@ class Prediction:
     info: Mapping[str, Any] = field(default_factory=dict)
 
     def to(self, device: torch.device | str) -> "Prediction":
-        """Return the same prediction on another device."""
+        """Return the same prediction on another device.
+
+        Args:
+            device: where its maps are to lie.
+        """
         return self.each(lambda tensor: tensor.to(device))
 
     def image(self, index: int) -> "Prediction":
-        """Return one image of the batch, as a batch of one."""
+        """Return one image of the batch, as a batch of one.
+
+        Args:
+            index: of the image in the batch.
+        """
         return self.each(lambda tensor: tensor[index : index + 1])
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "Prediction":
-        """Return the prediction with `change` applied to each of its maps."""
+        """Return the prediction with `change` applied to each of its maps.
+
+        Args:
+            change: from (B, 1, H, W) to any shape.
+        """
         sigma = None if self.sigma is None else change(self.sigma)
         depth, valid, measured = change(self.depth), change(self.valid), change(self.measured)
         return replace(self, depth=depth, valid=valid, measured=measured, sigma=sigma)
@@ -207,7 +238,11 @@ class Prediction:
 
     @classmethod
     def joined(cls, parts: "Sequence[Prediction]") -> "Prediction":
-        """Join predictions into one batch; either all have a sigma or none, and `info` is left out."""
+        """Return predictions joined into one batch; either all have a sigma or none, and `info` is left out.
+
+        Args:
+            parts: of frames with guides of one size.
+        """
         sigmas = [part.sigma for part in parts if part.sigma is not None]
         return cls(
             torch.cat([part.depth for part in parts]),

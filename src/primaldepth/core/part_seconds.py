@@ -33,7 +33,14 @@ _collected: ContextVar[PartSeconds | None] = ContextVar("collected", default=Non
 
 @contextmanager
 def part(name: str) -> Iterator[None]:
-    """Add the time of this block to the part `name` of the scene that is being measured."""
+    """Add the time of this block to the part `name` of the scene that is being measured.
+
+    Args:
+        name: of the part.
+
+    Returns:
+        A context manager.
+    """
     if _collected.get() is None:
         yield
         return
@@ -45,7 +52,12 @@ def part(name: str) -> Iterator[None]:
 
 
 def spend(name: str, seconds: Seconds) -> None:
-    """Add seconds to the part `name` of the scene that is being measured, if any is."""
+    """Add seconds to the part `name` of the scene that is being measured, if any is.
+
+    Args:
+        name: of the part.
+        seconds: that are added.
+    """
     parts = _collected.get()
     if parts is not None:
         parts[name] = parts.get(name, Seconds()) + seconds
@@ -53,7 +65,11 @@ def spend(name: str, seconds: Seconds) -> None:
 
 @contextmanager
 def collected() -> Iterator[PartSeconds]:
-    """Collect the parts of what is done in this block, in the order in which they began."""
+    """Collect the parts of what is done in this block, in the order in which they began.
+
+    Returns:
+        A context manager that gives the seconds by part.
+    """
     parts: PartSeconds = {}
     token = _collected.set(parts)
     try:
@@ -63,6 +79,11 @@ def collected() -> Iterator[PartSeconds]:
 
 
 def add_parts(total: PartSeconds, more: Mapping[str, Seconds]) -> None:
-    """Add the seconds of each part to those in `total`."""
+    """Add the seconds of each part to those in `total`.
+
+    Args:
+        total: is added to.
+        more: by part.
+    """
     for name, seconds in more.items():
         total[name] = total.get(name, Seconds()) + seconds

@@ -29,6 +29,9 @@ class Settings(BaseModel):
             values: by key; tables, and lists of tables, for keys that are settings themselves.
             where: names the values in errors, such as the file they were read from.
 
+        Returns:
+            An instance of the class.
+
         Raises:
             InputError: a key is unknown or its value is wrong, in nested tables too.
         """

@@ -10,6 +10,9 @@ def trusted_samples(valid: Tensor, confidence: Tensor | None) -> Tensor:
     Args:
         valid: (B, 1, h, w) True where the sensor measured.
         confidence: (B, 1, h, w) in [0, 1], or None for equal trust.
+
+    Returns:
+        (B, 1, h, w).
     """
     if confidence is None:
         return valid
@@ -24,6 +27,9 @@ def sample_trust(valid: Tensor, confidence: Tensor | None, like: Tensor) -> Tens
         valid: (B, 1, h, w) True where the sensor measured.
         confidence: (B, 1, h, w) in [0, 1], or None for equal trust.
         like: tensor whose type the weights have.
+
+    Returns:
+        (B, 1, h, w) in [0, 1].
     """
     if confidence is None:
         return valid.to(like.dtype)

@@ -1,13 +1,15 @@
 """Random patches of rendered scenes, cut and varied on the device: true depth and the image beside it."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, pad
 
 from primaldepth.core.errors import InputError
+from primaldepth.core.settings import NotNegative, Positive, Settings, Share
 from primaldepth.data.shards import Shards
 
 QUANTILES = (0.05, 0.5, 0.95)
@@ -33,13 +35,21 @@ class Patches:
     spread: Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class Variation:
+def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
+    if ends[0] > ends[1]:
+        raise ValueError("the first number is larger than the second")
+    return ends
+
+
+Range = Annotated[tuple[Positive, Positive], AfterValidator(_ordered)]
+
+
+class Variation(Settings):
     """How far patches are varied in training: gamma, contrast, grain, colours, shift and more.
 
     Args:
         far: range from which the scene's smallest disparity is drawn, in pixels.
-        near: range from which the scene's largest disparity is drawn.
+        near: range from which the scene's largest disparity is drawn; a sensor of metres reads neither.
         gamma: largest |log| of the exponent on intensity.
         contrast: largest relative change of contrast and of brightness.
         grain: largest standard deviation of noise added to the image.
@@ -51,17 +61,25 @@ class Variation:
         overlay: largest share of the image of another patch that shines through in half of the images.
     """
 
-    far: tuple[float, float] = (20.0, 110.0)
-    near: tuple[float, float] = (130.0, 250.0)
-    gamma: float = 0.4
-    contrast: float = 0.3
-    grain: float = 0.02
+    far: Range = (20.0, 110.0)
+    near: Annotated[Range, Field(validate_default=True)] = (130.0, 250.0)
+    gamma: NotNegative = 0.4
+    contrast: NotNegative = 0.3
+    grain: NotNegative = 0.02
     turn: bool = True
-    cast: float = 0.0
-    blur: float = 0.0
-    shift: int = 0
-    shifted: float = 1.0
-    overlay: float = 0.0
+    cast: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    blur: Share = 0.0
+    shift: Annotated[int, Field(ge=0)] = 0
+    shifted: Share = 1.0
+    overlay: Share = 0.0
+
+    @field_validator("near")
+    @classmethod
+    def _beyond_far(cls, near: tuple[float, float], info: ValidationInfo) -> tuple[float, float]:
+        far = info.data.get("far", near)
+        if near[0] < far[1]:
+            raise ValueError(f"near disparities must not be smaller than the far ones, {far}")
+        return near
 
 
 class Scenes:

@@ -17,7 +17,7 @@ from primaldepth.core.frame import Frame, Sampling
 from primaldepth.core.seeds import generator
 from primaldepth.evaluation.middlebury import FilesProtocol, guide_tensor, read_disparity
 from primaldepth.evaluation.protocol import Case, Protocol
-from primaldepth.evaluation.rendered import Arrays, RenderedScenes, image_of, inverse_depth, job_of, tensor_of
+from primaldepth.evaluation.rendered import Arrays, RenderedScenes, image_of, inverse_depth, tensor_of
 from primaldepth.evaluation.sampling import cropped, mean_samples, point_samples
 from primaldepth.evaluation.zone_scoring import ZoneCase, ZoneScoring
 from primaldepth.sensors.blind_spots import BlindSpots
@@ -30,19 +30,26 @@ GAMMA = 2.2  # of the images: linear brightness is their power
 
 @dataclass(frozen=True, slots=True)
 class HoleVariant:
-    """A variant of the protocol: how samples and holes are made.
+    """How the samples of a variant are made.
 
     Args:
         mean: whether samples are means of blocks rather than single pixels.
         noise: standard deviation of the noise, in pixels of disparity.
     """
 
-    name: str
     mean: bool
     noise: float
 
     def frame(self, truth: Tensor, measured: Tensor, guide: Tensor, scale: int, *seed: str | int) -> Frame:
-        """Return the samples of a scene as a frame; their noise is given or left to be estimated."""
+        """Return the samples of a scene as a frame; their noise is given or left to be estimated.
+
+        Args:
+            truth: (1, 1, H, W).
+            measured: (1, 1, H, W) where the sensor measures.
+            guide: (1, C, H, W).
+            scale: pixels per sample, each way.
+            seed: of the noise.
+        """
         depth, valid = (mean_samples if self.mean else point_samples)(truth, measured, scale)
         sampling: Sampling = "average" if self.mean else "point"
         if not self.noise:
@@ -52,23 +59,18 @@ class HoleVariant:
         return Frame(torch.where(valid, noisy, 0.0), valid, guide, sigma=sigma, sampling=sampling)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AlignedMiddlebury(FilesProtocol):
     """Scenes of Middlebury 2006 in one variant; `parts` has all variants of both sources.
 
     Args:
-        way: the variant.
+        way: how the samples of its variant are made.
         others: the other protocols that make up aligned-holes.
     """
 
     scoring: ZoneScoring
     way: HoleVariant
     others: tuple[Protocol, ...] = ()
-
-    @property
-    def variant(self) -> str:
-        """How the samples are made."""
-        return self.way.name
 
     def parts(self, data: Path | None) -> tuple[Protocol, ...]:
         """Return one protocol for each source and variant."""
@@ -84,23 +86,18 @@ class AlignedMiddlebury(FilesProtocol):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AlignedRendered(RenderedScenes):
     """Rendered scenes in one variant.
 
     Args:
-        way: the variant.
+        way: how the samples of its variant are made.
         model: which pixels the sensor cannot measure.
     """
 
     scoring: ZoneScoring
     way: HoleVariant
     model: BlindSpots
-
-    @property
-    def variant(self) -> str:
-        """How the samples are made."""
-        return self.way.name
 
     def build(self, root: Path, scene: str, scale: int) -> Case:
         """Return the case, scored in the holes as well, for the truth is known there."""
@@ -130,18 +127,16 @@ def cosines(arrays: Arrays) -> Tensor:
     return tensor_of(found.clip(0.0, 1.0)).float()
 
 
-def aligned_holes_protocol(
-    name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]
-) -> AlignedMiddlebury:
+def aligned_holes_protocol(frozen: Mapping[str, Any], common: Mapping[str, Any]) -> AlignedMiddlebury:
     """Return the protocol from its frozen description; on its own it is the first variant of Middlebury."""
-    shared = {**common, "scoring": ZoneScoring.extending(common["scoring"], frozen["zones"])}
-    ways = [HoleVariant(key, each["mean"], each["noise"]) for key, each in frozen["variants"].items()]
-    files = AlignedMiddlebury(**shared, files=frozen["files"], way=ways[0])
     scenes = frozen["rendered"]
-    model = BlindSpots.parse(scenes["blind_spots"], f"protocol '{name}', blind_spots")
-    rendered = AlignedRendered(
-        **{**shared, "folder": scenes["folder"]}, **job_of(scenes), way=ways[0], model=model
-    )
-    first, *others = [replace(files, way=replace(way, name=f"middlebury {way.name}")) for way in ways]
-    scenes_too = [replace(rendered, way=replace(way, name=f"rendered {way.name}")) for way in ways]
-    return replace(first, others=(*others, *scenes_too))
+    model = BlindSpots.parse(scenes["blind_spots"], f"protocol '{common['name']}', blind_spots")
+    files: list[AlignedMiddlebury] = []
+    rendered: list[AlignedRendered] = []
+    for name, each in frozen["variants"].items():
+        scoring = ZoneScoring.extending(common["scoring"], frozen["zones"])
+        shared = {**common, "scoring": scoring, "way": HoleVariant(each["mean"], each["noise"])}
+        files.append(AlignedMiddlebury.of(frozen, {**shared, "variant": f"middlebury {name}"}))
+        place = {"variant": f"rendered {name}", "folder": scenes["folder"], "model": model}
+        rendered.append(AlignedRendered.of(scenes, {**shared, **place}))
+    return replace(files[0], others=(*files[1:], *rendered))

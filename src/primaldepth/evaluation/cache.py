@@ -7,7 +7,6 @@ import os
 import platform
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import torch
 from primaldepth.core.errors import InputError
 from primaldepth.io import write_bytes
 from primaldepth.io.files import read_json
+from primaldepth.version import installed_version
 
 log = logging.getLogger("primaldepth.evaluation")
 Key = Mapping[str, Any]
@@ -76,11 +76,4 @@ def machine_identity(device: str) -> dict[str, str]:
         if device.startswith("cuda")
         else f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
     )
-    return {"device": processor, **{name: _version(name) for name in _PACKAGES}}
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "none"
+    return {"device": processor, **{name: installed_version(name) for name in _PACKAGES}}

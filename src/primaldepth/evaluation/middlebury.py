@@ -1,23 +1,23 @@
 """Protocols on images that are frozen file by file: noisy-middlebury and middlebury-2006."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from typing_extensions import Self
 
 from primaldepth.core.frame import Frame
 from primaldepth.core.seeds import generator
 from primaldepth.evaluation.protocol import Case, Protocol
-from primaldepth.evaluation.scoring import Scoring
 from primaldepth.io import read_depth, read_guide
 from primaldepth.sensors.degradations import fill_occlusions, middlebury_noisy_v1
 from primaldepth.sensors.noise import middlebury_sigma
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FilesProtocol(Protocol):
     """A folder of files per scene; a subclass says how a case is built from them.
 
@@ -26,6 +26,11 @@ class FilesProtocol(Protocol):
     """
 
     files: Mapping[str, Mapping[str, str]]
+
+    @classmethod
+    def of(cls, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> Self:
+        """Return the protocol of a frozen description."""
+        return cls(**common, files=frozen["files"])
 
     @property
     def scenes(self) -> tuple[str, ...]:
@@ -50,19 +55,33 @@ class FilesProtocol(Protocol):
         return self.changed_files({root / scene / name: sum_ for name, sum_ in self.files[scene].items()})
 
 
-@dataclass(frozen=True)
-class ImageProtocol(FilesProtocol):
-    """A folder of images per scene.
-
-    Args:
-        load_images: (folder of the scene, scene, scale, scoring) -> case.
-    """
-
-    load_images: Callable[[Path, str, int, Scoring], Case]
+class NoisyMiddlebury(FilesProtocol):
+    """The published samples of a scene; the whole frame is scored."""
 
     def build(self, root: Path, scene: str, scale: int) -> Case:
         """Build the case of a scene from inputs that were checked."""
-        return self.load_images(root / scene, scene, scale, self.scoring)
+        truth, known = read_disparity(root / scene / "disparity_gt.png")
+        depth, valid = read_disparity(root / scene / f"disparity_x{scale}_noisy.png")
+        guide = guide_tensor(root / scene / "color.png")
+        frame = Frame(depth, valid, guide, sigma=middlebury_sigma(depth, valid), sampling="average")
+        return Case(scene, scale, frame, truth, known, self.scoring)
+
+
+class Middlebury2006(FilesProtocol):
+    """Scenes that are cropped to multiples of 16 and degraded with stored seeds."""
+
+    def build(self, root: Path, scene: str, scale: int) -> Case:
+        """Build the case of a scene from inputs that were checked."""
+        truth, known = read_disparity(root / scene / "disparity_gt.png")
+        guide = guide_tensor(root / scene / "color.png")
+        height, width = (side // 16 * 16 for side in truth.shape[2:])
+        truth, known, guide = (image[..., :height, :width] for image in (truth, known, guide))
+        random = generator("middlebury-2006", 1, scene, scale)
+        depth = middlebury_noisy_v1(fill_occlusions(truth, known), scale, random)
+        valid = depth > 0
+        sigma = middlebury_sigma(depth, valid)
+        frame = Frame(depth, valid, guide.contiguous(), sigma=sigma, sampling="average")
+        return Case(scene, scale, frame, truth, known, self.scoring)
 
 
 def read_disparity(path: Path) -> tuple[Tensor, Tensor]:
@@ -74,37 +93,3 @@ def read_disparity(path: Path) -> tuple[Tensor, Tensor]:
 def guide_tensor(path: Path) -> Tensor:
     """Return an image as (1, C, H, W) in [0, 1]."""
     return torch.from_numpy(read_guide(path)).permute(2, 0, 1)[None].contiguous()
-
-
-def noisy_middlebury(folder: Path, scene: str, scale: int, scoring: Scoring) -> Case:
-    """Build the case of a scene from the published samples; the whole frame is scored."""
-    truth, known = read_disparity(folder / "disparity_gt.png")
-    depth, valid = read_disparity(folder / f"disparity_x{scale}_noisy.png")
-    guide = guide_tensor(folder / "color.png")
-    frame = Frame(depth, valid, guide, sigma=middlebury_sigma(depth, valid), sampling="average")
-    return Case(scene, scale, frame, truth, known, scoring)
-
-
-def middlebury_2006(folder: Path, scene: str, scale: int, scoring: Scoring) -> Case:
-    """Build the case of a scene: cropped to multiples of 16, degraded with stored seeds."""
-    truth, known = read_disparity(folder / "disparity_gt.png")
-    guide = guide_tensor(folder / "color.png")
-    height, width = (side // 16 * 16 for side in truth.shape[2:])
-    truth, known, guide = (image[..., :height, :width] for image in (truth, known, guide))
-    random = generator("middlebury-2006", 1, scene, scale)
-    depth = middlebury_noisy_v1(fill_occlusions(truth, known), scale, random)
-    valid = depth > 0
-    sigma = middlebury_sigma(depth, valid)
-    frame = Frame(depth, valid, guide.contiguous(), sigma=sigma, sampling="average")
-    return Case(scene, scale, frame, truth, known, scoring)
-
-
-LOADERS: dict[str, Callable[[Path, str, int, Scoring], Case]] = {
-    "noisy-middlebury": noisy_middlebury,
-    "middlebury-2006": middlebury_2006,
-}
-
-
-def image_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> ImageProtocol:
-    """Return the protocol of a frozen description."""
-    return ImageProtocol(**common, files=frozen["files"], load_images=LOADERS[name])

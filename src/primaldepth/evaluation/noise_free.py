@@ -17,9 +17,10 @@ from torch import Tensor
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
+from primaldepth.evaluation.middlebury import guide_tensor
 from primaldepth.evaluation.protocol import Case, NamedFrames, Protocol
 from primaldepth.evaluation.scoring import Scoring
-from primaldepth.io import Unit, read_depth, read_guide
+from primaldepth.io import Unit, read_depth
 from primaldepth.sensors.noise import AUTO_FLOOR, local_mean
 
 
@@ -30,6 +31,15 @@ class FrameFiles:
     image: str
     truth: str
     unit: Unit
+
+    def paths(self, scene: str) -> tuple[str, str]:
+        """Return the paths of image and truth, relative to the protocol's folder."""
+        name, _, number = scene.partition("/")
+        return f"{name}/{self.image.format(number)}", f"{name}/{self.truth.format(number)}"
+
+    def is_in(self, root: Path, scene: str) -> bool:
+        """Return whether one of the frame's two files is in the protocol's folder."""
+        return any((root / path).is_file() for path in self.paths(scene))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,7 @@ class FrameSet:
     forms: tuple[FrameFiles, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NoiseFreeProtocol(NamedFrames):
     """Frames by set and number; a scene is called SET/N.
 
@@ -64,11 +74,6 @@ class NoiseFreeProtocol(NamedFrames):
     files: Mapping[str, str]
 
     @property
-    def variant(self) -> str:
-        """Name of the set, if the protocol has one only."""
-        return next(iter(self.frame_sets)) if len(self.frame_sets) == 1 else ""
-
-    @property
     def made_of(self) -> str:
         """The protocol's inputs, in a few words."""
         return ", ".join(f"{len(self._of_set(name))} frames of {name}" for name in self.frame_sets)
@@ -78,7 +83,7 @@ class NoiseFreeProtocol(NamedFrames):
         root = self.root(data)
         there = {name: self._present(root, name) for name in self.frame_sets}
         return tuple(
-            replace(self, scoring=own.scoring, frame_sets={name: own}, names=there[name])
+            replace(self, variant=name, scoring=own.scoring, frame_sets={name: own}, names=there[name])
             for name, own in self.frame_sets.items()
             if there[name]
         )
@@ -97,7 +102,7 @@ class NoiseFreeProtocol(NamedFrames):
     def holds(self, folder: Path) -> bool:
         """Return whether a file of a frame is in the folder."""
         sets = [name for name in self.frame_sets if (folder / name).is_dir()]
-        return any(self._form(folder, scene) for name in sets for scene in self._of_set(name))
+        return any(self._present(folder, name) for name in sets)
 
     def inputs(self, root: Path, scene: str) -> dict[str, str]:
         """Return the frozen checksums of the frame's two files; `problems` says whether they hold."""
@@ -117,8 +122,8 @@ class NoiseFreeProtocol(NamedFrames):
         """Build the case of a frame from inputs that were checked."""
         own = self.frame_sets[_set(scene)]
         image, path = (root / name for name in self._paths(root, scene))
-        truth = _cropped(own.per_unit * _depth(path, self._stored(root, scene).unit), own.crop or scale)
-        guide = _cropped(torch.from_numpy(read_guide(image)).permute(2, 0, 1)[None], own.crop or scale)
+        truth = _cropped(own.per_unit * _depth(path, self._form(root, scene).unit), own.crop or scale)
+        guide = _cropped(guide_tensor(image), own.crop or scale)
         if guide.shape[2:] != truth.shape[2:]:
             raise InputError(image, f"its size differs from that of {path}")
         depth = reduced(truth, scale)
@@ -131,24 +136,16 @@ class NoiseFreeProtocol(NamedFrames):
         return tuple(scene for scene in self.names if _set(scene) == name)
 
     def _present(self, root: Path, name: str) -> tuple[str, ...]:
-        return tuple(scene for scene in self._of_set(name) if self._form(root, scene))
+        return tuple(scene for scene in self._of_set(name) if self._form(root, scene).is_in(root, scene))
 
-    def _form(self, root: Path, scene: str) -> FrameFiles | None:
-        """Return the first form (arrays or PNG) of which one of the frame's two files is there."""
-        name, _, number = scene.partition("/")
-        for form in self.frame_sets[name].forms:
-            if any((root / name / part.format(number)).is_file() for part in (form.image, form.truth)):
-                return form
-        return None
-
-    def _stored(self, root: Path, scene: str) -> FrameFiles:
-        """Return the form of the frame's files that is there, or else that of the public arrays."""
-        return self._form(root, scene) or self.frame_sets[_set(scene)].forms[0]
+    def _form(self, root: Path, scene: str) -> FrameFiles:
+        """Return the first form of which a file is there; that of the public arrays if there is none."""
+        forms = self.frame_sets[_set(scene)].forms
+        return next((form for form in forms if form.is_in(root, scene)), forms[0])
 
     def _paths(self, root: Path, scene: str) -> tuple[str, str]:
         """Return the paths of image and truth, relative to the folder."""
-        form, (name, _, number) = self._stored(root, scene), scene.partition("/")
-        return f"{name}/{form.image.format(number)}", f"{name}/{form.truth.format(number)}"
+        return self._form(root, scene).paths(scene)
 
 
 def _set(scene: str) -> str:
@@ -167,7 +164,7 @@ def _cropped(image: Tensor, multiple: int) -> Tensor:
 
 
 def reduced(truth: Tensor, scale: int) -> Tensor:
-    """Reduce (1, 1, H, W) by `scale` with Pillow's antialiased bicubic resize of 32-bit floats.
+    """Return (1, 1, H, W) reduced by `scale` with Pillow's antialiased bicubic resize of 32-bit floats.
 
     The published numbers were made with it. It differs from `operators.sampling` at the frame's edges only,
     where it cuts the kernel off instead of mirroring the image.
@@ -193,13 +190,13 @@ def inside(truth: Tensor, border: int) -> Tensor:
     return known
 
 
-def noise_free_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> NoiseFreeProtocol:
+def noise_free_protocol(frozen: Mapping[str, Any], common: Mapping[str, Any]) -> NoiseFreeProtocol:
     """Return the protocol of a frozen description."""
     sets = {
         key: FrameSet(
             crop=each["crop"],
             per_unit=each["per_unit"],
-            scoring=Scoring.parse(each["scoring"], f"protocol '{name}', set '{key}'"),
+            scoring=Scoring.parse(each["scoring"], f"protocol '{common['name']}', set '{key}'"),
             forms=tuple(FrameFiles(**form) for form in each["forms"]),
         )
         for key, each in frozen["sets"].items()

@@ -23,7 +23,7 @@ SAME_ASPECT = 0.01  # relative difference of the aspect ratios of image and dept
 UNSAFE = 5.0  # surface samples of 10,000 that a method may misplace more than the safest one
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OwnFrames(Protocol):
     """Pairs of a depth map and an image of the same view.
 
@@ -53,15 +53,10 @@ class OwnFrames(Protocol):
         """The protocol's inputs, in a few words."""
         return f"{len(self.pairs)} frames of one's own"
 
-    @property
-    def variant(self) -> str:
-        """How samples are made."""
-        return self.way.name
-
     def parts(self, data: Path | None) -> tuple[Protocol, ...]:
         """Return the reduced frames, and the frames with cut-outs."""
         ways = self.way, HoldoutVariant(CUT_OUTS, (1,), cut_outs=True)
-        return tuple(replace(self, way=way, scales=way.scales) for way in ways)
+        return tuple(replace(self, variant=way.name, way=way, scales=way.scales) for way in ways)
 
     def holds(self, folder: Path) -> bool:
         """Return True: the files were named one by one."""
@@ -105,6 +100,7 @@ def own_frames(pairs: Sequence[tuple[Path, Path]], scale: int, unit: Unit | None
         folder=".",
         scales=(1, scale),
         scoring=scoring,
+        variant=way.name,
         pairs=dict(zip(names, pairs, strict=True)),
         stored=unit,
         way=way,

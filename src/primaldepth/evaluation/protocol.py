@@ -44,13 +44,14 @@ class Case:
         return self.scoring.scores(prediction.depth, self.frame, self.truth, self.known)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Protocol(ABC):
     """A frozen benchmark: named scenes whose inputs are checked, scales, and how results are scored.
 
     Args:
         folder: its place below the data folder.
         scales: pixels of the guide per sample, per side.
+        variant: name of this part, where a protocol has several: its set of scenes, or how samples are made.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Protocol(ABC):
     folder: str
     scales: tuple[int, ...]
     scoring: Scoring
+    variant: str = ""
 
     @property
     @abstractmethod
@@ -83,7 +85,13 @@ class Protocol(ABC):
 
     @abstractmethod
     def build(self, root: Path, scene: str, scale: int) -> Case:
-        """Build the case of a scene and scale from inputs that were checked."""
+        """Build the case of a scene and scale from inputs that were checked.
+
+        Args:
+            root: folder of the protocol's inputs.
+            scene: of `scenes`.
+            scale: of `scales`.
+        """
 
     @property
     def unit(self) -> str:
@@ -94,11 +102,6 @@ class Protocol(ABC):
     def is_frozen(self) -> bool:
         """Whether the inputs are known beforehand; False for frames of one's own."""
         return True
-
-    @property
-    def variant(self) -> str:
-        """Name of this part, where a protocol has several: its set of scenes, or how samples are made."""
-        return ""
 
     def parts(self, data: Path | None) -> "tuple[Protocol, ...]":
         """Return what has to be run: the protocol itself, or one protocol for each variant or set of scenes.
@@ -119,11 +122,14 @@ class Protocol(ABC):
         return next((folder for folder in candidates if self.holds(folder)), None)
 
     def root(self, data: Path | None, watch: Watcher | None = None) -> Path:
-        """Return the folder of the inputs; an error says where they were looked for.
+        """Return the folder of the inputs.
 
         Args:
             data: folder of the protocols' folders, or the protocol's own.
             watch: told of the progress where the inputs have to be made first.
+
+        Raises:
+            InputError: it is not there.
         """
         found = self.find(data)
         if found is None:
@@ -132,7 +138,19 @@ class Protocol(ABC):
         return found
 
     def load(self, data: Path | None, scene: str, scale: int) -> Case:
-        """Check the scene's inputs, then build the case."""
+        """Check the scene's inputs, then build the case.
+
+        Args:
+            data: folder of the protocols' folders, or the protocol's own.
+            scene: of `scenes`.
+            scale: of `scales`.
+
+        Returns:
+            the case, on the CPU.
+
+        Raises:
+            InputError: an input is missing or differs from the frozen one.
+        """
         self.check(scale)
         root = self.root(data)
         for problem in self.problems(root, scene):
@@ -140,7 +158,7 @@ class Protocol(ABC):
         return self.build(root, scene, scale)
 
     def changed_files(self, files: Mapping[Path, str]) -> list[str]:
-        """One line for each file that is missing or has another SHA-256 than the one it was frozen with."""
+        """Return a line for each file that is missing or whose SHA-256 is not the frozen one."""
         found = []
         for path, digest in files.items():
             if not path.is_file():
@@ -155,7 +173,7 @@ class Protocol(ABC):
             raise InputError(f"{self.name} has the scales {', '.join(map(str, self.scales))}, not {scale}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NamedFrames(Protocol):
     """A protocol that lists its frames by name.
 

@@ -8,25 +8,25 @@ from typing import Any
 from primaldepth.core.documents import parse_json
 from primaldepth.core.errors import InputError
 from primaldepth.evaluation.aligned_holes import aligned_holes_protocol
-from primaldepth.evaluation.middlebury import image_protocol
+from primaldepth.evaluation.middlebury import Middlebury2006, NoisyMiddlebury
 from primaldepth.evaluation.noise_free import noise_free_protocol
 from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.evaluation.real_holdout import real_holdout_protocol
-from primaldepth.evaluation.rendered import rendered_protocol
+from primaldepth.evaluation.rendered import RenderedDisparities, SimulatedTof
 from primaldepth.evaluation.scoring import Scoring
 from primaldepth.evaluation.tofmark import tofmark_protocol
 
 __all__ = ["Case", "Protocol", "get_protocol", "protocol_names"]
 
-_KINDS: dict[str, Callable[[str, Mapping[str, Any], Mapping[str, Any]], Protocol]] = {
-    "noisy-middlebury": image_protocol,
-    "middlebury-2006": image_protocol,
+_KINDS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Protocol]] = {
+    "noisy-middlebury": NoisyMiddlebury.of,
+    "middlebury-2006": Middlebury2006.of,
     "noise-free": noise_free_protocol,
     "aligned-holes": aligned_holes_protocol,
     "real-holdout": real_holdout_protocol,
-    "rendered": rendered_protocol,
+    "rendered": RenderedDisparities.of,
     "tofmark": tofmark_protocol,
-    "tofmark-sim": rendered_protocol,
+    "tofmark-sim": SimulatedTof.of,
 }
 
 
@@ -65,7 +65,7 @@ def get_protocol(name: str) -> Protocol:
         "scales": tuple(frozen["scales"]),
         "scoring": Scoring.parse(frozen["scoring"], f"protocol '{name}'"),
     }
-    return _KINDS[name](name, frozen, common)
+    return _KINDS[name](frozen, common)
 
 
 @cache

@@ -1,4 +1,7 @@
-"""The protocol real-holdout: frames of real cameras, reduced and scored against the sensor's own map."""
+"""The protocol real-holdout: frames of real cameras, reduced and scored against the sensor's own map.
+
+In one variant rectangles are cut out of the map, to see how well a method fills holes whose depth is known.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +15,6 @@ from torch import Tensor
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
 from primaldepth.core.seeds import generator
-from primaldepth.evaluation.cut_outs import cut_outs
 from primaldepth.evaluation.middlebury import guide_tensor
 from primaldepth.evaluation.protocol import Case, NamedFrames, Protocol, file_sha256
 from primaldepth.evaluation.sampling import cropped, point_samples
@@ -24,6 +26,8 @@ from primaldepth.sensors.noise import noise_map
 DEPTH, IMAGE = "_depth_mm.png", "_rgb.png"
 LEAST_SIDE = 64
 LEAST_MEASURED = 0.01  # of the pixels
+SIDES = (20, 60)  # shortest and longest side of a cut-out, in pixels
+PIXELS_PER_CUT_OUT = 25_600  # 12 in a frame of 640x480
 _MM = 1000.0
 
 
@@ -32,6 +36,7 @@ class HoldoutVariant:
     """A variant of the protocol: how samples of a frame are made.
 
     Args:
+        name: of the variant.
         scales: for which the variant exists.
         noise: standard deviation of the noise in parts of the depth.
         cut_outs: whether rectangles are cut out of the map instead of reducing it.
@@ -43,7 +48,7 @@ class HoldoutVariant:
     cut_outs: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RealHoldoutProtocol(NamedFrames):
     """Pairs NAME_depth_mm.png (16 bit, 0 for a hole) and NAME_rgb.png of one size.
 
@@ -59,11 +64,6 @@ class RealHoldoutProtocol(NamedFrames):
     files: Mapping[str, Mapping[str, str]]
 
     @property
-    def variant(self) -> str:
-        """How the samples are made."""
-        return self.way.name
-
-    @property
     def made_of(self) -> str:
         """The protocol's inputs, in a few words."""
         return f"{len(self.names)} frames" if self.is_frozen else f"{len(self.names)} frames of one's own"
@@ -77,7 +77,9 @@ class RealHoldoutProtocol(NamedFrames):
         """Return one protocol for each variant, with the frames that lie in the folder."""
         root = self.find(data)
         names = self.names if root is None else frames_in(root)
-        return tuple(replace(self, way=way, scales=way.scales, names=names) for way in self.variants)
+        return tuple(
+            replace(self, variant=way.name, way=way, scales=way.scales, names=names) for way in self.variants
+        )
 
     def holds(self, folder: Path) -> bool:
         """Return whether the folder has a depth map of this form."""
@@ -128,6 +130,28 @@ def real_case(
     return ZoneCase(scene, scale, frame, truth, scored, scoring=scoring, reference=known, holes=~known)
 
 
+def cut_outs(known: Tensor, generator: torch.Generator) -> Tensor:
+    """Return where rectangles are cut out, (1, 1, H, W); each has a known pixel at its centre.
+
+    A side has 20 to 60 pixels, but at most half of the frame's.
+
+    Args:
+        known: (1, 1, H, W), at least one True.
+        generator: on the CPU; decides places and sides.
+    """
+    height, width = known.shape[2:]
+    centres = known[0, 0].nonzero()
+    removed = torch.zeros_like(known)
+    for _ in range(max(1, height * width // PIXELS_PER_CUT_OUT)):
+        index = int(torch.randint(len(centres), (1,), generator=generator))
+        rows, columns = torch.randint(SIDES[0], SIDES[1] + 1, (2,), generator=generator).tolist()
+        rows, columns = min(rows, height // 2), min(columns, width // 2)
+        y, x = centres[index].tolist()
+        top, left = max(0, y - rows // 2), max(0, x - columns // 2)
+        removed[..., top : y - rows // 2 + rows, left : x - columns // 2 + columns] = True
+    return removed
+
+
 def frames_in(folder: Path) -> tuple[str, ...]:
     """Return the names of the depth maps of the protocol's form in the folder, sorted."""
     return tuple(sorted(path.name.removesuffix(DEPTH) for path in folder.glob(f"*{DEPTH}")))
@@ -170,9 +194,7 @@ def _frame(depth: Tensor, valid: Tensor, guide: Tensor, noise: float, random: to
     return Frame(samples, valid, guide, sigma=noise * samples, sampling="point")
 
 
-def real_holdout_protocol(
-    name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]
-) -> RealHoldoutProtocol:
+def real_holdout_protocol(frozen: Mapping[str, Any], common: Mapping[str, Any]) -> RealHoldoutProtocol:
     """Return the protocol from its frozen description; on its own it is the variant with noise."""
     variants = tuple(
         HoldoutVariant(key, tuple(each["scales"]), each["noise"], each["cut_outs"])
@@ -180,6 +202,7 @@ def real_holdout_protocol(
     )
     return RealHoldoutProtocol(
         **{**common, "scoring": ZoneScoring.extending(common["scoring"], frozen["zones"])},
+        variant=variants[0].name,
         variants=variants,
         way=variants[0],
         files=frozen["files"],

@@ -7,7 +7,7 @@ texture or a camera is another one. The files themselves are compared with the c
 written with them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from typing_extensions import Self
 
 from primaldepth.core.errors import InputError, PrimalDepthError
 from primaldepth.core.frame import Frame
@@ -35,7 +36,7 @@ IMAGE_TOLERANCE = 1.0  # of 255 grey levels
 _MM = 1000.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RenderedScenes(Protocol):
     """Base of protocols on rendered scenes, by seed; a subclass says how a case is built.
 
@@ -54,6 +55,12 @@ class RenderedScenes(Protocol):
     seed: int
     count: int
     frozen_scenes: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> Self:
+        """Return the protocol of a frozen description."""
+        job = {key: frozen[key] for key in ("preset", "size", "samples", "seed", "count")}
+        return cls(**common, **job, frozen_scenes=frozen["scenes"])
 
     @property
     def scenes(self) -> tuple[str, ...]:
@@ -110,7 +117,7 @@ class RenderedScenes(Protocol):
         return {entry.file: entry.sha256}
 
     def problems(self, root: Path, scene: str) -> list[str]:
-        """Compare the shard with its checksum and the scene with its frozen means; return what differs."""
+        """Return how the shard differs from its checksum, or the scene from its frozen means."""
         entry = self._entry(root, scene)
         path = root / entry.file
         if not path.is_file():
@@ -131,19 +138,49 @@ class RenderedScenes(Protocol):
         return next(each for each in Manifest.read(root).shards if each.first <= number < each.stop)
 
 
-@dataclass(frozen=True)
-class RenderedProtocol(RenderedScenes):
-    """Scenes by seed, each of them a case.
-
-    Args:
-        make_case: (protocol, arrays, scene, scale) -> case.
-    """
-
-    make_case: Callable[["RenderedProtocol", Arrays, str, int], Case]
+class RenderedDisparities(RenderedScenes):
+    """Disparities d = gain / z + offset, degraded like the noisy Middlebury benchmark."""
 
     def build(self, root: Path, scene: str, scale: int) -> Case:
         """Build the case of a scene from inputs that were checked."""
-        return self.make_case(self, self.arrays(root, scene), scene, scale)
+        frozen, arrays = self.frozen_scenes[scene], self.arrays(root, scene)
+        known = tensor_of(arrays["valid"])
+        inverse = torch.from_numpy(inverse_depth(arrays["depth"], arrays["valid"]))[None, None]
+        truth = torch.where(known, frozen["gain"] * inverse + frozen["offset"], 0.0).float()
+        camera = sensor("middlebury-noisy-v1", scale=scale)
+        samples = camera(truth, known, generator=generator(self.name, self.version, scene, scale))
+        frame = Frame(
+            samples.depth, samples.valid, image_of(arrays), sigma=samples.sigma, sampling=camera.sampling
+        )
+        return Case(scene, scale, frame, truth, known, self.scoring)
+
+
+class SimulatedTof(RenderedScenes):
+    """Samples of `tof-v1` with stored seeds, in the guide's view."""
+
+    def build(self, root: Path, scene: str, scale: int) -> Case:
+        """Build the case of a scene from inputs that were checked."""
+        return self.case(self.arrays(root, scene), scene, scale)
+
+    def case(self, arrays: Arrays, scene: str, scale: int) -> Case:
+        """Build the case of rendered arrays.
+
+        Args:
+            arrays: what was rendered.
+            scene: name of the scene, part of the seed of the noise.
+            scale: pixels of the guide per sample, per side.
+        """
+        random = generator(self.name, self.version, scene)
+        distance, amplitude = (tensor_of(arrays[f"tof_{name}"]) for name in ("distance", "amplitude"))
+        valid = tensor_of(arrays["tof_valid"])
+        samples = TimeOfFlight()(distance, valid, generator=random, amplitude=amplitude)
+        K, P = camera_matrices(arrays)
+        depth, sigma = ((_MM * each)[0, 0].double().numpy() for each in (samples.depth, samples.sigma))
+        measured = samples.valid[0, 0].numpy()
+        frame = cell_frame(depth, sigma, measured, P, K, image_of(arrays)[:, :1], scale)
+        z = _MM * arrays["depth"].astype(np.float64)
+        known = arrays["valid"] & seen_by(z, K, P, arrays["tof_distance"].shape)
+        return Case(scene, scale, frame, tensor_of(z).float(), tensor_of(known), self.scoring)
 
 
 def block_means(arrays: Arrays) -> dict[str, list[float]]:
@@ -171,7 +208,7 @@ def _means(values: NDArray[np.float64]) -> list[float]:
 
 
 def differences(found: Mapping[str, list[float]], frozen: Mapping[str, Any]) -> str:
-    """Say in words which difference is the largest of those too large; empty if there is none."""
+    """Return in words which array differs too much, and where most; empty if none does."""
     for name, means in found.items():
         now, then = np.asarray(means), np.asarray(frozen[name])
         limit = IMAGE_TOLERANCE if name == "image" else DEPTH_TOLERANCE * np.maximum(np.abs(then), 1e-6)
@@ -180,36 +217,6 @@ def differences(found: Mapping[str, list[float]], frozen: Mapping[str, Any]) -> 
             worst = int(excess.argmax())
             return f"mean of {name} in block {worst} is {now[worst]:.5g}, not {then[worst]:.5g}"
     return ""
-
-
-def disparity_case(protocol: RenderedProtocol, arrays: Arrays, scene: str, scale: int) -> Case:
-    """Build a case of disparities d = gain / z + offset, degraded like the noisy Middlebury benchmark."""
-    frozen = protocol.frozen_scenes[scene]
-    known = tensor_of(arrays["valid"])
-    inverse = torch.from_numpy(inverse_depth(arrays["depth"], arrays["valid"]))[None, None]
-    truth = torch.where(known, frozen["gain"] * inverse + frozen["offset"], 0.0).float()
-    random = generator(protocol.name, protocol.version, scene, scale)
-    camera = sensor("middlebury-noisy-v1", scale=scale)
-    samples = camera(truth, known, generator=random)
-    frame = Frame(
-        samples.depth, samples.valid, image_of(arrays), sigma=samples.sigma, sampling=camera.sampling
-    )
-    return Case(scene, scale, frame, truth, known, protocol.scoring)
-
-
-def tof_case(protocol: RenderedProtocol, arrays: Arrays, scene: str, scale: int) -> Case:
-    """Build a case of `tof-v1` samples with stored seeds, in the guide's view."""
-    random = generator(protocol.name, protocol.version, scene)
-    distance, amplitude = (tensor_of(arrays[f"tof_{name}"]) for name in ("distance", "amplitude"))
-    samples = TimeOfFlight()(distance, tensor_of(arrays["tof_valid"]), generator=random, amplitude=amplitude)
-    K, P = camera_matrices(arrays)
-    depth, sigma, valid = (
-        image[0, 0].double().numpy() for image in (_MM * samples.depth, _MM * samples.sigma, samples.valid)
-    )
-    frame = cell_frame(depth, sigma, valid > 0, P, K, image_of(arrays)[:, :1], scale)
-    z = _MM * arrays["depth"].astype(np.float64)
-    known = arrays["valid"] & seen_by(z, K, P, arrays["tof_distance"].shape)
-    return Case(scene, scale, frame, tensor_of(z).float(), tensor_of(known), protocol.scoring)
 
 
 def camera_matrices(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -231,22 +238,5 @@ def tensor_of(values: NDArray[Any]) -> Tensor:
 
 
 def image_of(arrays: Arrays) -> Tensor:
-    """Convert an 8-bit image (H, W, 3) to (1, 3, H, W) in [0, 1]."""
+    """Return the 8-bit image (H, W, 3) as (1, 3, H, W) in [0, 1]."""
     return torch.from_numpy(arrays["image"].astype(np.float32) / 255.0).permute(2, 0, 1)[None].contiguous()
-
-
-_CASES: dict[str, Callable[[RenderedProtocol, Arrays, str, int], Case]] = {
-    "rendered": disparity_case,
-    "tofmark-sim": tof_case,
-}
-
-
-def job_of(frozen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of `RenderedScenes` that a frozen description has."""
-    job = {key: frozen[key] for key in ("preset", "size", "samples", "seed", "count")}
-    return {**job, "frozen_scenes": frozen["scenes"]}
-
-
-def rendered_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> RenderedProtocol:
-    """Return the protocol of a frozen description."""
-    return RenderedProtocol(**common, **job_of(frozen), make_case=_CASES[name])

@@ -7,19 +7,18 @@ compute in float32 unless another precision is asked for, so it does not depend 
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.frame import Method, Prediction
-from primaldepth.evaluation.protocol import Case
-from primaldepth.evaluation.protocol import Protocol as Benchmark
+from primaldepth.evaluation.protocol import Case, Protocol
 from primaldepth.evaluation.scoring import Scores
 
 
@@ -57,7 +56,7 @@ class Row:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> "Row":
-        """Rebuild a row from what `as_json` returned."""
+        """Return the row of what `as_json` returned."""
         head = ("method", "scene", "scale", "rmse", "mae", "seconds", "prediction")
         more = {name: value for name, value in values.items() if name not in (*head, "variant")}
         variant = values.get("variant", "")
@@ -83,22 +82,25 @@ def reproducible(device: torch.device | str) -> Iterator[None]:
         yield
 
 
-@runtime_checkable
-class _Adapts(Protocol):
-    """A method that suits itself to the machine unless it is asked not to."""
-
-    def comparable(self) -> Method: ...
-
-
 def comparable(method: Method) -> Method:
-    """Return the method with float32 convolutions where they would depend on the processor."""
-    return method.comparable() if isinstance(method, _Adapts) else method
+    """Return what the method's own `comparable` does: networks compute in float32; others have none."""
+    adapted: Callable[[], Method] = getattr(method, "comparable", lambda: method)
+    return adapted()
 
 
 def compute_row(
-    protocol: Benchmark, method: Method, root: Path, scene: str, scale: int, device: torch.device | str
+    protocol: Protocol, method: Method, root: Path, scene: str, scale: int, device: torch.device | str
 ) -> Row:
-    """Load the case of a scene and scale, and score the method on it."""
+    """Return the row of a method on a scene and scale.
+
+    Args:
+        protocol: which samples and metrics.
+        method: to be scored.
+        root: folder of the protocol's inputs.
+        scene: of the protocol.
+        scale: of the protocol.
+        device: to compute on.
+    """
     with reproducible(device):  # samples are made by sums, too
         case = protocol.load(root, scene, scale)
         return replace(score(method, case, device), variant=protocol.variant)
@@ -109,6 +111,14 @@ def predict(method: Method, case: Case, device: torch.device | str = "cpu") -> t
 
     On the CPU these are seconds of computing time, so that a busy machine gives the same numbers as an idle
     one: there is one thread. On a GPU they are seconds of the clock.
+
+    Args:
+        method: to be run.
+        case: has the frame.
+        device: to compute on.
+
+    Raises:
+        PrimalDepthError: the depth is not finite at a scored pixel.
     """
     frame, method = case.frame.to(device), comparable(method)
     now = time.perf_counter if torch.device(device).type == "cuda" else time.process_time

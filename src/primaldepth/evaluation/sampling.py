@@ -19,13 +19,25 @@ def at_samples(image: Tensor, scale: int) -> Tensor:
 
 
 def point_samples(depth: Tensor, measured: Tensor, scale: int) -> tuple[Tensor, Tensor]:
-    """Return depth and validity of samples that stand for one pixel each, 0 where not valid."""
+    """Return depth and validity of samples that stand for one pixel each, 0 where not valid.
+
+    Args:
+        depth: (1, 1, H, W).
+        measured: (1, 1, H, W) where the sensor measures.
+        scale: pixels per sample, each way.
+    """
     valid = at_samples(measured, scale)
     return at_samples(depth, scale).where(valid, depth.new_zeros(())), valid
 
 
 def mean_samples(depth: Tensor, measured: Tensor, scale: int) -> tuple[Tensor, Tensor]:
-    """Return means over the measured pixels of each block, valid where half of the block is measured."""
+    """Return means over the measured pixels of each block, valid where half of the block is measured.
+
+    Args:
+        depth: (1, 1, H, W).
+        measured: (1, 1, H, W) where the sensor measures.
+        scale: side of a block in pixels.
+    """
     inside = measured.to(depth.dtype)
     share = avg_pool2d(inside, scale)
     mean = avg_pool2d(depth * inside, scale) / share.clamp_min(1e-6)

@@ -46,7 +46,14 @@ class Scoring(Settings):
     boundary_tolerance: Annotated[int, Field(ge=0)] = 1
 
     def scores(self, depth: Tensor, frame: Frame, truth: Tensor, known: Tensor) -> Scores:
-        """Return every number of one image, in the order of `units`; None where it is not defined."""
+        """Return every number of one image, in the order of `units`; None where it is not defined.
+
+        Args:
+            depth: (1, 1, H, W).
+            frame: has the samples.
+            truth: (1, 1, H, W).
+            known: (1, 1, H, W) where the truth is known.
+        """
         three, step = (depth, truth, known), self.edge_step
         has_ratios = bool((truth[known] > 0).all())
         return {
@@ -61,7 +68,7 @@ class Scoring(Settings):
         }
 
     def units(self) -> dict[str, str]:
-        """Unit of each number; "1" for shares and ratios, "sigma" for standard deviations of the noise."""
+        """Return the unit of each number; "1" for shares and ratios, "sigma" for deviations of the noise."""
         return {
             "rmse": self.unit,
             "mae": self.unit,

@@ -36,7 +36,7 @@ class Sought(NamedTuple):
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TofmarkProtocol(NamedFrames):
     """Scenes as .mat files: SCENE*.mat or SCENE/*.mat, and files beside them that all scenes share.
 
@@ -173,7 +173,7 @@ def _grey(variable: MatVariable) -> Map:
     return np.asarray(grey.mean(axis=2) if grey.ndim == 3 else grey).clip(0.0, 1.0)
 
 
-def tofmark_protocol(name: str, frozen: Mapping[str, Any], common: Mapping[str, Any]) -> TofmarkProtocol:
+def tofmark_protocol(frozen: Mapping[str, Any], common: Mapping[str, Any]) -> TofmarkProtocol:
     """Return the protocol of a frozen description."""
     tof, guide = ((int(size[0]), int(size[1])) for size in (frozen["tof_size"], frozen["guide_size"]))
     return TofmarkProtocol(**common, names=tuple(frozen["scenes"]), tof_size=tof, guide_size=guide)

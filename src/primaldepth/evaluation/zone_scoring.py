@@ -11,7 +11,7 @@ from typing_extensions import Self
 
 from primaldepth.core.frame import Prediction
 from primaldepth.core.settings import Count, Positive
-from primaldepth.evaluation import displaced_samples, metrics
+from primaldepth.evaluation import metrics
 from primaldepth.evaluation.protocol import Case
 from primaldepth.evaluation.sampling import at_samples
 from primaldepth.evaluation.scoring import ScoreColumn, Scores, Scoring
@@ -106,16 +106,14 @@ class ZoneScoring(Scoring):
         result, truth, known = (at_samples(image, scale) for image in (depth, case.truth, case.reference))
         trusted = frame.trusted & known
         values = torch.where(trusted, truth, 0.0)
-        far, near = displaced_samples.misplaced(
-            result, values, self.misplaced, disparities=self.unit == "disparity"
-        )
+        far, near = metrics.misplaced(result, values, self.misplaced, disparities=self.unit == "disparity")
         sets = (
             trusted,
-            displaced_samples.surface_samples(values, trusted, self.same),
-            displaced_samples.equal_samples(values, trusted, self.same),
+            metrics.surface_samples(values, trusted, self.same),
+            metrics.equal_samples(values, trusted, self.same),
         )
         return {
-            f"{side}_{name}": displaced_samples.rate(found, among)
+            f"{side}_{name}": metrics.rate(found, among)
             for name, among in zip(SAMPLES, sets, strict=True)
             for side, found in (("far", far), ("near", near))
         }

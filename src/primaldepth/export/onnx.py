@@ -137,9 +137,9 @@ def named_inputs(net: DepthNet, maps: NetworkInput) -> dict[str, Tensor]:
     return found
 
 
-def random_input(net: DepthNet, size: tuple[int, int], seed: int = 0) -> NetworkInput:
+def random_input(net: DepthNet, size: tuple[int, int]) -> NetworkInput:
     """Return random depth, sigma, trust, guide and samples of x4, with holes, for an image of that size."""
-    random = generator("onnx", seed, *size)
+    random = generator("onnx", 0, *size)
     depth, sigma, trust = torch.rand((3, 1, 1, *size), generator=random)
     guide = torch.rand((1, net.settings.colours, *size), generator=random)
     A = Resample(size, (max(1, size[0] // 4), max(1, size[1] // 4)))

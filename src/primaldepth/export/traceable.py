@@ -35,11 +35,11 @@ class MaskedConvolution(LinearOperator):
         self.out_shape = (kernel.shape[0], height, width)
 
     def forward(self, u: Tensor) -> Tensor:
-        """Convolved, then masked."""
+        """Return m (k * u)."""
         return self.mask * conv2d(u, self.kernel, padding=self.kernel.shape[-1] // 2)
 
     def adjoint(self, p: Tensor) -> Tensor:
-        """The mirrored kernel on what the mask leaves."""
+        """Return k' * (m p), k' the mirrored kernel."""
         return conv2d(self.mask * p, self.mirrored, padding=self.kernel.shape[-1] // 2)
 
     @property
@@ -49,12 +49,12 @@ class MaskedConvolution(LinearOperator):
         return float((size.sum((1, 2, 3)).max() * size.sum((0, 2, 3)).max()).sqrt())
 
     def magnitude(self) -> LinearOperator:
-        """Absolute taps."""
+        """Return the operator with absolute taps."""
         return MaskedConvolution(self.kernel.abs(), self.mask)
 
 
 def end_taps(offsets: Sequence[Offset]) -> Tensor:
-    """(N, 1, window, window): 1 at the far end of each pair; * u gives u(x + d_k)."""
+    """Return taps (N, 1, window, window) that are 1 at the far end of each pair: * u gives u(x + d_k)."""
     radius = max(max(abs(dy), abs(dx)) for dy, dx in offsets)
     taps = torch.zeros(len(offsets), 1, 2 * radius + 1, 2 * radius + 1)
     for k, (dy, dx) in enumerate(offsets):
@@ -63,7 +63,7 @@ def end_taps(offsets: Sequence[Offset]) -> Tensor:
 
 
 def difference_taps(offsets: Sequence[Offset], channels: int = 1) -> Tensor:
-    """Kernel of `PairwiseDifference`: (channels * N, channels, window, window)."""
+    """Return the kernel of `PairwiseDifference`: (channels * N, channels, window, window)."""
     far = end_taps(offsets)
     one = _centre(far) - far
     taps = one.new_zeros((channels, len(offsets), channels, *one.shape[2:]))
@@ -73,7 +73,7 @@ def difference_taps(offsets: Sequence[Offset], channels: int = 1) -> Tensor:
 
 
 def slope_taps(offsets: Sequence[Offset]) -> Tensor:
-    """Kernel of `PairwiseSlope`: (N, 3, window, window)."""
+    """Return the kernel of `PairwiseSlope`: (N, 3, window, window)."""
     far = end_taps(offsets)
     both = _centre(far) + far
     d_y, d_x = far.new_tensor(offsets).T.reshape(2, -1, 1, 1, 1)
@@ -105,11 +105,11 @@ class ConvolvedPairs(PairOperators):
         self._slope = MaskedConvolution(slopes, mask)
 
     def difference(self, channels: int = 1) -> LinearOperator:
-        """`PairwiseDifference` for any size; of one or two channels."""
+        """Return `PairwiseDifference` for any size; of one or two channels."""
         return self._differences[channels - 1]
 
     def slope(self) -> LinearOperator:
-        """`PairwiseSlope` for any size."""
+        """Return `PairwiseSlope` for any size."""
         return self._slope
 
 

@@ -29,7 +29,15 @@ class Cells:
 
     @classmethod
     def over(cls, image: Tensor, side: int) -> "Cells":
-        """Divide images (B, 1, h, w) into cells of about `side` pixels each way; at least one cell."""
+        """Divide images (B, 1, h, w) into cells of about `side` pixels each way; at least one cell.
+
+        Args:
+            image: for its size and device.
+            side: of a cell in pixels.
+
+        Returns:
+            The division.
+        """
         size = int(image.shape[2]), int(image.shape[3])
         grid = max(1, size[0] // side), max(1, size[1] // side)
         rows, columns = (
@@ -38,17 +46,30 @@ class Cells:
         return cls(size, grid, (rows[:, None] * grid[1] + columns).flatten())
 
     def sums(self, values: Tensor) -> Tensor:
-        """Return the sum over each cell: (B, 1, h, w) -> (B, 1, *grid)."""
+        """Return the sum over each cell: (B, 1, h, w) -> (B, 1, *grid).
+
+        Args:
+            values: (B, 1, h, w).
+        """
         total = values.new_zeros((values.shape[0], self.grid[0] * self.grid[1]))
         return total.index_add(1, self.index, values.flatten(1)).view(-1, 1, *self.grid)
 
     def means(self, values: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the mean of the valid samples of each cell, and whether it has any; holes are not read."""
+        """Return the mean of the valid samples of each cell, and whether it has any; holes are not read.
+
+        Args:
+            values: (B, 1, h, w).
+            valid: (B, 1, h, w).
+        """
         count = self.sums(valid.to(values.dtype))
         return self.sums(torch.where(valid, values, 0.0)) / count.clamp_min(1.0), count > 0
 
     def at_pixels(self, values: Tensor) -> Tensor:
-        """Return to every pixel the value of its cell: (B, 1, *grid) -> (B, 1, h, w)."""
+        """Return to every pixel the value of its cell: (B, 1, *grid) -> (B, 1, h, w).
+
+        Args:
+            values: (B, 1, *grid).
+        """
         return values.flatten(1)[:, self.index].view(-1, 1, *self.size)
 
 
@@ -57,6 +78,9 @@ def lone_samples(valid: Tensor) -> Cells | None:
 
     A map that is dense but for large holes has none: only what lies around samples counts. One size of cells
     is found for all images: where they may differ, ask for `cells_of` the frame.
+
+    Args:
+        valid: (B, 1, h, w).
     """
     height, width = (int(side) for side in valid.shape[2:])
     share = float(valid.float().mean())  # never larger than the share around samples
@@ -72,6 +96,9 @@ def cells_of(frame: Frame) -> tuple[Cells | None, ...]:
     """Return the cells of each image of a frame, None for images whose samples do not stand alone.
 
     They are found once and kept with the frame.
+
+    Args:
+        frame: whose samples are looked at.
     """
     if "cells" not in frame.found:
         frame.found["cells"] = tuple(lone_samples(valid) for valid in frame.valid.chunk(len(frame.valid)))

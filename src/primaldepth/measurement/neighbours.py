@@ -44,6 +44,9 @@ def standing_out(values: Tensor, valid: Tensor) -> Tensor:
     Args:
         values: (B, 1, h, w).
         valid: (B, 1, h, w).
+
+    Returns:
+        (B, 1, h, w).
     """
     around = unfold(pad(torch.where(valid, values, torch.nan), (1, 1, 1, 1), value=torch.nan), 3)
     around = around.view(len(values), 9, *values.shape[2:])

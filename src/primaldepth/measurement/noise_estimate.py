@@ -57,6 +57,9 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
 
     Returns:
         (B, 1, h, w) in the unit of the depth.
+
+    Raises:
+        InputError: the depth has another shape.
     """
     if depth.ndim != 4 or depth.shape[1] != 1:
         raise InputError("depth", f"shape {tuple(depth.shape)}, expected (B, 1, h, w)")
@@ -65,7 +68,11 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
 
 
 def noise_of(frame: Frame) -> Tensor:
-    """Return the noise of every sample of a frame, (B, 1, h, w): as given, else estimated once."""
+    """Return the noise of every sample of a frame, (B, 1, h, w): as given, else estimated once.
+
+    Args:
+        frame: whose noise is asked for.
+    """
     if frame.sigma is not None:
         return frame.sigma
     if "sigma" not in frame.found:

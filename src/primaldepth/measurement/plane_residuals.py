@@ -13,7 +13,11 @@ _MOST = 4.0
 
 
 def plane_variance(values: Tensor) -> Tensor:
-    """Return the variance s^2 of 3x3 windows around the plane that fits them best: (..., 9) -> (...)."""
+    """Return the variance s^2 of 3x3 windows around the plane that fits them best: (..., 9) -> (...).
+
+    Args:
+        values: (..., 9) of each window, row by row.
+    """
     centred = values - values.mean(dim=-1, keepdim=True)
     along = values.new_tensor([-1.0, 0.0, 1.0])
     slopes = torch.stack([along.repeat_interleave(3), along.repeat(3)], dim=1) / 6**0.5
@@ -26,6 +30,11 @@ def noisier_places(sigma: Tensor, depth: Tensor, valid: Tensor) -> Tensor:
 
     6 s^2 / sigma^2 is chi-squared on surfaces; its 30 % quantile over 25 windows beside each other leaves
     edges aside.
+
+    Args:
+        sigma: (1, 1, h, w) that is assumed.
+        depth: (1, 1, h, w).
+        valid: (1, 1, h, w).
     """
     values, whole = (_around(image, 3, 1) for image in (depth, valid.to(depth.dtype)))
     usable = whole.amin(dim=-1) > 0.5

@@ -21,6 +21,8 @@ def spikes(depth: Tensor, valid: Tensor, sigma: Callable[[Tensor], Tensor]) -> T
     its noise and `MARGIN` times their range. What is three samples large stays, and all of a small map.
 
     Args:
+        depth: (B, 1, h, w).
+        valid: (B, 1, h, w).
         sigma: gives the noise, (B, 1, h, w), from a mask of samples that are no spikes; asked for only where
             something stands out.
     """

@@ -8,7 +8,7 @@ from torch import Tensor
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Few, NotNegative, Positive
 from primaldepth.methods.gaussian_field import FieldSettings, SampledDepth
-from primaldepth.methods.holes import measured_mask
+from primaldepth.methods.holes import everywhere
 from primaldepth.operators.bilateral_grid import BilateralGrid, cells
 from primaldepth.operators.sampling import Resample
 from primaldepth.variational.conjugate_gradients import conjugate_gradients
@@ -35,12 +35,13 @@ class Barron16Settings(FieldSettings):
 
 
 def spread(values: Tensor, lam: Tensor, otherwise: Tensor) -> tuple[Tensor, Tensor]:
-    """Means of the samples around each pixel weighted by trust, and the trust per pixel.
+    """Return the means of the samples around each pixel weighted by trust, and the trust per pixel.
 
     t = sum_i b_i lam_i v_i / sum_i b_i lam_i with bilinear b, c = sum_i b_i lam_i h w / (H W).
 
     Args:
-        values: (B, 1, h, w); lam: (B, 1, h, w) their weights.
+        values: (B, 1, h, w).
+        lam: (B, 1, h, w) their weights.
         otherwise: (B, 1, H, W) values for pixels that no trusted sample reaches.
     """
     size = (int(otherwise.shape[2]), int(otherwise.shape[3]))
@@ -62,7 +63,16 @@ class Smoother:
 
     @classmethod
     def of(cls, guide: Tensor, settings: Barron16Settings, shift: float) -> "Smoother":
-        """Build the solver from a guide (C, H, W)."""
+        """Build the solver of one image.
+
+        Args:
+            guide: (C, H, W).
+            settings: of the method.
+            shift: of the grid's origin, in cells.
+
+        Returns:
+            The solver.
+        """
         grid = BilateralGrid(cells(guide, settings.position, settings.luma, settings.chroma, shift))
         mass = grid.splat(torch.ones_like(guide[:1])[None])
         return cls(grid, mass, *grid.bistochastic(mass))
@@ -70,7 +80,18 @@ class Smoother:
     def solve(
         self, target: Tensor, trust: Tensor, start: Tensor, mu: float, settings: Barron16Settings
     ) -> Tensor:
-        """(mu (M - N B N) + diag(splat c)) y = splat(c t), sliced; all (1, 1, H, W)."""
+        """Solve (mu (M - N B N) + diag(splat c)) y = splat(c t), and slice y.
+
+        Args:
+            target: (1, 1, H, W) t.
+            trust: (1, 1, H, W) c.
+            start: (1, 1, H, W) first estimate.
+            mu: weight of the regulariser.
+            settings: of the method.
+
+        Returns:
+            (1, 1, H, W).
+        """
         grid, n, m = self.grid, self.n, self.m
         c = grid.splat(trust)
         found = conjugate_gradients(
@@ -97,11 +118,10 @@ class Barron16:
             data = SampledDepth.of(frame, self.settings.sensor)
             images = [self._solve_image(frame.guide[i], data.image(i)) for i in range(len(frame.guide))]
             depth = data.normal.restore(torch.cat(images))
-        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
+        return everywhere(depth, frame)
 
     def _solve_image(self, guide: Tensor, data: SampledDepth) -> Tensor:
-        q = self.settings
-        mu = q.smoothness * data.scale**-q.decay
+        q, mu = self.settings, data.smoothness(self.settings)
         smoothers = [Smoother.of(guide, q, shift / q.shifts) for shift in range(q.shifts)]
         weight = data.lam * data.sigma  # c / sigma: inverse variances let near samples flood far ones
         target, trust = spread(data.f, weight, data.start)

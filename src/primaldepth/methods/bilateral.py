@@ -1,7 +1,7 @@
 """Joint bilateral windows: the samples around each pixel of the guide, weighted by distance and by looks."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from primaldepth.core.frame import Frame
+from primaldepth.methods.interpolation import interpolate
 from primaldepth.operators.sampling import resample
 
 FLOOR = 1e-6  # least weight of a neighbour: where none looks alike, distance decides
@@ -33,7 +34,11 @@ class WeightedSamples:
 
     @classmethod
     def of(cls, frame: Frame) -> "WeightedSamples":
-        """The frame's samples; the guide is averaged over the cell of each, as the depth was."""
+        """Return the frame's samples; the guide is averaged over the cell of each, as the depth was.
+
+        Args:
+            frame: whose samples are averaged.
+        """
         return cls(frame.clean_depth(), frame.trust, resample(frame.guide, frame.low_size, "area"))
 
 
@@ -74,7 +79,14 @@ class Axis:
 
     @classmethod
     def reaching(cls, n_in: int, n_out: int, sigma: float, taps: int | None = None) -> "Axis":
-        """Out to 2 sigma and to the samples next to the pixel; with at most `taps` on each side of it."""
+        """Return the axis out to 2 sigma and to the samples next to the pixel.
+
+        Args:
+            n_in: samples along the axis.
+            n_out: pixels along it.
+            sigma: samples.
+            taps: at most so many on each side; None: all.
+        """
         step = 1 if taps is None else max(1, math.ceil(2 * sigma / taps))
         return cls(n_in, n_out, sigma, max(1, math.floor(2 * sigma / step)), step)
 
@@ -104,9 +116,10 @@ class BilateralWindow:
     columns: Axis
 
     def over(self, samples: WeightedSamples, maps: int) -> Iterator[tuple[slice, Iterator[WeightedSamples]]]:
-        """Bands of rows of the guide's grid, and for each band the neighbours of its pixels, one by one.
+        """Return bands of rows of the guide's grid, and the neighbours of the pixels of each, one by one.
 
         Args:
+            samples: over which the window is laid.
             maps: numbers per pixel in the largest step of the caller.
         """
         images, channels = samples.guide.shape[:2]
@@ -141,12 +154,41 @@ def _neighbours(
 
 
 def likeness(guide: Tensor, other: Tensor, sigma: float) -> Tensor:
-    """(B, 1, h, w): exp(-|I - J| / sigma), the mean over the channels; at least `FLOOR`."""
+    """Return exp(-|I - J| / sigma), the mean over the channels; at least `FLOOR`.
+
+    Args:
+        guide: (B, C, h, w) I.
+        other: (B, C, h, w) J.
+        sigma: width of the weight.
+
+    Returns:
+        (B, 1, h, w).
+    """
     distance = (guide - other).abs_().mean(dim=1, keepdim=True)
     # exp2, for torch splits exp among threads from 2^11 numbers on.
     return distance.mul_(-1 / (sigma * math.log(2))).exp2_().clamp_min_(FLOOR)
 
 
-def mean_or(fallback: Tensor, total: Tensor, weight: Tensor) -> Tensor:
-    """Total / weight, or the fallback where there is no weight."""
-    return torch.where(weight > 0, total / weight, fallback)
+def filtered(
+    frame: Frame, window: BilateralWindow, weigh: Callable[[slice, WeightedSamples], Tensor]
+) -> Tensor:
+    """Return the weighted mean of the samples around each pixel, band by band of its rows.
+
+    Args:
+        frame: whose samples are averaged.
+        window: over the samples.
+        weigh: from a band of rows and one neighbour of each of its pixels to the weight of that neighbour.
+
+    Returns:
+        (B, 1, H, W); the interpolation where no sample is in reach.
+    """
+    depth, _ = interpolate(frame)
+    for band, neighbours in window.over(WeightedSamples.of(frame), maps=1):
+        part = depth[:, :, band]
+        weight, total = torch.zeros_like(part), torch.zeros_like(part)
+        for near in neighbours:
+            w = weigh(band, near)
+            weight += w
+            total.addcmul_(w, near.depth)
+        part.copy_(torch.where(weight > 0, total / weight, part))
+    return depth

@@ -9,9 +9,9 @@ from torch.nn.functional import conv2d, max_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import NotNegative, Positive
-from primaldepth.methods.between_samples import interpolate, noise_level
-from primaldepth.methods.bilateral import FLOOR, WeightedSamples, likeness, mean_or
-from primaldepth.methods.holes import fill_holes, measured_mask
+from primaldepth.methods.bilateral import FLOOR, WeightedSamples, filtered, likeness
+from primaldepth.methods.holes import everywhere, fill_holes
+from primaldepth.methods.interpolation import noise_level
 from primaldepth.methods.kopf07 import Kopf07Settings
 from primaldepth.operators.sampling import resample
 
@@ -47,7 +47,15 @@ class Judged:
 
     @classmethod
     def of(cls, frame: Frame, q: Chan08Settings) -> "Judged":
-        """Alpha = 1 / (1 + exp(-slope (step / noise - threshold))), the step over 3x3 samples."""
+        """Judge by alpha = 1 / (1 + exp(-slope (step / noise - threshold))), the step over 3x3 samples.
+
+        Args:
+            frame: that is filtered.
+            q: settings of the method.
+
+        Returns:
+            The maps.
+        """
         smooth = _smooth(frame.clean_depth(), frame.trust, q.sigma_s)
         step = max_pool2d(smooth, 3, 1, 1) + max_pool2d(-smooth, 3, 1, 1)
         # Without noise the depth weight has to be as wide as the depth is uneven.
@@ -57,7 +65,13 @@ class Judged:
         return cls(depth, 1 / (2 * math.log(2) * (q.sigma_r * sigma).square()), alpha)
 
     def weight(self, band: slice, near: WeightedSamples, alike: Tensor) -> Tensor:
-        """Alpha g(|I(x) - I_q|) + (1 - alpha) h(|d(x) - d_q|)."""
+        """Return alpha g(|I(x) - I_q|) + (1 - alpha) h(|d(x) - d_q|).
+
+        Args:
+            band: rows of the guide's grid.
+            near: one neighbour of each of their pixels.
+            alike: (B, 1, rows, W) g.
+        """
         distance = (near.depth - self.depth[:, :, band]).square_()
         close = distance.mul_(self.inverse[:, :, band]).neg_().exp2_()
         return torch.lerp(close, alike, self.alpha[:, :, band]).clamp_min_(FLOOR)
@@ -74,20 +88,15 @@ class Chan08:
     name: str = "chan08"
 
     def __call__(self, frame: Frame) -> Prediction:
-        """Average band by band; where no sample is in reach, the interpolation stays."""
+        """Average; where no sample is in reach, the interpolation stays."""
         with torch.no_grad():
-            depth, _ = interpolate(frame)
             judged = Judged.of(frame, self.settings)
-            for band, neighbours in self.settings.window(frame).over(WeightedSamples.of(frame), maps=1):
-                guide, part = frame.guide[:, :, band], depth[:, :, band]
-                weight, total = torch.zeros_like(part), torch.zeros_like(part)
-                for near in neighbours:
-                    alike = likeness(guide, near.guide, self.settings.sigma_v)
-                    w = near.weight * judged.weight(band, near, alike)
-                    weight += w
-                    total.addcmul_(w, near.depth)
-                part.copy_(mean_or(part, total, weight))
-        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
+
+            def weight(band: slice, near: WeightedSamples) -> Tensor:
+                alike = likeness(frame.guide[:, :, band], near.guide, self.settings.sigma_v)
+                return near.weight * judged.weight(band, near, alike)
+
+            return everywhere(filtered(frame, self.settings.window(frame), weight), frame)
 
 
 def _smooth(depth: Tensor, weight: Tensor, sigma: float) -> Tensor:

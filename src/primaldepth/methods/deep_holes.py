@@ -20,7 +20,14 @@ WHOLE_RATIO, LARGEST_RATIO = 4, 8
 
 
 def deep_share(valid: Tensor) -> Tensor | None:
-    """(B, 1, h, w) how much of a hole's fill is to come from coarser samples, 0 to 1; None: nothing."""
+    """Return how much of a hole's fill is to come from coarser samples, 0 to 1; None: nothing.
+
+    Args:
+        valid: (B, 1, h, w).
+
+    Returns:
+        (B, 1, h, w), or None.
+    """
     if bool(valid.all()):
         return None
     near, depth = valid.float(), torch.zeros_like(valid, dtype=torch.float32)
@@ -32,7 +39,11 @@ def deep_share(valid: Tensor) -> Tensor | None:
 
 
 def coarser(samples: Frame) -> Frame:
-    """Return means over cells of 4x4 samples; the guide shrinks where it is too large for them."""
+    """Return means over cells of 4x4 samples; the guide shrinks where it is too large for them.
+
+    Args:
+        samples: whose holes are deep.
+    """
     found = averaged(samples, Cells.over(samples.valid, COARSER))
     ratio = found.high_size[1] / found.low_size[1]
     if ratio <= WHOLE_RATIO:
@@ -45,7 +56,16 @@ def coarser(samples: Frame) -> Frame:
 
 
 def blended(fine: Tensor, coarse: Tensor, share: Tensor) -> Tensor:
-    """Fine where the share is 0, coarse where it is 1; all become as large as `fine`, (B, C, H, W)."""
+    """Return fine where the share is 0, coarse where it is 1.
+
+    Args:
+        fine: (B, C, H, W).
+        coarse: (B, C, H', W').
+        share: (B, 1, h, w).
+
+    Returns:
+        (B, C, H, W).
+    """
     size = int(fine.shape[2]), int(fine.shape[3])
     return torch.lerp(
         fine, resample(coarse, size, "bilinear"), resample(share.to(fine.dtype), size, "bilinear")

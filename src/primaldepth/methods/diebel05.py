@@ -10,7 +10,6 @@ from primaldepth.core.settings import Iterations, NotNegative, Positive
 from primaldepth.methods.gaussian_field import FieldSettings, SampledDepth
 from primaldepth.operators.pairwise import Offset
 from primaldepth.variational.affinities import guide_distance
-from primaldepth.variational.quadratic import PairedQuadratic
 
 NEIGHBOURS: tuple[Offset, ...] = ((-1, 0), (0, -1))
 
@@ -29,7 +28,7 @@ class Diebel05Settings(FieldSettings):
 
 
 def neighbour_weights(guide: Tensor, contrast: float, floor: float) -> Tensor:
-    """(B, C, H, W) -> (B, 2, H, W): weights of the pairs of `NEIGHBOURS`."""
+    """Return the weights of the pairs of `NEIGHBOURS`: (B, C, H, W) -> (B, 2, H, W)."""
     distance = guide_distance(guide, NEIGHBOURS)
     return torch.exp(-0.5 * (distance / contrast) ** 2).clamp_min(floor)
 
@@ -46,7 +45,5 @@ class Diebel05:
         q = self.settings
         with torch.no_grad():
             data = SampledDepth.of(frame, q.sensor)
-            w = q.smoothness * data.scale**-q.decay * neighbour_weights(frame.guide, q.contrast, q.floor)
-            energy = PairedQuadratic(data.f, data.lam, w, NEIGHBOURS, data.A)
-            found = energy.minimise(data.start, iterations=q.iterations, tolerance=q.tolerance)
-            return data.prediction(frame, found)
+            w = data.smoothness(q) * neighbour_weights(frame.guide, q.contrast, q.floor)
+            return data.prediction(frame, data.minimised(w, NEIGHBOURS, data.start, q))

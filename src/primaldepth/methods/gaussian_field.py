@@ -1,17 +1,19 @@
 """What quadratic methods make of a frame: samples in units of their noise, trust, a first estimate."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Iterations, NotNegative, Positive, Settings
-from primaldepth.methods.holes import fill_holes, measured_mask
+from primaldepth.methods.holes import everywhere, fill_holes
 from primaldepth.methods.variational import Normalised
+from primaldepth.operators.pairwise import Offset
 from primaldepth.operators.sampling import Kernel, Resample, resample
 from primaldepth.variational.conjugate_gradients import LinearSolution
+from primaldepth.variational.quadratic import PairedQuadratic
 
 
 class FieldSettings(Settings):
@@ -51,7 +53,15 @@ class SampledDepth:
 
     @classmethod
     def of(cls, frame: Frame, sensor: Kernel) -> "SampledDepth":
-        """Normalise the frame and weigh its samples."""
+        """Normalise the frame and weigh its samples.
+
+        Args:
+            frame: one or more images.
+            sensor: kernel by which samples come from the image.
+
+        Returns:
+            What the quadratic methods read.
+        """
         normal = Normalised.of(frame)
         lam = frame.trust / normal.sigma**2
         start = resample(fill_holes(normal.depth, frame.trusted), frame.high_size, "bilinear")
@@ -59,7 +69,11 @@ class SampledDepth:
         return cls(normal.depth, lam, normal.sigma, start, A, normal)
 
     def image(self, index: int) -> "SampledDepth":
-        """One image of the batch, with its maps only."""
+        """Return one image of the batch, with its maps only.
+
+        Args:
+            index: of the image.
+        """
         one = slice(index, index + 1)
         return replace(self, f=self.f[one], lam=self.lam[one], sigma=self.sigma[one], start=self.start[one])
 
@@ -69,8 +83,37 @@ class SampledDepth:
         pixels, samples = self.start[0].numel(), self.f[0].numel()
         return math.sqrt(pixels / samples)
 
+    def smoothness(self, settings: FieldSettings) -> float:
+        """Return the weight of the regulariser.
+
+        Args:
+            settings: of the method.
+        """
+        return float(settings.smoothness * self.scale**-settings.decay)
+
+    def minimised(
+        self, w: Tensor, offsets: Sequence[Offset], start: Tensor, settings: FieldSettings
+    ) -> LinearSolution:
+        """Minimise the energy of the samples and of pairs by conjugate gradients.
+
+        Args:
+            w: (B, N, H, W) weights of the pairs.
+            offsets: of the N pairs.
+            start: (B, 1, H, W) first estimate.
+            settings: of the method.
+
+        Returns:
+            The minimiser, (B, 1, H, W), and how it was found.
+        """
+        energy = PairedQuadratic(self.f, self.lam, w, offsets, self.A)
+        return energy.minimise(start, iterations=settings.iterations, tolerance=settings.tolerance)
+
     def prediction(self, frame: Frame, found: LinearSolution) -> Prediction:
-        """The solution in the frame's unit, and how it was found."""
-        depth = self.normal.restore(found.u)
+        """Return the solution in the frame's unit, and how it was found.
+
+        Args:
+            frame: what it was made of.
+            found: the solution in units of the noise.
+        """
         info = {"iterations": found.iterations, "residual": found.residual}
-        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame), info=info)
+        return everywhere(self.normal.restore(found.u), frame, info=info)

@@ -8,8 +8,8 @@ from torch.nn.functional import avg_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import NotNegative, Positive, Settings
-from primaldepth.methods.between_samples import interpolate
-from primaldepth.methods.holes import measured_mask
+from primaldepth.methods.holes import everywhere
+from primaldepth.methods.interpolation import interpolate
 
 
 class He10Settings(Settings):
@@ -20,7 +20,11 @@ class He10Settings(Settings):
     eps: Positive = 1e-4
 
     def reach(self, frame: Frame) -> tuple[int, int]:
-        """Whole pixels, each axis by its own ratio, at least 1."""
+        """Return rows and columns of a window to each side of its centre, each by its own ratio, at least 1.
+
+        Args:
+            frame: for its sizes.
+        """
         ratios = (m / n for n, m in zip(frame.low_size, frame.high_size, strict=True))
         rows, columns = (max(1, round(self.radius * ratio**self.growth)) for ratio in ratios)
         return rows, columns
@@ -44,13 +48,13 @@ class He10:
                 frame.guide, depth, weight, self.settings.reach(frame), self.settings.eps
             )
             depth = torch.where(known, found, depth)
-        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
+        return everywhere(depth, frame)
 
 
 def guided_filter(
     guide: Tensor, depth: Tensor, weight: Tensor, reach: tuple[int, int], eps: float
 ) -> tuple[Tensor, Tensor]:
-    """Filtered depth, and where it is known: where the pixel's own window has weight. Both (B, 1, H, W).
+    """Return the filtered depth, and whether the pixel's own window has weight, both (B, 1, H, W).
 
     Computed in double precision, for covariances are differences of large means.
 
@@ -82,7 +86,7 @@ class WeightedMean:
 
     @classmethod
     def by(cls, weight: Tensor, reach: tuple[int, int]) -> "WeightedMean":
-        """Weights (B, 1, H, W), at least 0."""
+        """Prepare means by weights (B, 1, H, W), at least 0."""
         total = _box(weight, reach)
         known = total > 0
         return cls(weight, torch.where(known, total, 1.0), known, reach)

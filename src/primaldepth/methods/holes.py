@@ -1,20 +1,29 @@
 """What every method needs to treat holes alike."""
 
 import functools
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, max_pool2d
 
-from primaldepth.core.frame import Frame
+from primaldepth.core.frame import Frame, Prediction
 from primaldepth.measurement.lone_samples import Cells, cells_of
 from primaldepth.operators.sampling import nearest_index, resample
 
 
 def fill_holes(values: Tensor, valid: Tensor) -> Tensor:
-    """Smooth fill: means over growing cells reach into the holes, valid samples stay as they are.
+    """Fill holes smoothly: means over growing cells reach into them, valid samples stay as they are.
 
     (B, C, h, w) and (B, 1, h, w) -> (B, C, h, w). A constant stays constant.
+
+    Args:
+        values: (B, C, h, w).
+        valid: (B, 1, h, w).
+
+    Returns:
+        (B, C, h, w); a constant stays constant.
     """
     if bool(valid.all()):
         return values
@@ -57,10 +66,31 @@ def grow_into_holes(values: Tensor, valid: Tensor, steps: int) -> tuple[Tensor, 
     return fill_holes(filled, known > 0), distance
 
 
+def everywhere(
+    depth: Tensor, frame: Frame, sigma: Tensor | None = None, info: Mapping[str, Any] | None = None
+) -> Prediction:
+    """Return the prediction of a method that estimates a depth at every pixel.
+
+    Args:
+        depth: (B, 1, H, W).
+        frame: what it was made of.
+        sigma: (B, 1, H, W) how far it may be off, or None.
+        info: what the method reports of its run.
+    """
+    valid = torch.ones_like(depth, dtype=torch.bool)
+    return Prediction(depth, valid, measured_mask(frame), sigma, info or {})
+
+
 def measured_mask(frame: Frame) -> Tensor:
-    """(B, 1, H, W): True where the sample that covers the pixel is valid and trusted.
+    """Return True where the sample that covers the pixel is valid and trusted.
 
     Samples that stand alone cover all that lies between them, but not gaps of three times their distance.
+
+    Args:
+        frame: whose samples cover the pixels.
+
+    Returns:
+        (B, 1, H, W).
     """
     images = zip(frame.trusted.chunk(len(frame.valid)), cells_of(frame), strict=True)
     return torch.cat([_enlarged(_covered(*each), frame.high_size) for each in images])

@@ -18,6 +18,9 @@ def method_identity(method: object) -> dict[str, Any] | None:
     """Return name, parameters and weights of a method; None if it has a part whose content cannot be named.
 
     Of a method from another package the hash of its source file belongs to it.
+
+    Args:
+        method: made by `create`, or by another package.
     """
     if not is_dataclass(method) or isinstance(method, type):
         return None

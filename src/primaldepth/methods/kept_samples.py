@@ -54,7 +54,13 @@ def samples_kept(prediction: Prediction, frame: Frame, sigmas: float) -> tuple[P
 
 
 def overruled(prediction: Prediction, frame: Frame, sigmas: float) -> int:
-    """Count the confirmed samples from which a prediction departs by more than `sigmas` of their noise."""
+    """Return the number of confirmed samples from which a prediction departs by more than their noise allows.
+
+    Args:
+        prediction: of any method.
+        frame: what it was made of.
+        sigmas: as of `samples_kept`.
+    """
     return int((confirmed(frame) & (departures(prediction.depth, frame).abs() > limits(frame, sigmas))).sum())
 
 
@@ -88,7 +94,12 @@ def departures(depth: Tensor, frame: Frame) -> Tensor:
 
 
 def limits(frame: Frame, sigmas: float) -> Tensor:
-    """Return how far a result may depart from each sample, (B, 1, h, w)."""
+    """Return how far a result may depart from each sample, (B, 1, h, w).
+
+    Args:
+        frame: for its noise.
+        sigmas: as of `samples_kept`.
+    """
     sigma = noise_map("auto", frame.depth, frame.valid) if frame.sigma is None else frame.sigma
     return torch.maximum(sigmas * sigma, RESOLUTION * frame.clean_depth().abs())
 
@@ -151,10 +162,8 @@ def _hats(chosen: Tensor, frame: Frame, reach: tuple[float, float]) -> tuple[Ten
         centre = (chosen[:, axis] + 0.5) * (high / low) - 0.5
         taps = torch.arange(math.ceil(2 * reach[axis]) + 1, device=chosen.device)
         place = (centre - reach[axis]).floor().long()[:, None] + taps
-        ends = (
-            0.5 * reach[axis] - 0.5,
-            high - 0.5 * reach[axis] - 0.5,
-        )  # beyond them the outermost hats are flat
+        half = 0.5 * reach[axis]
+        ends = half - 0.5, high - half - 0.5  # beyond them the outermost hats are flat
         away = place.clamp(*ends) - centre.clamp(*ends)[:, None]
         hat = (1.0 - away.abs() / reach[axis]).clamp_min(0.0)
         parts.append((place.clamp(0, high - 1), torch.where((place >= 0) & (place < high), hat, 0.0)))

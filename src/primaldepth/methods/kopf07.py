@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 
 import torch
+from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import NotNegative, Positive, Settings
-from primaldepth.methods.between_samples import interpolate
-from primaldepth.methods.bilateral import Axis, BilateralWindow, WeightedSamples, likeness, mean_or
-from primaldepth.methods.holes import measured_mask
+from primaldepth.methods.bilateral import Axis, BilateralWindow, WeightedSamples, filtered, likeness
+from primaldepth.methods.holes import everywhere
 
 
 class Kopf07Settings(Settings):
@@ -22,7 +22,11 @@ class Kopf07Settings(Settings):
     sigma_v: Positive = 0.04
 
     def window(self, frame: Frame) -> BilateralWindow:
-        """The window over the frame's samples, each axis by its own ratio."""
+        """Return the window over the frame's samples, each axis by its own ratio.
+
+        Args:
+            frame: for its sizes.
+        """
         sizes = zip(frame.low_size, frame.high_size, strict=True)
         return BilateralWindow(
             *(Axis.reaching(n, m, self.sigma_d * (n / m) ** self.shrink) for n, m in sizes)
@@ -37,15 +41,10 @@ class Kopf07:
     name: str = "kopf07"
 
     def __call__(self, frame: Frame) -> Prediction:
-        """Average band by band; where no sample is in reach, the interpolation stays."""
+        """Average; where no sample is in reach, the interpolation stays."""
+
+        def weight(band: slice, near: WeightedSamples) -> Tensor:
+            return near.weight * likeness(frame.guide[:, :, band], near.guide, self.settings.sigma_v)
+
         with torch.no_grad():
-            depth, _ = interpolate(frame)
-            for band, neighbours in self.settings.window(frame).over(WeightedSamples.of(frame), maps=1):
-                guide, part = frame.guide[:, :, band], depth[:, :, band]
-                weight, total = torch.zeros_like(part), torch.zeros_like(part)
-                for near in neighbours:
-                    w = near.weight * likeness(guide, near.guide, self.settings.sigma_v)
-                    weight += w
-                    total.addcmul_(w, near.depth)
-                part.copy_(mean_or(part, total, weight))
-        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
+            return everywhere(filtered(frame, self.settings.window(frame), weight), frame)

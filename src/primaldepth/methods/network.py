@@ -17,7 +17,7 @@ from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Settings
 from primaldepth.methods.deep_holes import COARSER, blended, coarser, deep_share
-from primaldepth.methods.holes import measured_mask
+from primaldepth.methods.holes import everywhere
 from primaldepth.methods.low_noise import refined
 from primaldepth.methods.network_inputs import NetworkInputs, tiles, turned_back, turned_input
 from primaldepth.methods.paired import is_for_two, mean_of_two
@@ -38,7 +38,7 @@ SAMPLES_AROUND = 10  # of a tile: beyond them no sample changes it by more than 
 
 
 def tile_for_memory(available: float, bytes_per_pixel: float, radius: int) -> int:
-    """The largest tile whose window, margin included, stays within `available` bytes."""
+    """Return the side of the largest tile whose window, margin included, stays within `available` bytes."""
     side = int(math.sqrt(max(0.0, available) / bytes_per_pixel)) - 2 * radius
     if side < 32:
         raise InputError(
@@ -51,7 +51,7 @@ def tile_for_memory(available: float, bytes_per_pixel: float, radius: int) -> in
 
 
 def memory_in_use(device: torch.device) -> int:
-    """Bytes this process holds on the device."""
+    """Return the bytes that this process holds on the device."""
     if device.type == "cuda":
         return torch.cuda.memory_allocated(device)
     status = Path("/proc/self/statm")  # where there is none, only what tensors are known to take counts
@@ -150,9 +150,8 @@ class Network:
                 part.cut(depth)[:] = inputs.scaling.restore(inner.cut(found[:, :1]))
                 if sigma is not None:
                     part.cut(sigma)[:] = inner.cut(found[:, 1:]) * inputs.scaling.spread
-        everywhere = torch.ones_like(depth, dtype=torch.bool)
         used = {"precision": name_of(self._inference.dtype_on(frame.depth.device))}
-        return Prediction(depth, everywhere, measured_mask(frame), sigma, used)
+        return everywhere(depth, frame, sigma, used)
 
     @property
     def gives_sigma(self) -> bool:
@@ -272,7 +271,15 @@ def _loaded(
 
 
 def network_method(name: str, options: Mapping[str, Any]) -> Network | ShippedNetwork:
-    """The method of a shipped name, or of the path of a .safetensors file."""
+    """Return the method of a shipped name, or of the path of a .safetensors file.
+
+    Args:
+        name: of `SHIPPED`, or a path.
+        options: fields of `NetworkOptions`.
+
+    Raises:
+        InputError: there are no such weights, or an option is unknown or wrong.
+    """
     chosen = NetworkOptions.parse(options, f"method '{name}'")
     if name not in SHIPPED:
         return _with_options(name, from_pretrained(name), chosen)

@@ -32,7 +32,13 @@ class Window:
     right: int
 
     def grown(self, margin: int, size: tuple[int, int], stride: int = 1) -> "Window":
-        """Return the window with a margin on every side up to a multiple of the stride, cut at the border."""
+        """Return the window with a margin on every side up to a multiple of the stride, cut at the border.
+
+        Args:
+            margin: pixels.
+            size: (H, W) of the frame.
+            stride: of the corners.
+        """
         return Window(
             max(0, (self.top - margin) // stride * stride),
             min(size[0], -(-(self.bottom + margin) // stride) * stride),
@@ -41,21 +47,34 @@ class Window:
         )
 
     def covers(self, size: tuple[int, int]) -> bool:
-        """Whether it is the whole frame of that size."""
+        """Return whether it is the whole frame of that size."""
         return (self.top, self.bottom, self.left, self.right) == (0, size[0], 0, size[1])
 
     def cut(self, image: Tensor) -> Tensor:
-        """The part of (B, C, H, W) it covers."""
+        """Return the part of an image that the window covers.
+
+        Args:
+            image: (B, C, H, W).
+        """
         return image[:, :, self.top : self.bottom, self.left : self.right]
 
     def inside(self, outer: "Window") -> "Window":
-        """The same rectangle in the coordinates of `outer`."""
+        """Return the same rectangle in the coordinates of `outer`.
+
+        Args:
+            outer: holds it.
+        """
         dy, dx = outer.top, outer.left
         return Window(self.top - dy, self.bottom - dy, self.left - dx, self.right - dx)
 
 
 def tiles(size: tuple[int, int], tile: int) -> Iterator[Window]:
-    """Windows of at most tile x tile that cover the frame, row by row."""
+    """Return windows of at most tile x tile that cover the frame, row by row.
+
+    Args:
+        size: (H, W) of the frame.
+        tile: side of a window.
+    """
     for top in range(0, size[0], tile):
         for left in range(0, size[1], tile):
             yield Window(top, min(size[0], top + tile), left, min(size[1], left + tile))
@@ -84,6 +103,9 @@ class NetworkInputs:
             frame: as it was given.
             samples: the same with lone samples gathered on a coarser grid; None where they are not. The
                 network sees the gathered ones, the sample term those of the frame where they fall.
+
+        Returns:
+            The frame's maps, on the grid of the samples.
         """
         lone = samples is not None and samples is not frame
         seen = frame if samples is None else samples
@@ -135,10 +157,19 @@ class NetworkInputs:
         size: tuple[int, int],
         sampling: Sampling | None = None,
     ) -> "NetworkInputs":
-        """Depth in its own unit, noise in the network's; holes are filled in both, but not trusted.
+        """Fill holes in depth and noise, without trust in them.
 
         Args:
+            depth: (B, 1, h, w) in its own unit.
+            valid: (B, 1, h, w).
+            sigma: (B, 1, h, w) noise in the network's unit.
+            confidence: (B, 1, h, w), or None.
+            scaling: of the depth.
+            size: (H, W) of the guide.
             sampling: how the samples come from the image; None leaves them out of the sample term.
+
+        Returns:
+            The maps, on the grid of the samples.
         """
         trust = sample_trust(valid, confidence, depth)
         scaled = torch.where(valid, scaling.apply(depth), 0.0)
@@ -158,7 +189,13 @@ class NetworkInputs:
         return self.depth.new_full((self.depth.shape[0], 1, 1, 1), level)
 
     def window(self, part: Window, guide: Tensor, colours: int = 1) -> NetworkInput:
-        """Return what a network reads of one window, with the guide as intensity or of `colours` channels."""
+        """Return what a network reads of one window, with the guide as intensity or of `colours` channels.
+
+        Args:
+            part: rectangle of the guide's grid.
+            guide: (B, C, H, W) of the whole frame.
+            colours: channels that the network reads, 1 or 3.
+        """
         depth, sigma, trust = self._enlarged(part).chunk(3, dim=1)
         seen = part.cut(guide)
         seen = seen.mean(dim=1, keepdim=True) if colours == 1 else seen.expand(-1, colours, -1, -1)
@@ -197,7 +234,13 @@ def sampling_operator(high: tuple[int, int], low: tuple[int, int], sampling: Sam
 
 
 def sampling_kernel(high: tuple[int, int], low: tuple[int, int], sampling: Sampling) -> Kernel:
-    """Return the kernel of `sampling_operator`."""
+    """Return the kernel of `sampling_operator`.
+
+    Args:
+        high: (H, W) of the image.
+        low: (h, w) of the samples.
+        sampling: "average" or "point".
+    """
     return "bicubic" if sampling == "average" and low != high else "point"
 
 
@@ -217,6 +260,8 @@ def turned_input(maps: NetworkInput, edge: tuple[int, int], turns: int, flip: bo
     Args:
         maps: of a window.
         edge: rows below and columns to the right by which the border is repeated before.
+        turns: quarter turns.
+        flip: whether to mirror.
     """
     below, right = edge
     images = [turned(pad(image, (0, right, 0, below), mode="replicate"), turns, flip) for image in maps[:4]]
@@ -228,11 +273,23 @@ def turned_input(maps: NetworkInput, edge: tuple[int, int], turns: int, flip: bo
 
 
 def turned(image: Tensor, turns: int, flip: bool) -> Tensor:
-    """Return the image turned by quarter turns and then, with `flip`, mirrored left to right."""
+    """Return the image turned by quarter turns and then, with `flip`, mirrored left to right.
+
+    Args:
+        image: (B, C, H, W).
+        turns: quarter turns.
+        flip: whether to mirror.
+    """
     found = image.rot90(turns, (2, 3))
     return (found.flip(3) if flip else found).contiguous()
 
 
 def turned_back(image: Tensor, turns: int, flip: bool) -> Tensor:
-    """Undo `turned`."""
+    """Return an image as it was before `turned`.
+
+    Args:
+        image: (B, C, H, W).
+        turns: as of `turned`.
+        flip: as of `turned`.
+    """
     return (image.flip(3) if flip else image).rot90(-turns, (2, 3))

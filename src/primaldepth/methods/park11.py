@@ -14,9 +14,7 @@ from primaldepth.operators.differences import difference
 from primaldepth.operators.pairwise import Offset, half_window
 from primaldepth.operators.pairwise.reference import ends
 from primaldepth.variational.affinities import smooth
-from primaldepth.variational.conjugate_gradients import LinearSolution
 from primaldepth.variational.models import WindowSize
-from primaldepth.variational.quadratic import PairedQuadratic
 
 
 class Park11Settings(FieldSettings):
@@ -45,7 +43,7 @@ class Park11Settings(FieldSettings):
 
 
 def squared_differences(guide: Tensor, offset: Offset) -> Tensor:
-    """|g(x) - g(x + d)|^2, (B, C, H, W) -> (B, 1, H, W); 0 where x + d lies outside."""
+    """Return |g(x) - g(x + d)|^2, (B, C, H, W) -> (B, 1, H, W); 0 where x + d lies outside."""
     x, y = ends(offset, (int(guide.shape[2]), int(guide.shape[3])))
     out = torch.zeros_like(guide[:, :1])
     change = guide[:, :, x[0], x[1]] - guide[:, :, y[0], y[1]]
@@ -53,15 +51,15 @@ def squared_differences(guide: Tensor, offset: Offset) -> Tensor:
     return out
 
 
-def structure_tensor(guide: Tensor, passes: int = 4) -> Tensor:
-    """J = (g_y g_y, g_y g_x, g_x g_x) summed over channels and smoothed: (B, 3, H, W)."""
+def structure_tensor(guide: Tensor) -> Tensor:
+    """Return J = (g_y g_y, g_y g_x, g_x g_x), summed over channels and smoothed, (B, 3, H, W)."""
     g_y, g_x = difference(guide, -2), difference(guide, -1)
     products = torch.stack([g_y * g_y, g_y * g_x, g_x * g_x], dim=1).sum(dim=2)
-    return smooth(products, passes)
+    return smooth(products, passes=4)
 
 
 def partner(image: Tensor, offset: Offset) -> Tensor:
-    """image(x + d), and image(x) where x + d lies outside."""
+    """Return image(x + d), and image(x) where x + d lies outside."""
     x, y = ends(offset, (int(image.shape[2]), int(image.shape[3])))
     out = image.clone()
     out[:, :, x[0], x[1]] = image[:, :, y[0], y[1]]
@@ -69,7 +67,7 @@ def partner(image: Tensor, offset: Offset) -> Tensor:
 
 
 def pair_weights(guide: Tensor, offsets: Sequence[Offset], settings: Park11Settings) -> Tensor:
-    """Both sums of the energy as one weight per pair: (B, N, H, W)."""
+    """Return both sums of the energy as one weight per pair, (B, N, H, W)."""
     q, J = settings, structure_tensor(guide)
     edge = (J[:, :1] + J[:, 2:]) / q.edge**2
     out = guide.new_empty((guide.shape[0], len(offsets), *guide.shape[2:]))
@@ -87,7 +85,7 @@ def pair_weights(guide: Tensor, offsets: Sequence[Offset], settings: Park11Setti
 
 
 def keep_steps(w: Tensor, offsets: Sequence[Offset], depth: Tensor, step: float) -> Tensor:
-    """W s: pairs on two sides of a step of the depth (B, 1, H, W) hold less."""
+    """Return w s: pairs on two sides of a step of the depth (B, 1, H, W) hold less."""
     parts = [1 + squared_differences(depth, offset) / step**2 for offset in offsets]
     return w / torch.cat(parts, dim=1)
 
@@ -104,15 +102,8 @@ class Park11:
         q, offsets = self.settings, half_window(self.settings.window)
         with torch.no_grad():
             data = SampledDepth.of(frame, q.sensor)
-            w = pair_weights(frame.guide, offsets, q).mul_(q.smoothness * data.scale**-q.decay)
-            found = self._solve(data, w, offsets, data.start)
+            w = pair_weights(frame.guide, offsets, q).mul_(data.smoothness(q))
+            found = data.minimised(w, offsets, data.start, q)
             for _ in range(q.rounds - 1):
-                found = self._solve(data, keep_steps(w, offsets, found.u, q.step), offsets, found.u)
+                found = data.minimised(keep_steps(w, offsets, found.u, q.step), offsets, found.u, q)
             return data.prediction(frame, found)
-
-    def _solve(
-        self, data: SampledDepth, w: Tensor, offsets: Sequence[Offset], start: Tensor
-    ) -> LinearSolution:
-        q = self.settings
-        energy = PairedQuadratic(data.f, data.lam, w, offsets, data.A)
-        return energy.minimise(start, iterations=q.iterations, tolerance=q.tolerance)

@@ -66,15 +66,39 @@ class MethodEntry:
     uses_guide: bool = True
 
     def info(self, name: str) -> MethodInfo:
-        """Return what users see of it under `name`."""
+        """Return what users see of it under `name`.
+
+        Args:
+            name: of the method.
+        """
         return MethodInfo(name, self.family, self.uses_guide, self.summary, self.settings().model_dump())
 
     def create(self, name: str, options: Mapping[str, Any]) -> Method:
-        """Make the method, with `options` in place of its defaults."""
+        """Make the method, with `options` in place of its defaults.
+
+        Args:
+            name: of the method.
+            options: by name.
+
+        Returns:
+            The method.
+
+        Raises:
+            InputError: an option is unknown, or its value is wrong.
+        """
+        if options and not self.settings.model_fields:
+            raise InputError(f"method '{name}' has no options, got {', '.join(options)}")
         return self.make(self.settings.parse(options, f"method '{name}'"))
 
 
+def _interpolation(kernel: Kernel, summary: str) -> MethodEntry:
+    return MethodEntry("interpolation", lambda _: Interpolation(kernel), Settings, summary, uses_guide=False)
+
+
 _BASELINES: dict[str, MethodEntry] = {
+    "nearest": _interpolation("nearest", "value of the sample whose cell covers the pixel"),
+    "bilinear": _interpolation("bilinear", "linear between sample centres"),
+    "bicubic": _interpolation("bicubic", "cubic convolution, a = -1/2"),
     "kopf07": MethodEntry("filter", Kopf07, Kopf07Settings, "joint bilateral upsampling"),
     "yang07": MethodEntry(
         "filter", Yang07, Yang07Settings, "cost volume, filtered bilaterally and searched, twice over"
@@ -99,12 +123,6 @@ _BASELINES: dict[str, MethodEntry] = {
     ),
 }
 
-_INTERPOLATIONS: dict[str, tuple[Kernel, str]] = {
-    "nearest": ("nearest", "value of the sample whose cell covers the pixel"),
-    "bilinear": ("bilinear", "linear between sample centres"),
-    "bicubic": ("bicubic", "cubic convolution, a = -1/2"),
-}
-
 _SUMMARIES = {
     "atv-l2": "anisotropic total variation, edges from the guide",
     "atgv-l2": "anisotropic second-order total generalised variation",
@@ -123,12 +141,12 @@ def _entry(name: str, loaded: object) -> MethodEntry:
     return loaded
 
 
-_OWN = frozenset({*_INTERPOLATIONS, *_BASELINES, *DEFAULTS, *SHIPPED})
+_OWN = frozenset({*_BASELINES, *DEFAULTS, *SHIPPED})
 _EXTENSIONS = Extensions("primaldepth.methods", "method", _entry)
 
 
 def list_methods() -> list[MethodInfo]:
-    """List every method: those of this package in the order of the documentation, then those of others.
+    """Return every method: those of this package in the order of the documentation, then those of others.
 
     Warns:
         ExtensionWarning: an installed package offers a method that cannot be loaded.
@@ -141,10 +159,6 @@ def list_methods() -> list[MethodInfo]:
         >>> [info.name for info in list_methods()][:3]
         ['nearest', 'bilinear', 'bicubic']
     """
-    plain = [
-        MethodInfo(name, "interpolation", False, summary, {})
-        for name, (_, summary) in _INTERPOLATIONS.items()
-    ]
     baselines = [each.info(name) for name, each in _BASELINES.items()]
     models = [
         MethodInfo(name, "variational", True, summary, DEFAULTS[name].model_dump())
@@ -156,7 +170,7 @@ def list_methods() -> list[MethodInfo]:
         if each.present
     ]
     installed = [each.info(name) for name, each in _EXTENSIONS.load_all(_OWN).items()]
-    return plain + baselines + models + networks + installed
+    return baselines + models + networks + installed
 
 
 def create(name: str, options: Mapping[str, Any] | None = None, *, progress: Watcher | None = None) -> Method:
@@ -186,10 +200,6 @@ def create(name: str, options: Mapping[str, Any] | None = None, *, progress: Wat
     entry = _EXTENSIONS.find(name, _OWN) or _BASELINES.get(name)
     if entry is not None:
         return entry.create(name, options)
-    if name in _INTERPOLATIONS:
-        if options:
-            raise InputError(f"method '{name}' has no options, got {', '.join(options)}")
-        return Interpolation(name, _INTERPOLATIONS[name][0])
     if name in DEFAULTS:
         settings = VariationalSettings.parse({**DEFAULTS[name].model_dump(), **options}, f"method '{name}'")
         return Variational(name, settings, progress)

@@ -20,6 +20,9 @@ def something_moved(difference: Tensor) -> bool:
 
     Noise may be stronger in some places than in others, but its sign changes from pixel to pixel. Where
     something moved, neighbours differ the same way.
+
+    Args:
+        difference: (1, 1, H, W).
     """
     clear = mean_over(difference, 3).abs() > _CLEAR / 3.0 * guide_noise(difference)
     level = mean_over(difference.square(), 7).sqrt()
@@ -48,16 +51,29 @@ def is_cut(expected: Tensor, tolerance: Tensor, frame: Frame, difference: Tensor
 
 
 def guide_noise(difference: Tensor) -> Tensor:
-    """Standard deviation of what most pixels show."""
+    """Return the standard deviation of what most pixels show.
+
+    Args:
+        difference: (1, 1, H, W) of two guides.
+    """
     return (1.4826 * difference.abs().median()).clamp(*GUIDE_NOISE)
 
 
 def steps_of(image: Tensor) -> Tensor:
-    """Largest less smallest value of each pixel and its neighbours."""
+    """Return the largest less the smallest value of each pixel and its neighbours.
+
+    Args:
+        image: (B, C, H, W).
+    """
     return max_pool2d(image, 3, 1, 1) + max_pool2d(-image, 3, 1, 1)
 
 
 def mean_over(image: Tensor, side: int) -> Tensor:
-    """Over windows of side x side, cut at the border."""
+    """Return means over windows of side x side, cut at the border.
+
+    Args:
+        image: (B, C, H, W).
+        side: odd.
+    """
     rows = avg_pool2d(image, (side, 1), 1, (side // 2, 0), count_include_pad=False)
     return avg_pool2d(rows, (1, side), 1, (0, side // 2), count_include_pad=False)

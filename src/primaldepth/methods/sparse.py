@@ -14,7 +14,7 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.measurement.lone_samples import Cells, cells_of
-from primaldepth.methods.between_samples import noise_level
+from primaldepth.methods.interpolation import noise_level
 from primaldepth.methods.network_inputs import sampling_operator
 from primaldepth.operators.pairwise import Offset
 from primaldepth.variational.affinities import guide_distance, proximity
@@ -34,7 +34,15 @@ ITERATIONS, TOLERANCE = 300, 3e-5
 
 
 def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) -> Prediction:
-    """`predict(frame, samples)`; image by image where their samples stand apart differently."""
+    """Call `predict(frame, samples)`, image by image where their samples stand apart differently.
+
+    Args:
+        predict: makes the prediction of a frame from samples that are dense.
+        frame: as it was given.
+
+    Returns:
+        The prediction; where samples are lone, it is corrected by what it misses at them.
+    """
     found = cells_of(frame)
     if len({None if cells is None else cells.grid for cells in found}) > 1:
         return Prediction.joined([with_samples(predict, image) for image in frame.images()])
@@ -46,16 +54,24 @@ def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) ->
 
 
 def gathered(frame: Frame) -> Frame:
-    """The frame itself; or, if its samples stand alone, planes through them on cells of about one each.
+    """Return the frame itself; or, if its samples are lone, planes through them on cells of about one each.
 
     The samples of all images have to have the same cells.
+
+    Args:
+        frame: whose images have the same cells.
     """
     cells = cells_of(frame)[0]
     return frame if cells is None else planes(frame, cells)
 
 
 def averaged(frame: Frame, cells: Cells) -> Frame:
-    """Means of the samples over cells; their noise falls with the number of samples in each."""
+    """Return means of the samples over cells; their noise falls with the number of samples in each.
+
+    Args:
+        frame: of any number of images.
+        cells: on the grid of its samples.
+    """
     depth, some = cells.means(frame.clean_depth(), frame.valid)
     count = cells.sums(frame.valid.to(depth.dtype)).clamp_min(1.0)
     variance = None if frame.sigma is None else cells.means(frame.sigma.square(), frame.valid)[0]
@@ -71,7 +87,7 @@ def averaged(frame: Frame, cells: Cells) -> Frame:
 
 
 def planes(frame: Frame, cells: Cells) -> Frame:
-    """Depth of each cell's centre on the plane through the samples around it, by weighted least squares.
+    """Return the depth of each cell's centre on the plane that fits the samples around it best, by weights.
 
     Minimises sum_i w_i (a + b x_i + c y_i - d_i)^2 + FLAT sum_i w_i (b^2 + c^2) with Gaussian weights w of
     the distance from the centre. A mean over the cell would be that of where its samples happen to lie, and
@@ -127,10 +143,8 @@ def _moments(points: _Points, grid: tuple[int, int], images: int) -> Tensor:
     """
     rows, columns = grid
     y, x = points.y.double() * rows - 0.5, points.x.double() * columns - 0.5
-    d, total = (
-        points.depth.double(),
-        points.depth.new_zeros((12, images * rows * columns), dtype=torch.float64),
-    )
+    d = points.depth.double()
+    total = d.new_zeros((12, images * rows * columns))
     for down, right in product(range(-AROUND, AROUND + 1), repeat=2):
         row, column = y.round().long() + down, x.round().long() + right
         use = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)

@@ -66,12 +66,20 @@ class Memory:
     guide: Tensor
 
     def tensors(self) -> dict[str, Tensor]:
-        """By name, to be stored."""
+        """Return the tensors by name, to be stored."""
         return {"depth": self.depth, "variance": self.variance, "guide": self.guide}
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor], device: torch.device) -> "Memory":
-        """What `tensors` gave."""
+        """Build the memory from what `tensors` gave.
+
+        Args:
+            tensors: by name.
+            device: where they are to lie.
+
+        Returns:
+            The memory.
+        """
         return cls(*(tensors[name].to(device) for name in ("depth", "variance", "guide")))
 
 
@@ -102,7 +110,7 @@ class Temporal:
 
     @property
     def name(self) -> str:
-        """The method's."""
+        """Return the method's name."""
         return self.method.name
 
     def __call__(self, frame: Frame, kind: Kind = "z") -> Prediction:
@@ -131,7 +139,7 @@ def _noise_left(memory: Memory, frame: Frame, prediction: Prediction) -> Tensor:
 def advance(
     memory: Memory | None, frame: Frame, prediction: Prediction, kind: Kind, settings: TemporalSettings
 ) -> tuple[Memory, float]:
-    """The memory after this frame, and the mean share 1 - k of the past in its depth."""
+    """Return the memory after this frame, and the mean share 1 - k of the past in its depth."""
     guide, depth = frame.guide.mean(dim=1, keepdim=True), prediction.depth
     sensor = _sensor_variance(frame, depth)
     noise = sensor + _guess_variance(frame, depth)
@@ -155,7 +163,7 @@ def advance(
 
 
 def _averaged(past: "_Past", now: Memory, trust: Tensor, settings: TemporalSettings) -> tuple[Memory, float]:
-    """U + k (m - u), k = P / (P + R), P / trust in place of P; and the mean of 1 - k."""
+    """Return u + k (m - u), k = P / (P + R), with P / trust in place of P; and the mean of 1 - k."""
     P, R = past.variance / trust.clamp_min(1e-12), now.variance
     k = torch.where(trust > 1e-6, P / (P + R), 1.0)
     depth = torch.where(k < 1, past.depth + k * (now.depth - past.depth), now.depth)

@@ -12,7 +12,7 @@ from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
 from primaldepth.measurement.lone_samples import cells_of
 from primaldepth.measurement.noise_estimate import noise_of
-from primaldepth.methods.holes import fill_holes, measured_mask
+from primaldepth.methods.holes import everywhere, fill_holes
 from primaldepth.operators.sampling import Kernel, Resample, resample
 from primaldepth.variational import (
     MODELS,
@@ -64,7 +64,14 @@ class Normalised:
 
     @classmethod
     def of(cls, frame: Frame) -> "Normalised":
-        """Centre at the median, scale by the median sigma (at least 1e-3 of the spread)."""
+        """Centre at the median, scale by the median sigma (at least 1e-3 of the spread).
+
+        Args:
+            frame: that is to be scaled.
+
+        Returns:
+            Depth and noise of the frame in that unit, and the numbers of each image.
+        """
         sigma = noise_of(frame)
         centre, scale = [], []
         for depth, valid, noise in zip(frame.depth, frame.valid, sigma, strict=True):
@@ -80,7 +87,11 @@ class Normalised:
         return cls(depth, relative.clamp_min(1e-2), c, s)
 
     def restore(self, depth: Tensor) -> Tensor:
-        """Convert depth back to the frame's unit."""
+        """Return depth in the frame's unit.
+
+        Args:
+            depth: (B, 1, H, W) in units of the noise.
+        """
         return depth * self.scale + self.centre
 
 
@@ -108,11 +119,10 @@ class Variational:
             info: dict[str, Any] = {}
             for level in range(self._levels(frame) - 1, -1, -1):
                 u, info = self._solve_level(frame, normal, lam, ratio, u, level)
-        depth = normal.restore(u[:, :1])
-        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame), info=info)
+        return everywhere(normal.restore(u[:, :1]), frame, info=info)
 
     def _weights(self, frame: Frame, sigma: Tensor) -> Tensor:
-        """Lam s^growth c / sigma^2 (l2) or lam s^growth c / sigma (l1) at valid samples, 0 elsewhere."""
+        """Return lam s^growth c / sigma^2 (l2) or lam s^growth c / sigma (l1) of valid samples, else 0."""
         power = 2 if MODELS[self.name].norm == "l2" else 1
         lam = sigma.new_tensor([self.settings.lam * s**self.settings.growth for s in sample_distances(frame)])
         return lam.view(-1, 1, 1, 1) * frame.trust / sigma**power
@@ -171,6 +181,9 @@ def sample_distances(frame: Frame) -> list[float]:
     """Return the distance between the samples of each image in pixels of the guide: 8 at x8.
 
     Scattered samples on a fine grid are as far apart as the cells that hold about one of them each.
+
+    Args:
+        frame: for its sizes and samples.
     """
     grids = [frame.low_size if each is None else each.grid for each in cells_of(frame)]
     return [math.sqrt(math.prod(frame.high_size) / math.prod(grid)) for grid in grids]
@@ -194,7 +207,7 @@ def _enlarge(u: Tensor, size: tuple[int, int]) -> Tensor:
     return larger * u.new_tensor([1.0, *ratios]).view(1, 3, 1, 1)
 
 
-# Chosen by benchmarks/tuning/tune_variational.py on middlebury-2006 at all scales; see the docs, Energies.
+# Chosen by benchmarks/tuning/tune.py on middlebury-2006 at all scales; see the docs, Energies.
 DEFAULTS: dict[str, VariationalSettings] = {
     "atv-l2": VariationalSettings(lam=0.65, growth=1.0, beta=8.7, gamma=0.654),
     "atgv-l2": VariationalSettings(

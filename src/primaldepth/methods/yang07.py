@@ -10,9 +10,9 @@ from torch.nn.functional import max_pool2d
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.settings import Few, Iterations, NotNegative, Positive, Settings
-from primaldepth.methods.between_samples import interpolate, noise_level
 from primaldepth.methods.bilateral import Axis, BilateralWindow, WeightedSamples, likeness
-from primaldepth.methods.holes import measured_mask
+from primaldepth.methods.holes import everywhere
+from primaldepth.methods.interpolation import interpolate, noise_level
 from primaldepth.operators.sampling import resample
 
 
@@ -33,7 +33,12 @@ class Yang07Settings(Settings):
     taps: Few = 5
 
     def window(self, frame: Frame, iteration: int) -> BilateralWindow:
-        """The window over the guide's grid, `taps` pixels on each side of its centre."""
+        """Return the window over the guide's grid, `taps` pixels on each side of its centre.
+
+        Args:
+            frame: for its sizes.
+            iteration: from 0; later windows are narrower.
+        """
         sizes = zip(frame.low_size, frame.high_size, strict=True)
         factor = self.sigma_d * self.narrowing**iteration
         axes = (Axis.reaching(m, m, factor * (m / n) ** self.growth, self.taps) for n, m in sizes)
@@ -61,7 +66,7 @@ class Yang07:
                 window = self.settings.window(frame, iteration)
                 depth, known = self._refine(WeightedSamples(depth, weight, frame.guide), window, limit)
                 weight = known.to(depth.dtype)
-        return Prediction(depth, torch.ones_like(depth, dtype=torch.bool), measured_mask(frame))
+        return everywhere(depth, frame)
 
     def _refine(
         self, samples: WeightedSamples, window: BilateralWindow, limit: Tensor
@@ -88,9 +93,15 @@ class Yang07:
 
 
 def between(cost: Tensor) -> Tensor:
-    """(B, N, H, W) -> (B, 1, H, W): where the parabola through the least cost and its neighbours is least.
+    """Return where the parabola through the least cost and its neighbours is least.
 
     n + (c[n-1] - c[n+1]) / (2 (c[n-1] - 2 c[n] + c[n+1])); at the ends n itself.
+
+    Args:
+        cost: (B, N, H, W) of N hypotheses.
+
+    Returns:
+        (B, 1, H, W) from 0 to N - 1.
     """
     least, n = cost.min(dim=1, keepdim=True)
     before = cost.gather(1, (n - 1).clamp_min(0))

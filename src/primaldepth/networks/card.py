@@ -72,12 +72,24 @@ class ModelCard(Settings):
         return tuple(each for each in scales if type(each) is int)
 
     def to_json(self) -> bytes:
-        """The card as it is written."""
+        """Return the card as it is written."""
         return (self.model_dump_json(indent=2) + "\n").encode()
 
 
 def read_card(path: Path) -> ModelCard:
-    """Read the card at `path`; every key has to be known and in range."""
+    """Read a card; every key has to be known and in range.
+
+    Args:
+        path: of the card.
+
+    Returns:
+        The card.
+
+    Raises:
+        MissingFileError: there is no such file.
+        FileFormatError: it is not a JSON object.
+        InputError: a key is unknown or its value is wrong.
+    """
     try:
         values = read_json(path, what="JSON model card")
     except MissingFileError as error:

@@ -11,7 +11,13 @@ START_AFFINITY = 0.01
 
 
 def conv_parameters(inputs: int, outputs: int, side: int = 3) -> int:
-    """Count the weights and biases of a convolution with side x side taps."""
+    """Return the number of weights and biases of a convolution with side x side taps.
+
+    Args:
+        inputs: channels.
+        outputs: channels.
+        side: of the kernel.
+    """
     return outputs * (inputs * side**2 + 1)
 
 
@@ -28,6 +34,8 @@ class FCN(nn.Module):
         maps: feature maps of each.
     """
 
+    stride = 1
+
     def __init__(self, inputs: int, pairs: int, layers: int = 10, maps: int = 64) -> None:
         super().__init__()
         if layers < 2:
@@ -43,7 +51,14 @@ class FCN(nn.Module):
 
     @staticmethod
     def parameters_of(inputs: int, pairs: int, layers: int, maps: int) -> int:
-        """Count the parameters of a network that is not built yet; arguments as for the class."""
+        """Return the number of parameters of a network that is not built yet.
+
+        Args:
+            inputs: channels of the input.
+            pairs: affinity maps.
+            layers: convolutions.
+            maps: feature maps of each.
+        """
         inner = (layers - 2) * conv_parameters(maps, maps)
         return conv_parameters(inputs, maps) + inner + conv_parameters(maps, 1 + pairs)
 
@@ -58,7 +73,14 @@ class FCN(nn.Module):
             nn.init.zeros_(self.head.bias[:1])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, inputs, H, W) -> residual (B, 1, H, W) and affinities (B, pairs, H, W)."""
+        """Return the residual and the affinities.
+
+        Args:
+            x: (B, inputs, H, W).
+
+        Returns:
+            (B, 1, H, W) and (B, pairs, H, W).
+        """
         out = self._fused(x) if x.is_cuda else self.head(self.features(x))
         return out[:, :1], out[:, 1 : self.head.out_channels]
 

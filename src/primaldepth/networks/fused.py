@@ -50,7 +50,16 @@ def _before_relu(grad: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def conv_relu(layer: nn.Conv2d, x: Tensor, z: Tensor | None = None) -> Tensor:
-    """max(0, layer(x)), or max(0, z + layer(x)); on CUDA channels must be aligned and channels last."""
+    """Return max(0, layer(x)), or max(0, z + layer(x)).
+
+    Args:
+        layer: 3x3 convolution.
+        x: (B, C, H, W); on CUDA with aligned channels, channels last.
+        z: (B, D, H, W) that is added, or None.
+
+    Returns:
+        (B, D, H, W).
+    """
     if x.is_cuda:
         found: Tensor = ConvReLU.apply(x, *aligned(layer, x.dtype), z)  # type: ignore[no-untyped-call]
         return found
@@ -59,13 +68,22 @@ def conv_relu(layer: nn.Conv2d, x: Tensor, z: Tensor | None = None) -> Tensor:
 
 
 def aligned_input(x: Tensor) -> Tensor:
-    """Return x in the type of autocast, channels last, with zero channels up to a multiple of ALIGNED."""
+    """Return x in the type of autocast, channels last, with zero channels up to a multiple of ALIGNED.
+
+    Args:
+        x: (B, C, H, W).
+    """
     dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else x.dtype
     return pad(x.to(dtype), (0, 0, 0, 0, 0, -x.shape[1] % ALIGNED)).to(memory_format=torch.channels_last)
 
 
 def aligned(layer: nn.Conv2d, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Weight and bias with zero channels added up to a multiple of ALIGNED."""
+    """Return weight and bias with zero channels added up to a multiple of ALIGNED.
+
+    Args:
+        layer: the convolution.
+        dtype: of the result.
+    """
     outputs, inputs = (-n % ALIGNED for n in (layer.out_channels, layer.in_channels))
     bias = layer.weight.new_zeros(layer.out_channels) if layer.bias is None else layer.bias
     weight, bias = layer.weight.to(dtype), bias.to(dtype)

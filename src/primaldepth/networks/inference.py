@@ -93,7 +93,11 @@ class Inference:
             return recording(maps)
 
     def dtype_on(self, device: torch.device) -> torch.dtype:
-        """Return the type of the convolutions for frames on the device."""
+        """Return the type of the convolutions for frames on the device.
+
+        Args:
+            device: of the frames.
+        """
         return usual_dtype(self._net, device) if self._precision is None else self._precision
 
     def _remember(self, key: RecordingKey) -> None:
@@ -103,7 +107,14 @@ class Inference:
             self._seen.popitem(last=False)
 
     def run(self, maps: NetworkInput) -> Tensor:
-        """Run the network without recording it."""
+        """Run the network without recording it.
+
+        Args:
+            maps: of a window.
+
+        Returns:
+            (B, 1 or 2, H, W).
+        """
         device, dtype = maps.depth.device, self.dtype_on(maps.depth.device)
         with torch.no_grad(), torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
             found = self._net(*maps)

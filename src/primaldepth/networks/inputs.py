@@ -38,11 +38,19 @@ class SensorSamples(NamedTuple):
     trust: Tensor
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "SensorSamples":
-        """Return the same samples with every map changed."""
+        """Return the same samples with every map changed.
+
+        Args:
+            change: applied to each map.
+        """
         return SensorSamples(self.A, change(self.depth), change(self.sigma), change(self.trust))
 
     def weighed(self, omega: Tensor | None) -> SampleTerm:
-        """Return the sample term's data: precisions omega trust / (sigma^2 + floor^2), omega 1 for None."""
+        """Return the sample term's data: precisions omega trust / (sigma^2 + floor^2), omega 1 for None.
+
+        Args:
+            omega: (B, 1, h, w) the network's trust in each sample.
+        """
         precision = self.trust / (self.sigma.square() + SIGMA_FLOOR**2)
         lam = precision if omega is None else omega * precision
         if not isinstance(self.A, MixedResample):
@@ -56,6 +64,9 @@ class SensorSamples(NamedTuple):
         Args:
             size: at least that of the maps.
             taps: places for the weights of the operators, see `MixedResample`.
+
+        Raises:
+            ValueError: the samples are values at points.
         """
         A = self.A
         if isinstance(A, Resample):
@@ -65,7 +76,11 @@ class SensorSamples(NamedTuple):
         return self.each(lambda image: _larger(image, size))._replace(A=A.on_larger_maps(size, taps))
 
     def part(self, share: slice) -> "SensorSamples":
-        """Return the samples of some images of the batch."""
+        """Return the samples of some images of the batch.
+
+        Args:
+            share: which images.
+        """
         A = self.A.part(share) if isinstance(self.A, MixedResample) else self.A
         return self.each(lambda image: image[share])._replace(A=A)
 
@@ -74,6 +89,12 @@ def interleaved(parts: Sequence[SensorSamples]) -> SensorSamples:
     """Return one batch in which the images of parts of equal length take turns.
 
     Where the parts have operators of their own, smaller maps get holes to the right and below.
+
+    Args:
+        parts: with as many images each.
+
+    Raises:
+        ValueError: operators differ, and some of them are no reductions of grids.
     """
     first = parts[0].A
     maps = [part[1:] for part in parts]
@@ -90,7 +111,11 @@ def interleaved(parts: Sequence[SensorSamples]) -> SensorSamples:
 
 
 def turns(maps: Sequence[Tensor]) -> Tensor:
-    """Return one batch of several in which they take turns."""
+    """Return one batch of several in which they take turns.
+
+    Args:
+        maps: (B, C, H, W) each.
+    """
     return torch.stack(list(maps), dim=1).flatten(0, 1)
 
 
@@ -118,14 +143,22 @@ class NetworkInput(NamedTuple):
     samples: SensorSamples | None = None
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "NetworkInput":
-        """Return the same input with every tensor changed."""
+        """Return the same input with every tensor changed.
+
+        Args:
+            change: applied to each tensor.
+        """
         depth, sigma, trust, guide = (change(image) for image in self[:4])
         ratio = None if self.ratio is None else change(self.ratio)
         samples = None if self.samples is None else self.samples.each(change)
         return NetworkInput(depth, sigma, trust, guide, ratio, samples)
 
     def part(self, share: slice) -> "NetworkInput":
-        """Return some images of the batch."""
+        """Return some images of the batch.
+
+        Args:
+            share: which images.
+        """
         samples = None if self.samples is None else self.samples.part(share)
         return self.each(lambda image: image[share])._replace(samples=samples)
 
@@ -142,7 +175,11 @@ class NetworkInput(NamedTuple):
 
     @classmethod
     def interleaved(cls, parts: Sequence["NetworkInput"]) -> "NetworkInput":
-        """Return one batch in which the images of parts of equal length take turns."""
+        """Return one batch in which the images of parts of equal length take turns.
+
+        Args:
+            parts: with as many images each.
+        """
         depth, sigma, trust, guide = (turns(same) for same in zip(*(part[:4] for part in parts), strict=True))
         ratios = [part.ratio for part in parts if part.ratio is not None]
         measured = [part.samples for part in parts if part.samples is not None]

@@ -1,6 +1,5 @@
 """The deep primal-dual network: FCN, then the unrolled solver on its two outputs."""
 
-import copy
 import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -108,7 +107,7 @@ class Features:
     log_omega: Tensor | None = None
 
     def omega(self, A: Resample | PointSamples | MixedResample) -> Tensor | None:
-        """(B, 1, h, w) trust in each sample: exp of the mean of the map by A's absolute weights, limited."""
+        """Return the trust in each sample, (B, 1, h, w), by the mean of the map with A's absolute weights."""
         return None if self.log_omega is None else _limited(A.averaging()(self.log_omega))
 
 
@@ -170,7 +169,7 @@ class DepthNet(nn.Module):
     @property
     def stride(self) -> int:
         """Windows of a frame start at multiples of this, so that they are seen as the whole frame is."""
-        return self.fcn.stride if isinstance(self.fcn, UNet) else 1
+        return self.fcn.stride
 
     @property
     def radius(self) -> int:
@@ -178,14 +177,28 @@ class DepthNet(nn.Module):
         return self.fcn.radius + (self.pdn.radius if self.pdn is not None else 0)
 
     def scale_sigma(self, factor: float) -> None:
-        """Multiply the uncertainty by a factor, which becomes part of the weights."""
+        """Multiply the uncertainty by a factor, which becomes part of the weights.
+
+        Args:
+            factor: above 0.
+
+        Raises:
+            ValueError: the network gives no uncertainty.
+        """
         if not isinstance(self.fcn, UNet) or self.fcn.leave.bias is None:
             raise ValueError("the network gives no uncertainty")
         with torch.no_grad():
             self.fcn.leave.bias.view(-1, FIRST**2)[SIGMA_MAP] += math.log(factor)
 
     def with_iterations(self, count: int) -> "DepthNet":
-        """The same network with another number of iterations, coefficients between the learned ones."""
+        """Return the same network with another number of iterations, coefficients between the learned ones.
+
+        Args:
+            count: of the iterations.
+
+        Raises:
+            ValueError: the network has no primal-dual part.
+        """
         if self.pdn is None:
             raise ValueError("the network has no primal-dual part")
         with torch.device("meta"):  # its weights are replaced
@@ -212,14 +225,19 @@ class DepthNet(nn.Module):
         return other.train(self.training)
 
     def stored_as(self, precision: torch.dtype) -> "DepthNet":
-        """Itself, with kernels of this type, channels last, as convolutions under autocast read them.
+        """Store the kernels in this type, channels last, as convolutions under autocast read them.
 
         Otherwise they are made so for every frame. The first layer of a unet stays in float32.
+
+        Args:
+            precision: type of the kernels.
+
+        Returns:
+            The network itself.
         """
-        first = copy.deepcopy(self.fcn.enter) if isinstance(self.fcn, UNet) else None
-        self.fcn.to(dtype=precision, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        if isinstance(self.fcn, UNet) and first is not None:
-            self.fcn.enter = first.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        for name, layer in self.fcn.named_children():
+            dtype = None if name == "enter" else precision
+            layer.to(dtype=dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
         return self
 
     def forward(
@@ -231,7 +249,19 @@ class DepthNet(nn.Module):
         ratio: Tensor | None = None,
         samples: SensorSamples | None = None,
     ) -> Estimate:
-        """Estimate the depth; see `NetworkInput` for the arguments."""
+        """Estimate the depth.
+
+        Args:
+            depth: (B, 1, H, W), as all that follows a field of `NetworkInput`.
+            sigma: (B, 1, H, W).
+            trust: (B, 1, H, W).
+            guide: (B, 1 or 3, H, W).
+            ratio: (B, 1, 1, 1), or None.
+            samples: of the sample term, or None.
+
+        Returns:
+            The depth, and the features it was made from.
+        """
         features = self.features(depth, sigma, trust, guide, ratio)
         kind = depth.device.type
         storage = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
@@ -267,7 +297,18 @@ class DepthNet(nn.Module):
     def features(
         self, depth: Tensor, sigma: Tensor, trust: Tensor, guide: Tensor, ratio: Tensor | None = None
     ) -> Features:
-        """The fully convolutional part alone."""
+        """Run the fully convolutional part alone.
+
+        Args:
+            depth: (B, 1, H, W), as all that follows a field of `NetworkInput`.
+            sigma: (B, 1, H, W).
+            trust: (B, 1, H, W).
+            guide: (B, 1 or 3, H, W).
+            ratio: (B, 1, 1, 1), or None.
+
+        Returns:
+            First estimate, affinities, and what else the backbone gives.
+        """
         seen = [guide] if self.settings.input == "s" else []
         if isinstance(self.fcn, FCN):
             residual, affinities = self.fcn(torch.cat([depth, sigma, *seen], dim=1))

@@ -18,7 +18,14 @@ class Scaling:
 
     @classmethod
     def of(cls, frame: Frame) -> "Scaling":
-        """Median, and half the range between the 5 % and 95 % quantiles of the valid samples."""
+        """Take the median of the valid samples, and half the range between their 5 % and 95 % quantiles.
+
+        Args:
+            frame: that is to be scaled.
+
+        Returns:
+            The numbers of each image.
+        """
         centres, spreads = [], []
         for depth, valid in zip(frame.depth, frame.valid, strict=True):
             values = depth[valid].float()
@@ -30,15 +37,31 @@ class Scaling:
         return cls(torch.stack(centres).view(-1, 1, 1, 1), torch.stack(spreads).view(-1, 1, 1, 1))
 
     def apply(self, depth: Tensor) -> Tensor:
-        """Convert depth to the network's unit."""
+        """Return depth in the network's unit.
+
+        Args:
+            depth: (B, C, H, W) in the frame's unit.
+        """
         return (depth - self.centre) / self.spread
 
     def restore(self, depth: Tensor) -> Tensor:
-        """Convert depth back to the frame's unit."""
+        """Return depth in the frame's unit.
+
+        Args:
+            depth: (B, C, H, W) in the network's unit.
+        """
         return depth * self.spread + self.centre
 
 
 def relative_sigma(frame: Frame, scaling: Scaling) -> Tensor:
-    """(B, 1, h, w) noise in the network's unit; estimated where the frame does not know it."""
+    """Return the noise in the network's unit, estimated where the frame does not know it; 0 in holes.
+
+    Args:
+        frame: whose noise is asked for.
+        scaling: of its depth.
+
+    Returns:
+        (B, 1, h, w).
+    """
     sigma = noise_of(frame)
     return torch.where(frame.valid, sigma / scaling.spread, 0.0)

@@ -23,11 +23,19 @@ def usual_dtype(net: DepthNet, device: torch.device) -> torch.dtype:
     """Return the type that "auto" means: bfloat16 where a CPU has instructions for it, else float32.
 
     It is float32 for the paper's networks, which are there to be compared.
+
+    Args:
+        net: the network.
+        device: it runs on.
     """
     fast = net.is_for_any_scale and device.type == "cpu" and bool(bfloat16_instructions())
     return torch.bfloat16 if fast else torch.float32
 
 
 def name_of(dtype: torch.dtype) -> str:
-    """Return the name by which options and reports call the type."""
+    """Return the name by which options and reports call the type.
+
+    Args:
+        dtype: one of `DTYPES`.
+    """
     return next(name for name, each in DTYPES.items() if each == dtype)

@@ -26,7 +26,14 @@ class ResidualBlock(nn.Module):
             nn.init.zeros_(layer.bias) if layer.bias is not None else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, maps, H, W) -> the same size."""
+        """Return the block's result.
+
+        Args:
+            x: (B, maps, H, W).
+
+        Returns:
+            (B, maps, H, W).
+        """
         return conv_relu(self.second, conv_relu(self.first, x), x)
 
 
@@ -61,7 +68,14 @@ class UNet(nn.Module):
 
     @staticmethod
     def parameters_of(inputs: int, outputs: int, widths: Sequence[int], blocks: Sequence[int]) -> int:
-        """Count the parameters of a network that is not built yet; arguments as for the class."""
+        """Return the number of parameters of a network that is not built yet.
+
+        Args:
+            inputs: channels of the input.
+            outputs: channels of the output.
+            widths: feature maps of each level.
+            blocks: residual blocks of each level.
+        """
         ends = conv_parameters(inputs * FIRST**2, widths[0]) + conv_parameters(widths[0], outputs * FIRST**2)
         steps = sum(
             conv_parameters(a, b, 2) + conv_parameters(b, a, 2) for a, b in itertools.pairwise(widths)
@@ -70,7 +84,14 @@ class UNet(nn.Module):
         return ends + steps + sum(4 * count * conv_parameters(width, width) for width, count in levels)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, inputs, H, W) -> (B, outputs, H, W); the border is repeated up to a multiple of the stride."""
+        """Return the maps; the border is repeated up to a multiple of the stride.
+
+        Args:
+            x: (B, inputs, H, W).
+
+        Returns:
+            (B, outputs, H, W).
+        """
         height, width = x.shape[2], x.shape[3]
         n = self.stride
         right, below = ((side + n - 1) // n * n - side for side in (width, height))  # not -side % n: for ONNX

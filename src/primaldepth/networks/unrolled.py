@@ -67,7 +67,13 @@ class PrimalDualNet(nn.Module):
 
     @staticmethod
     def parameters_of(iterations: int, model: str, *, samples: bool = False) -> int:
-        """Count the parameters of a solver that is not built yet; arguments as for the class."""
+        """Return the number of parameters of a solver that is not built yet.
+
+        Args:
+            iterations: n; 0 for no solver.
+            model: as for the class.
+            samples: as for the class.
+        """
         if not iterations:
             return 0
         own = len(COEFFICIENTS) - (not samples) + (MODELS[model].channels == 3)
@@ -86,7 +92,11 @@ class PrimalDualNet(nn.Module):
         return ratio / L, 1.0 / (ratio * L), EPSILON, lam, 1.0, 0.5 * ratio * L
 
     def resampled(self, count: int) -> "PrimalDualNet":
-        """Return the solver with `count` iterations, log coefficients interpolated between learned ones."""
+        """Return the solver with `count` iterations, log coefficients interpolated between learned ones.
+
+        Args:
+            count: of the iterations.
+        """
         other = PrimalDualNet(count, self.window, self.name, samples=self.samples).to(self.log_coefficients)
         state = {
             name: value if name in OF_ALL_ITERATIONS else _between(value, count)
@@ -118,11 +128,16 @@ class PrimalDualNet(nn.Module):
 
     @property
     def coefficients(self) -> Tensor:
-        """(n, 5): sigma, tau, eps, lam, theta of each iteration; with `samples` (n, 6), then rho."""
+        """Return sigma, tau, eps, lam, theta of each iteration, (n, 5); with `samples` also rho, (n, 6)."""
         return self.log_coefficients.exp()
 
     def support(self, affinities: Tensor, guide: Tensor) -> Tensor:
-        """Pairwise weights from the affinities, or the edge tensor of the guide for local models."""
+        """Return pairwise weights from the affinities, or for local models the edge tensor of the guide.
+
+        Args:
+            affinities: (B, N, H, W); read by models that are not local.
+            guide: (B, C, H, W); read by local models.
+        """
         first, second = self.log_support.exp()
         if self.model.is_local:
             return edge_tensor(guide, first, second)
@@ -137,14 +152,18 @@ class PrimalDualNet(nn.Module):
         storage: torch.dtype | None = None,
         samples: SampleTerm | None = None,
     ) -> Tensor:
-        """(B, 1, H, W) first estimate -> (B, 1, H, W) result.
+        """Run the iterations.
 
         Args:
+            f: (B, 1, H, W) first estimate.
             affinities: (B, N, H, W) expected differences of depth; their sign is ignored.
             trust: (B, 1, H, W) weight of the data term: 0 in holes.
             guide: (B, 1, H, W); read by local models only.
             storage: type in which Triton keeps p and w between iterations; None keeps float32.
             samples: of the sample term; None leaves it out. Ignored by a network without `samples`.
+
+        Returns:
+            (B, 1, H, W) result.
         """
         samples = self.scaled(samples)
         if self.is_fused:
@@ -156,13 +175,21 @@ class PrimalDualNet(nn.Module):
         return self.iterate(f, support, trust, samples, self.pairs(f), self.rows(samples), self.alphas)
 
     def scaled(self, samples: SampleTerm | None) -> SampleTerm | None:
-        """Return the samples with their precisions times g, or None for a network without the sample term."""
+        """Return the samples with their precisions times g, or None for a network without the sample term.
+
+        Args:
+            samples: of the sample term, or None.
+        """
         if samples is None or not self.samples:
             return None
         return SampleTerm(samples.A, samples.d, self.log_precision.exp() * samples.lam)
 
     def rows(self, samples: SampleTerm | None) -> Iterable[Iterable[Number]]:
-        """Return the coefficients that `iterate` reads, iteration by iteration."""
+        """Return the coefficients that `iterate` reads, iteration by iteration.
+
+        Args:
+            samples: of the sample term, or None.
+        """
         return self._rows(samples)
 
     def _rows(self, samples: SampleTerm | None) -> Tensor:
@@ -180,7 +207,11 @@ class PrimalDualNet(nn.Module):
         return self.log_alpha_0.exp() if self.model.channels == 3 else [ALPHA_0] * len(self.log_coefficients)
 
     def pairs(self, image: Tensor) -> PairOperators:
-        """Return the maker of pairwise operators for images of this size."""
+        """Return the maker of pairwise operators for images of this size.
+
+        Args:
+            image: (B, C, H, W).
+        """
         return PairOperators((image.shape[2], image.shape[3]), self.offsets)
 
     def iterate(

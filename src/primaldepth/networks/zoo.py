@@ -166,7 +166,14 @@ def from_pretrained(path: str | os.PathLike[str]) -> DepthNet:
 
 
 def card_of(path: str | os.PathLike[str]) -> ModelCard:
-    """The card of the network saved at `path`, as `from_pretrained` takes it."""
+    """Return the card of a saved network.
+
+    Args:
+        path: as `from_pretrained` takes it.
+
+    Raises:
+        FileFormatError: the card is missing or damaged.
+    """
     return read_card(_pair(_found(Path(path)))[1])
 
 

@@ -21,29 +21,43 @@ class LinearOperator(ABC):
 
     @abstractmethod
     def forward(self, u: Tensor) -> Tensor:
-        """K u."""
+        """Return K u.
+
+        Args:
+            u: (B, *in_shape).
+
+        Returns:
+            (B, *out_shape).
+        """
 
     @abstractmethod
     def adjoint(self, p: Tensor) -> Tensor:
-        """K' p."""
+        """Return K' p.
+
+        Args:
+            p: (B, *out_shape).
+
+        Returns:
+            (B, *in_shape).
+        """
 
     @property
     @abstractmethod
     def norm_bound(self) -> float:
-        """An upper bound of the spectral norm of K."""
+        """Return an upper bound of the spectral norm of K."""
 
     @abstractmethod
     def magnitude(self) -> "LinearOperator":
-        """The operator with every coefficient replaced by (a bound of) its absolute value."""
+        """Return the operator with every coefficient replaced by (a bound of) its absolute value."""
 
     @property
     def parts(self) -> Parts:
-        """The types of the operators it is composed of, the outermost first; kernels are listed by them."""
+        """Return the types of the operators it is composed of, the outermost first, as kernels are listed."""
         return (type(self),)
 
     @property
     def row_sums(self) -> tuple[float, ...] | None:
-        """(|K| 1)_k of the pairs k of a pairwise operator, inside the image; None for other operators."""
+        """Return (|K| 1)_k of the pairs k of a pairwise operator, inside the image; None for others."""
         return None
 
     def __call__(self, u: Tensor) -> Tensor:
@@ -73,11 +87,11 @@ class Composition(LinearOperator):
         self.in_shape, self.out_shape = inner.in_shape, outer.out_shape
 
     def forward(self, u: Tensor) -> Tensor:
-        """K1 (K2 u)."""
+        """Return K1 (K2 u)."""
         return self.outer.forward(self.inner.forward(u))
 
     def adjoint(self, p: Tensor) -> Tensor:
-        """K2' (K1' p)."""
+        """Return K2' (K1' p)."""
         return self.inner.adjoint(self.outer.adjoint(p))
 
     @property
@@ -92,11 +106,11 @@ class Composition(LinearOperator):
 
     @property
     def norm_bound(self) -> float:
-        """Product of the two bounds."""
+        """Return the product of the two bounds."""
         return self.outer.norm_bound * self.inner.norm_bound
 
     def magnitude(self) -> LinearOperator:
-        """|K1| |K2| >= |K1 K2|, entry by entry."""
+        """Return |K1| |K2|, which is at least |K1 K2|, entry by entry."""
         return Composition(self.outer.magnitude(), self.inner.magnitude())
 
 

@@ -8,7 +8,7 @@ BLUE, RED = 1.772, 1.402  # spans of B - Y and R - Y, so that chroma covers [-1/
 
 
 def luma_chroma(guide: Tensor) -> Tensor:
-    """(C, H, W) in [0, 1] -> (3, H, W): luma in [0, 1], chroma in [-1/2, 1/2], 0 for a grey guide."""
+    """Return luma in [0, 1] and two chromas in [-1/2, 1/2], 0 for a grey guide: (C, H, W) -> (3, H, W)."""
     if guide.shape[0] == 1:
         return torch.cat([guide, torch.zeros_like(guide), torch.zeros_like(guide)])
     red, green, blue = guide
@@ -17,11 +17,17 @@ def luma_chroma(guide: Tensor) -> Tensor:
 
 
 def cells(guide: Tensor, position: float, luma: float, chroma: float, shift: float = 0.0) -> Tensor:
-    """(C, H, W) -> (5, H, W) integers: the cell of each pixel in y, x, luma and two chromas.
+    """Return the cell of each pixel in y, x, luma and two chromas.
 
     Args:
-        position: side of a cell in pixels; luma, chroma: in the guide's unit.
+        guide: (C, H, W) in [0, 1].
+        position: side of a cell in pixels.
+        luma: side of a cell in the guide's unit.
+        chroma: side of a cell in the guide's unit.
         shift: of the grid's origin, in cells.
+
+    Returns:
+        (5, H, W) integers.
     """
     height, width = int(guide.shape[1]), int(guide.shape[2])
     y = torch.arange(height, dtype=guide.dtype, device=guide.device).view(-1, 1).expand(height, width)
@@ -57,15 +63,36 @@ class BilateralGrid:
         self.neighbours = [_find(codes, codes + step * stride) for stride in strides for step in (-1, 1)]
 
     def splat(self, image: Tensor) -> Tensor:
-        """(1, 1, H, W) -> (V,): sums of the pixels of each vertex."""
+        """Return the sums of the pixels of each vertex.
+
+        Args:
+            image: (1, 1, H, W).
+
+        Returns:
+            (V,).
+        """
         return torch.segment_reduce(image.flatten()[self.order], "sum", lengths=self.counts, unsafe=True)
 
     def slice(self, values: Tensor) -> Tensor:
-        """(V,) -> (1, 1, H, W): the value of each pixel's vertex."""
+        """Return to each pixel the value of its vertex.
+
+        Args:
+            values: (V,).
+
+        Returns:
+            (1, 1, H, W).
+        """
         return values[self.vertex].view(1, 1, *self.size)
 
     def blur(self, values: Tensor) -> Tensor:
-        """(V,) -> (V,): B v = sum over axes of (1, 2, 1), cells without pixels count 0; symmetric."""
+        """Return B v = sum over axes of (1, 2, 1); cells without pixels count 0, and B is symmetric.
+
+        Args:
+            values: (V,).
+
+        Returns:
+            (V,).
+        """
         padded = torch.cat([values, values.new_zeros(1)])
         out = float(len(self.neighbours)) * values
         for index in self.neighbours:
@@ -78,12 +105,16 @@ class BilateralGrid:
         return float(len(self.neighbours))
 
     def bistochastic(self, mass: Tensor, iterations: int = 20) -> tuple[Tensor, Tensor]:
-        """(n, m) with n B n = m row by row, and m close to the pixels of each vertex.
+        """Find (n, m) with n B n = m row by row, and m close to the pixels of each vertex.
 
         n = sqrt(n mass / (B n)) is repeated; m = n (B n) then makes the rows match exactly.
 
         Args:
             mass: (V,) pixels of each vertex, `splat` of ones.
+            iterations: repetitions of the first step.
+
+        Returns:
+            n and m, (V,) each.
         """
         n = torch.ones_like(mass)
         for _ in range(iterations):

@@ -2,8 +2,9 @@
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from primaldepth.operators.base import LinearOperator
+from primaldepth.operators.base import LinearOperator, Shape
 
 
 class Mask(LinearOperator):
@@ -25,15 +26,15 @@ class Mask(LinearOperator):
         self.in_shape = self.out_shape = (channels, height, width)
 
     def forward(self, u: Tensor) -> Tensor:
-        """Zero where masked."""
+        """Return m u."""
         return u * self.mask.to(u.dtype)
 
     def adjoint(self, p: Tensor) -> Tensor:
-        """The same."""
+        """Return m p."""
         return self.forward(p)
 
     def magnitude(self) -> LinearOperator:
-        """Itself: the mask is not negative."""
+        """Return itself: the mask is not negative."""
         return self
 
 
@@ -53,17 +54,17 @@ class EdgeTensor(LinearOperator):
         self.in_shape = self.out_shape = (2, tensor.shape[2], tensor.shape[3])
 
     def forward(self, u: Tensor) -> Tensor:
-        """T z, pixel by pixel."""
+        """Return T z, pixel by pixel."""
         T_yy, T_yx, T_xx = self.tensor.unbind(1)
         z_y, z_x = u.unbind(1)
         return torch.stack([T_yy * z_y + T_yx * z_x, T_yx * z_y + T_xx * z_x], dim=1)
 
     def adjoint(self, p: Tensor) -> Tensor:
-        """The same: T is symmetric."""
+        """Return T p: T is symmetric."""
         return self.forward(p)
 
     def magnitude(self) -> LinearOperator:
-        """|T|, entry by entry."""
+        """Return |T|, entry by entry."""
         return _AbsoluteTensor(self.tensor.abs())
 
 
@@ -71,3 +72,29 @@ class _AbsoluteTensor(EdgeTensor):
     """A tensor of absolute values: its norm may exceed 1, at most 2 (row sums)."""
 
     norm_bound = 2.0
+
+
+class SelectChannels(LinearOperator):
+    """u -> u[first:last] along the channels, such as the depth; the adjoint writes zeros elsewhere."""
+
+    norm_bound = 1.0
+    is_selection = True
+
+    def __init__(self, in_shape: Shape, first: int, last: int) -> None:
+        if not 0 <= first < last <= in_shape[0]:
+            raise ValueError(f"channels {first}:{last} of {in_shape[0]}")
+        self.first, self.last = first, last
+        self.in_shape = in_shape
+        self.out_shape = (last - first, *in_shape[1:])
+
+    def forward(self, u: Tensor) -> Tensor:
+        """Return the chosen channels."""
+        return u[:, self.first : self.last]
+
+    def adjoint(self, p: Tensor) -> Tensor:
+        """Return the chosen channels put back among zeros."""
+        return pad(p, (0, 0, 0, 0, self.first, self.in_shape[0] - self.last))
+
+    def magnitude(self) -> LinearOperator:
+        """Return itself: all coefficients are 0 or 1."""
+        return self

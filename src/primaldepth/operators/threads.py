@@ -22,13 +22,26 @@ def band_of(job: int, bands: int, height: int) -> tuple[int, int, int, int]:
 
 
 def array_of(t: Tensor) -> Array:
-    """Return the tensor's numbers as an array in the order of its axes."""
+    """Return the tensor's numbers as an array in the order of its axes.
+
+    Args:
+        t: any shape, on the CPU.
+    """
     array: Array = t.detach().contiguous().numpy()
     return array
 
 
 def thread_count(images: int, height: int, reach: int) -> int:
-    """Set numba's threads to what the work can use, and return into how many bands to split each image."""
+    """Set numba's threads to what the work can use, and return into how many bands to split each image.
+
+    Args:
+        images: of the batch.
+        height: rows of each.
+        reach: rows above a row that its work reads or writes; a band has at least four times as many.
+
+    Returns:
+        Bands of each image.
+    """
     threads = min(torch.get_num_threads(), MAX_THREADS)
     bands = max(1, min(threads, height // (4 * reach)))
     numba.set_num_threads(min(threads, images * bands))

@@ -10,9 +10,14 @@ _WEIGHTS = np.array([0.2126, 0.7152, 0.0722], np.float32)
 
 
 def develop(radiance: NDArray[np.float32], exposure: Exposure, seed: int) -> NDArray[np.uint8]:
-    """Turn linear radiance (H, W, 3) into sRGB bytes, exposed so that the mean is `exposure.level` or less.
+    """Return linear radiance (H, W, 3) as sRGB bytes, exposed so that the mean is `exposure.level` or less.
 
     Like a camera, it gives way where more than a twentieth of the picture would be white.
+
+    Args:
+        radiance: (H, W, 3), linear.
+        exposure: of the scene.
+        seed: of the sensor's noise.
     """
     light = np.nan_to_num(radiance, nan=0.0, posinf=0.0, neginf=0.0)
     grey = light @ _WEIGHTS
@@ -41,7 +46,7 @@ def linear_table() -> NDArray[np.float32]:
 
 
 def blurred(image: NDArray[np.float32], sigma: float) -> NDArray[np.float32]:
-    """Blur by a separable Gaussian; the border is repeated."""
+    """Return an image blurred by a separable Gaussian; the border is repeated."""
     if sigma <= 0:
         return image
     reach = max(1, int(np.ceil(2.5 * sigma)))

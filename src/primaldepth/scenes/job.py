@@ -2,35 +2,36 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.part_seconds import PartSeconds, add_parts, collected
 from primaldepth.data.manifest import SCENES_PER_SHARD, Manifest
 from primaldepth.data.shard_writer import ShardWriter
 from primaldepth.scenes.local_engine import SceneOutcome, WorkerError, WorkerPool
+from primaldepth.scenes.ray_engine import RayEngine
 from primaldepth.scenes.scene_source import SceneSource, package_versions
 
 Engine = Literal["local", "ray"]
 FAILURES_IN_A_ROW = 16
 
 
-class Runner(Protocol):
-    """The running engine of a job, which renders scenes and reports their outcomes."""
-
-    def run(self, scenes: list[int]) -> Iterator[SceneOutcome]:
-        """Yield one outcome per scene; the part of a finished scene is on disk."""
-        ...
-
-
 @dataclass(slots=True)
 class RenderProgress:
-    """Where a job stands: `count` scenes in the folder in the end, `to_do` of them in this run.
+    """Where a job stands.
 
-    `parts` adds up the time of all workers and of this process, in which the scenes become shards.
+    Args:
+        count: scenes that the folder has in the end.
+        to_do: scenes that this run has to render.
+        rendered: scenes that it has rendered so far.
+        compiles: kernel compilations.
+        seconds: since the start.
+        start_seconds: until the first scene was finished.
+        parts: time of all workers, and of this process, in which the scenes become shards.
+        failures: why scenes could not be rendered, by number.
+        damaged: shards that had to be made again.
     """
 
     count: int
@@ -97,7 +98,8 @@ def render_job(
         progress = RenderProgress(shards.count, len(missing), damaged=shards.damaged)
         on_progress(progress)
         if missing:
-            with _engine(engine, source, wanted, folder, workers) as runner:
+            chosen = RayEngine if engine == "ray" else WorkerPool
+            with chosen(source, wanted.versions, folder, workers) as runner:
                 for outcome in _few_failures(runner.run(missing)):
                     _account(progress, outcome, shards)
                     progress.seconds = time.perf_counter() - start
@@ -107,16 +109,6 @@ def render_job(
         progress.seconds = time.perf_counter() - start
         add_parts(progress.parts, own)
     return progress
-
-
-def _engine(
-    name: Engine, source: SceneSource, wanted: Manifest, folder: Path, workers: int
-) -> AbstractContextManager[Runner]:
-    if name == "ray":
-        from primaldepth.scenes.ray_engine import RayEngine
-
-        return RayEngine(source, wanted.versions, folder, workers)
-    return WorkerPool(source, wanted.versions, folder, workers)
 
 
 def _account(progress: RenderProgress, outcome: SceneOutcome, shards: ShardWriter) -> None:

@@ -32,13 +32,13 @@ class RoomView:
         """Return the camera of this view, turned by small random angles as if hand-held."""
         level = turn(2, b.between(-0.06, 0.06)) @ turn(1, b.between(-0.15, 0.15))
         # camera axes: y down, z forward
-        axes = turn(0, self.pitch) @ level @ np.diag([1.0, -1.0, 1.0]) @ np.diag([1.0, 1.0, 1.0])
+        axes = turn(0, self.pitch) @ level @ np.diag([1.0, -1.0, 1.0])
         fov = float(np.degrees(2 * np.arctan(self.slope)))
         return Camera(fov_degrees=fov, rotation=rotation_of(axes), position=(0.0, self.height, 0.0))
 
 
 def still_life(b: SceneBuilder) -> Camera:
-    """A table or floor before a wall, crowded with things; what is near is cut off by the frame."""
+    """Crowd a table or floor before a wall with things, the near ones cut off; return the camera."""
     view = _view(b, wall=b.about(2.0, 0.45))
     _floor_and_walls(b, view)
     _on_the_wall(b, view)
@@ -49,7 +49,7 @@ def still_life(b: SceneBuilder) -> Camera:
 
 
 def room(b: SceneBuilder) -> Camera:
-    """A corner of a room: walls on both sides, furniture, things on it."""
+    """Furnish a corner of a room: walls on both sides, furniture, things on it; return the camera."""
     view = _view(b, wall=b.about(4.5, 0.3))
     _floor_and_walls(b, view, sides=True)
     _on_the_wall(b, view)
@@ -57,9 +57,8 @@ def room(b: SceneBuilder) -> Camera:
         place = _spot(b, view, 0.5)
         top = objects.furniture(b, place, view.wall * b.between(0.15, 0.3))
         for _ in range(int(b.rng.integers(1, 4))):
-            on_top = np.array([*(place[[0, 2]] + view.wall * 0.06 * b.rng.standard_normal(2)), top])[
-                [0, 2, 1]
-            ]
+            x, z = place[[0, 2]] + view.wall * 0.06 * b.rng.standard_normal(2)
+            on_top = np.array([x, top, z])
             objects.any_thing(b)(b, on_top, view.wall * b.between(0.04, 0.1))
     _crowd(b, view, int(b.rng.integers(8, 22)))
     _across(b, view, int(b.rng.integers(0, 3)))
@@ -67,19 +66,14 @@ def room(b: SceneBuilder) -> Camera:
 
 
 def shelf(b: SceneBuilder) -> Camera:
-    """Straight at a shelf: compartments with books and things, some in front of it."""
+    """Fill a shelf with books and things, some in front of it; return a camera that looks straight at it."""
     view = _view(b, wall=b.about(1.8, 0.3), pitch=b.between(-0.1, 0.1))
     _floor_and_walls(b, view)
     w, h = 2.6 * view.slope * view.wall, 2.4 * view.slope * view.wall
     rows, columns = int(b.rng.integers(2, 5)), int(b.rng.integers(1, 5))
     deep, front = 0.2 * view.wall, view.wall * 0.78
     bottom = max(0.0, view.height - h / 2)
-    b.add(
-        "shelf",
-        (w, h, deep),
-        (0.0, bottom + h / 2, front + deep / 2),
-        options={"rows": rows, "columns": columns},
-    )
+    b.add("shelf", (w, h, deep), (0.0, bottom + h / 2, front + deep / 2), rows=rows, columns=columns)
     for row in range(rows):
         for column in range(columns):
             x = (column + 0.5) / columns * w - w / 2
@@ -96,7 +90,7 @@ def shelf(b: SceneBuilder) -> Camera:
 
 
 def clutter(b: SceneBuilder) -> Camera:
-    """Objects in any pose floating before a slanted background: no up, no floor."""
+    """Let objects in any pose float before a slanted background, without a floor; return the camera."""
     view = _view(b, wall=b.about(2.0, 0.5), pitch=b.between(-0.3, 0.3))
     _slanted_background(b, view)
     for _ in range(int(b.rng.integers(25, 70))):
@@ -112,7 +106,7 @@ def clutter(b: SceneBuilder) -> Camera:
 
 
 def paper(b: SceneBuilder) -> Camera:
-    """Cubes, spheres and planes of any pose and size before a background."""
+    """Put cubes, spheres and planes of any pose and size before a background; return the camera."""
     view = _view(b, wall=b.about(3.0, 0.3), pitch=0.0)
     _slanted_background(b, view)
     for _ in range(int(b.rng.integers(12, 50))):
@@ -129,7 +123,13 @@ def paper(b: SceneBuilder) -> Camera:
 
 
 def lamps(b: SceneBuilder, camera: Camera, distance: float) -> tuple[Lamp, ...]:
-    """One to four lights around the viewer and above: bulbs, windows, a sun."""
+    """Draw one to four lights around the viewer and above: bulbs, windows, a sun.
+
+    Args:
+        b: the scene.
+        camera: of the viewer.
+        distance: of the farthest object.
+    """
     found = []
     for _ in range(int(b.rng.choice([1, 2, 3, 4], p=[0.35, 0.35, 0.2, 0.1]))):
         toward = np.array([b.between(-1.3, 1.3), b.between(-0.1, 1.5), b.between(-1.2, 0.1)])
@@ -154,19 +154,14 @@ def _floor_and_walls(b: SceneBuilder, view: RoomView, sides: bool = False) -> No
     """Add floor, back wall and, sometimes or when asked, side walls: large planes with repeated textures."""
     wide, flat = 6 * view.wall, turn(0, np.pi / 2)
     tiles = int(6 / b.between(0.25, 0.8))
-    b.add("plane", (wide, wide, 0), (0, 0, view.wall), flat, options={"tiles": tiles})
+    b.add("plane", (wide, wide, 0), (0, 0, view.wall), flat, tiles=tiles)
     slant = turn(1, b.between(-0.35, 0.35) * float(b.chance(0.5)))
-    b.add("plane", (wide, wide, 0), (0, wide / 2 - 0.01, view.wall), slant, options={"tiles": tiles})
+    b.add("plane", (wide, wide, 0), (0, wide / 2 - 0.01, view.wall), slant, tiles=tiles)
     for side in (-1, 1):
         if sides or b.chance(0.2):
             x = side * view.wall * view.slope * b.between(0.7, 1.1)
-            b.add(
-                "plane",
-                (wide, wide, 0),
-                (x, wide / 2 - 0.01, view.wall),
-                turn(1, np.pi / 2 - side * b.between(0.0, 0.4)),
-                options={"tiles": tiles},
-            )
+            yaw = turn(1, np.pi / 2 - side * b.between(0.0, 0.4))
+            b.add("plane", (wide, wide, 0), (x, wide / 2 - 0.01, view.wall), yaw, tiles=tiles)
 
 
 def _on_the_wall(b: SceneBuilder, view: RoomView) -> None:
@@ -179,12 +174,9 @@ def _on_the_wall(b: SceneBuilder, view: RoomView) -> None:
         deep = view.wall * b.between(0.02, 0.12)
         if kind == "cloth":
             place[2] = view.wall - deep
+            size, yaw = (w * 1.3, h * 1.5, deep), turn(1, b.between(-0.2, 0.2))
             b.add(
-                "cloth",
-                (w * 1.3, h * 1.5, deep),
-                place,
-                turn(1, b.between(-0.2, 0.2)),
-                options={"seed": b.seed(), "folds": b.between(1.5, 9), "crumple": b.between(0, 0.3)},
+                "cloth", size, place, yaw, seed=b.seed(), folds=b.between(1.5, 9), crumple=b.between(0, 0.3)
             )
             continue
         thick = {"poster": 0.002, "board": b.between(0.005, 0.04), "lattice": 0.02}[kind] * view.wall
@@ -222,13 +214,7 @@ def _leaning(b: SceneBuilder, view: RoomView, count: int) -> None:
         middle = foot + direction * length / 2
         if b.chance(0.5):
             thin = length * b.between(0.01, 0.04)
-            b.add(
-                "stick",
-                (thin, length, thin),
-                middle,
-                upright_to(direction),
-                options={"taper": b.between(0.3, 1.0)},
-            )
+            b.add("stick", (thin, length, thin), middle, upright_to(direction), taper=b.between(0.3, 1.0))
         else:
             size = (length * b.between(0.3, 0.9), length, length * b.between(0.01, 0.05))
             b.add("box", size, middle, yaw @ turn(0, tilt))
@@ -244,21 +230,11 @@ def _across(b: SceneBuilder, view: RoomView, count: int) -> None:
         thin = z * b.about(0.012, 0.5)
         kind = str(b.rng.choice(["stick", "box", "wire", "rack"], p=[0.4, 0.25, 0.25, 0.1]))
         if kind == "wire":
-            b.add(
-                "wire",
-                (length, 0.4 * length, 0.2 * length),
-                place,
-                turn(2, b.between(0, 6)),
-                options={"seed": b.seed(), "thin": b.between(0.01, 0.05)},
-            )
+            size, roll = (length, 0.4 * length, 0.2 * length), turn(2, b.between(0, 6))
+            b.add("wire", size, place, roll, seed=b.seed(), thin=b.between(0.01, 0.05))
         elif kind == "rack":
-            b.add(
-                "rack",
-                (0.6 * length, 0.6 * length, 0.02 * length),
-                place,
-                turn(2, b.between(0, 6)),
-                options={"bars": int(b.rng.integers(3, 12)), "thin": b.between(0.1, 0.5)},
-            )
+            size, roll = (0.6 * length, 0.6 * length, 0.02 * length), turn(2, b.between(0, 6))
+            b.add("rack", size, place, roll, bars=int(b.rng.integers(3, 12)), thin=b.between(0.1, 0.5))
         else:
             b.add(kind, (thin, length, thin), place, upright_to(direction))
 
@@ -269,13 +245,8 @@ def _slanted_background(b: SceneBuilder, view: RoomView) -> None:
     middle = view.height - view.wall * np.tan(view.pitch)
     for _ in range(int(b.rng.integers(1, 3))):
         tilt = turn(1, b.between(-0.6, 0.6)) @ turn(0, b.between(-0.6, 0.6))
-        b.add(
-            "plane",
-            np.array([10, 10, 0]) * view.wall,
-            (0, middle, view.wall * b.between(1.0, 1.2)),
-            tilt,
-            options={"tiles": 4 * tiles},
-        )
+        size, away = np.array([10, 10, 0]) * view.wall, view.wall * b.between(1.0, 1.2)
+        b.add("plane", size, (0, middle, away), tilt, tiles=4 * tiles)
 
 
 def _tumble(b: SceneBuilder, first: int, pivot: Place) -> None:

@@ -19,7 +19,7 @@ from primaldepth.compute.safe_imports import safe_imports
 from primaldepth.core.errors import PrimalDepthError
 from primaldepth.core.part_seconds import PartSeconds, collected, part
 from primaldepth.data.single_scenes import part_path, write_part
-from primaldepth.scenes.scene_source import SceneSource, open_checked, render_scene
+from primaldepth.scenes.scene_source import Arrays, SceneRenderer, SceneSource, open_checked, render_scene
 
 TRIES = 2
 
@@ -69,29 +69,54 @@ def work(source: SceneSource, versions: Mapping[str, str], folder: Path, pipe: C
     """Body of a worker process: scene numbers come in, outcomes go out, until the other end is gone."""
     end_with_parent()
     with suppress(EOFError, OSError):
-        _serve(source, versions, folder, pipe)
-
-
-def _serve(source: SceneSource, versions: Mapping[str, str], folder: Path, pipe: Connection) -> None:
-    renderer, counted = None, 0
-    while True:
         scene = pipe.recv()
-        if renderer is None:  # at the first scene: by then another worker has filled the kernel cache
-            try:
-                renderer = open_checked(source, versions)
-            except Exception as error:  # whatever it is, it is the user who must see it
-                pipe.send(CannotOpen(describe(error)))
-                return
-        failure = None
-        with collected() as parts:
-            try:
-                arrays = render_scene(renderer, source.seed, scene)
-                with part("write"):
-                    write_part(folder, scene, arrays)
-            except Exception as error:  # one bad scene must not end the job
-                failure = describe(error)
-        pipe.send(SceneOutcome(scene, failure, renderer.compiles - counted, parts))
-        counted = renderer.compiles
+        try:  # at the first scene: by then another worker has filled the kernel cache
+            renderer = open_checked(source, versions)
+        except Exception as error:  # whatever it is, it is the user who must see it
+            pipe.send(CannotOpen(describe(error)))
+            return
+        while True:
+            pipe.send(stored(*rendered(renderer, source.seed, scene), folder))
+            scene = pipe.recv()
+
+
+def rendered(renderer: SceneRenderer, seed: int, scene: int) -> tuple[SceneOutcome, Arrays]:
+    """Render one scene and measure its parts.
+
+    Args:
+        renderer: of the scene's source.
+        seed: of the job.
+        scene: its number.
+
+    Returns:
+        The outcome, and the arrays; without any where rendering failed.
+    """
+    before, failure = renderer.compiles, None
+    arrays: Arrays = {}
+    with collected() as parts:
+        try:
+            arrays = render_scene(renderer, seed, scene)
+        except Exception as error:  # one bad scene must not end the job
+            failure = describe(error)
+    return SceneOutcome(scene, failure, renderer.compiles - before, parts), arrays
+
+
+def stored(outcome: SceneOutcome, arrays: Arrays, folder: Path) -> SceneOutcome:
+    """Write the part of a scene, if it was rendered; return the outcome with the time of that.
+
+    Args:
+        outcome: of rendering.
+        arrays: of the scene.
+        folder: of the job.
+    """
+    if outcome.error is not None:
+        return outcome
+    try:
+        with collected() as parts, part("write"):
+            write_part(folder, outcome.scene, arrays)
+    except Exception as error:  # a full disk, for one
+        return replace(outcome, error=describe(error))
+    return replace(outcome, parts={**outcome.parts, **parts})
 
 
 def describe(error: BaseException) -> str:
@@ -177,7 +202,14 @@ class WorkerPool:
             worker.end()
 
     def run(self, scenes: Iterable[int]) -> Iterator[SceneOutcome]:
-        """Render every scene; one that fails or kills its worker is tried once more."""
+        """Render every scene, and yield how each ended; one that fails or kills its worker gets a second try.
+
+        Args:
+            scenes: their numbers.
+
+        Raises:
+            WorkerError: no worker can render.
+        """
         attempts = Attempts(scenes)
         for _ in range(min(self._size, len(attempts.queue))):
             self._workers.append(self._start())

@@ -1,7 +1,7 @@
 """Triangle meshes: the type, and the few ways in which every shape is put together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -79,7 +79,7 @@ def facets(points: ArrayLike) -> ShapeMesh:
 
 
 def merge(parts: Sequence[ShapeMesh]) -> ShapeMesh:
-    """Join the parts into one mesh."""
+    """Return the parts joined into one mesh."""
     offsets = np.cumsum([0, *(len(part.vertices) for part in parts)])
     return ShapeMesh(
         np.concatenate([part.vertices for part in parts]),
@@ -156,11 +156,11 @@ def lathe(pieces: Sequence[ArrayLike], *, segments: int = 32) -> ShapeMesh:
 
 
 def fitted(mesh: ShapeMesh, size: ArrayLike) -> ShapeMesh:
-    """Stretch and move the mesh so that it fills the box of `size` around the origin."""
+    """Return the mesh stretched and moved so that it fills the box of `size` around the origin."""
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     extent = np.maximum(high - low, 1e-9)
     vertices = (mesh.vertices - (low + high) / 2) / extent * np.asarray(size, float)
-    return ShapeMesh(vertices, mesh.faces, mesh.uv, mesh.weld)
+    return replace(mesh, vertices=vertices)
 
 
 def normals(mesh: ShapeMesh) -> Floats:

@@ -78,7 +78,7 @@ def choose(wanted: str = "auto") -> str:
 
 @functools.cache
 def tried(variant: str) -> VariantTrial:
-    """Render a few pixels with `variant` in a child process; remembered for this process and its children."""
+    """Return how a self-test with `variant` ended; remembered for this process and its children."""
     prepare(variant)
     known = os.environ.get(_KNOWN, "").split(",")
     if variant in known:

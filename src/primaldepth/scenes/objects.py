@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.scenes.description import Material
+from primaldepth.scenes.description import IDENTITY, Material
 from primaldepth.scenes.scene_builder import SceneBuilder, turn, upright_to
 
 Place = NDArray[np.float64]
@@ -22,38 +22,38 @@ def over(place: Place, height: float) -> Place:
 
 
 def crate(b: SceneBuilder, place: Place, size: float) -> float:
-    """A box of any proportions."""
+    """Add a box of any proportions."""
     w, h, d = size * b.rng.uniform(0.25, 1.0, 3)
-    b.add("box", (w, h, d), over(place, h / 2), turn(1, b.between(0, np.pi)))
+    b.stand("box", (w, h, d), place, turn(1, b.between(0, np.pi)))
     return float(place[1] + h)
 
 
 def ball(b: SceneBuilder, place: Place, size: float) -> None:
-    """An exact sphere."""
+    """Add an exact sphere."""
     size *= 0.7
-    b.add("sphere", (size, size, size), over(place, size / 2), upright_to(b.rng.standard_normal(3)))
+    b.stand("sphere", (size, size, size), place, upright_to(b.rng.standard_normal(3)))
 
 
 def drum(b: SceneBuilder, place: Place, size: float) -> float:
-    """A cylinder or frustum, sometimes lying."""
+    """Add a cylinder or frustum, sometimes lying."""
     w, h = size * b.between(0.25, 0.8), size * b.between(0.2, 1.0)
     top = float(b.rng.choice([1.0, 1.0, b.between(0.5, 1.0), b.between(1.0, 1.4)]))
     if b.chance(0.25):
         lying = turn(1, b.between(0, np.pi)) @ turn(2, np.pi / 2)
         b.add("cylinder", (w, h, w), over(place, w / 2), lying)
         return float(place[1] + 0.9 * w)
-    b.add("cylinder", (w, h, w), over(place, h / 2), turn(1, b.between(0, 6)), options={"top": top})
+    b.stand("cylinder", (w, h, w), place, turn(1, b.between(0, 6)), top=top)
     return float(place[1] + h)
 
 
 def cone(b: SceneBuilder, place: Place, size: float) -> None:
-    """A cone, rounded off or not."""
+    """Add a cone, rounded off or not."""
     w = size * b.between(0.3, 0.7)
-    b.add("cylinder", (w, size, w), over(place, size / 2), options={"top": b.between(0.0, 0.25)})
+    b.stand("cylinder", (w, size, w), place, top=b.between(0.0, 0.25))
 
 
 def round_body(b: SceneBuilder, place: Place, size: float) -> None:
-    """A turned body, a vase, a superquadric or a bumpy ball."""
+    """Add a turned body, a vase, a superquadric or a bumpy ball."""
     w, h, d = size * b.between(0.4, 0.8), size * b.between(0.5, 1.0), size * b.between(0.4, 0.8)
     shape = str(b.rng.choice(["turned", "vase", "superquadric", "blob"]))
     options: dict[str, float] = {"seed": b.seed()}
@@ -62,38 +62,29 @@ def round_body(b: SceneBuilder, place: Place, size: float) -> None:
     if shape == "blob":
         options |= {"bumps": b.between(0.1, 0.6), "detail": b.between(1.0, 4.0)}
     d = w if shape in ("turned", "vase") else d
-    b.add(shape, (w, h, d), over(place, h / 2), turn(1, b.between(0, 6)), options=options)
+    b.stand(shape, (w, h, d), place, turn(1, b.between(0, 6)), **options)
 
 
 def mug(b: SceneBuilder, place: Place, size: float) -> None:
-    """A cup with a handle, and often sticks, brushes or a plant in it."""
+    """Add a cup with a handle, and often sticks, brushes or a plant in it."""
     h, w = size * b.between(0.4, 0.7), size * b.between(0.3, 0.5)
     material, yaw = b.material(), turn(1, b.between(0, 6))
     top = b.between(1.0, 1.4)
-    b.add(
-        "cup",
-        (w, h, w),
-        over(place, h / 2),
-        material=material,
-        options={"top": top, "wall": b.between(0.05, 0.15)},
-    )
+    b.stand("cup", (w, h, w), place, IDENTITY, material, top=top, wall=b.between(0.05, 0.15))
     if b.chance(0.6):
         ear = (0.5 * h, 0.7 * h, 0.12 * h)
-        b.add("handle", ear, place + yaw @ [w / 2 + 0.1 * h, 0, 0] + [0, h / 2, 0], yaw, material=material)
+        b.add("handle", ear, place + yaw @ [w / 2 + 0.1 * h, 0, 0] + [0, h / 2, 0], yaw, material)
     if b.chance(0.5):
         _bundle(b, over(place, 0.1 * h), 0.3 * w, size * b.between(0.8, 1.5))
     elif b.chance(0.5):
         w = size * b.between(0.6, 1.2)
-        b.add(
-            "plant",
-            (w, size * b.between(0.5, 1.0), w),
-            over(place, h + 0.2 * size),
-            options={"seed": b.seed(), "leaves": int(b.rng.integers(5, 14)), "wide": b.between(0.05, 0.2)},
-        )
+        tuft, middle = (w, size * b.between(0.5, 1.0), w), over(place, h + 0.2 * size)
+        leaves = {"seed": b.seed(), "leaves": int(b.rng.integers(5, 14)), "wide": b.between(0.05, 0.2)}
+        b.add("plant", tuft, middle, **leaves)
 
 
 def book(b: SceneBuilder, place: Place, size: float, yaw: float | None = None) -> float:
-    """A book lying: a cover around a block of pages."""
+    """Add a book lying: a cover around a block of pages."""
     w, h, d = size * b.between(0.5, 0.8), size * b.between(0.04, 0.25), size
     turned = turn(1, b.between(0, 6.28) if yaw is None else yaw)
     middle = over(place, h / 2)
@@ -102,7 +93,7 @@ def book(b: SceneBuilder, place: Place, size: float, yaw: float | None = None) -
 
 
 def books(b: SceneBuilder, place: Place, size: float) -> float:
-    """A pile of books, each turned a little."""
+    """Add a pile of books, each turned a little."""
     top, yaw = float(place[1]), b.between(0, 6.28)
     for _ in range(int(b.rng.integers(2, 7))):
         foot = np.array([place[0], top, place[2]]) + size * 0.05 * b.rng.standard_normal(3) * [1, 0, 1]
@@ -111,7 +102,7 @@ def books(b: SceneBuilder, place: Place, size: float) -> float:
 
 
 def standing_books(b: SceneBuilder, place: Place, size: float) -> None:
-    """A row of upright books, some leaning on their neighbours."""
+    """Add a row of upright books, some leaning on their neighbours."""
     yaw = turn(1, b.between(-0.7, 0.7) + (np.pi if b.chance(0.3) else 0))
     x, lean = 0.0, 0.0
     for _ in range(int(b.rng.integers(2, 8))):
@@ -126,47 +117,31 @@ def standing_books(b: SceneBuilder, place: Place, size: float) -> None:
 
 
 def open_book(b: SceneBuilder, place: Place, size: float) -> None:
-    """An open book on its back, or standing half open like a tent."""
+    """Add an open book on its back, or standing half open like a tent."""
     page = b.material(b.texture("text", "text", "image", "scribble"))
     if b.chance(0.5):
         h = size * b.between(0.05, 0.15)
-        b.add(
-            "open_book",
-            (size, h, 0.7 * size),
-            over(place, h / 2),
-            turn(1, b.between(0, 6)),
-            material=page,
-            options={"bow": b.between(0.1, 0.7)},
-        )
+        yaw = turn(1, b.between(0, 6))
+        b.stand("open_book", (size, h, 0.7 * size), place, yaw, page, bow=b.between(0.1, 0.7))
         return
     yaw, half = turn(1, b.between(0, 6)), b.between(0.2, 0.9)
     for side in (-1, 1):
         turned = yaw @ turn(1, side * half)
         w, h = 0.6 * size, 0.85 * size
-        b.add(
-            "box",
-            (w, h, 0.03 * size),
-            over(place, h / 2) + turned @ [side * w / 2, 0, 0],
-            turned,
-            material=page,
-        )
+        middle = over(place, h / 2) + turned @ [side * w / 2, 0, 0]
+        b.add("box", (w, h, 0.03 * size), middle, turned, page)
 
 
 def solid(b: SceneBuilder, place: Place, size: float) -> None:
-    """A polyhedron, plain or with spikes."""
+    """Add a polyhedron, plain or with spikes."""
     size *= b.between(0.4, 0.9)
     spike = b.between(0.3, 1.6) if b.chance(0.5) else 0.0
-    b.add(
-        "polyhedron",
-        (size, size, size),
-        over(place, 0.46 * size),
-        upright_to(b.rng.standard_normal(3)),
-        options={"kind": int(b.rng.integers(3)), "spike": spike},
-    )
+    middle, tilt = over(place, 0.46 * size), upright_to(b.rng.standard_normal(3))
+    b.add("polyhedron", (size, size, size), middle, tilt, kind=int(b.rng.integers(3)), spike=spike)
 
 
 def sign(b: SceneBuilder, place: Place, size: float) -> None:
-    """A board that stands: cut-out letters, a lattice, an outline, a fence."""
+    """Add a board that stands: cut-out letters, a lattice, an outline, a fence."""
     w, h, d = size * b.between(0.5, 1.0), size * b.between(0.4, 1.0), size * b.between(0.01, 0.12)
     shape = str(b.rng.choice(["glyphs", "lattice", "outline", "rack"]))
     numbers: dict[str, dict[str, float]] = {
@@ -180,27 +155,21 @@ def sign(b: SceneBuilder, place: Place, size: float) -> None:
         "rack": {"bars": int(b.rng.integers(3, 14)), "thin": b.between(0.1, 0.6)},
     }
     tilt = turn(1, b.between(-1.2, 1.2)) @ turn(0, b.between(-0.25, 0.1))
-    b.add(shape, (w, h, d), over(place, h / 2), tilt, options={"seed": b.seed(), **numbers[shape]})
+    b.stand(shape, (w, h, d), place, tilt, **{"seed": b.seed(), **numbers[shape]})
 
 
 def ring_on_rod(b: SceneBuilder, place: Place, size: float) -> None:
-    """A flat ring with a wide hole on top of a thin rod."""
+    """Add a flat ring with a wide hole on top of a thin rod."""
     material, across = b.material(), size * b.between(0.3, 0.7)
     rod = size * b.between(0.3, 1.2)
-    b.add("stick", (0.02 * size, rod, 0.02 * size), over(place, rod / 2), material=material)
+    b.stand("stick", (0.02 * size, rod, 0.02 * size), place, IDENTITY, material)
     options = outline_options(b) | {"hole": b.between(0.4, 0.85)}
-    b.add(
-        "outline",
-        (across, across, size * b.between(0.01, 0.08)),
-        over(place, rod + across / 2),
-        turn(1, b.between(-1, 1)),
-        material=material,
-        options=options,
-    )
+    flat, yaw = (across, across, size * b.between(0.01, 0.08)), turn(1, b.between(-1, 1))
+    b.add("outline", flat, over(place, rod + across / 2), yaw, material, **options)
 
 
 def ring(b: SceneBuilder, place: Place, size: float) -> None:
-    """A torus, a spring or a Moebius band lying or standing."""
+    """Add a torus, a spring or a Moebius band lying or standing."""
     w = size * b.between(0.4, 0.9)
     shape = str(b.rng.choice(["torus", "spring", "ribbon"]))
     options = {
@@ -213,63 +182,47 @@ def ring(b: SceneBuilder, place: Place, size: float) -> None:
     lying = shape == "torus" and b.chance(0.5)
     tilt = turn(1, b.between(0, 6)) @ (turn(0, np.pi / 2) if lying else np.eye(3))
     height = thick if lying else size3[1]
-    b.add(shape, size3, over(place, height / 2), tilt, options=options)
+    b.add(shape, size3, over(place, height / 2), tilt, **options)
 
 
 def draped(b: SceneBuilder, place: Place, size: float) -> None:
-    """A box under a cloth."""
+    """Add a box under a cloth."""
     w, h = size * b.between(0.6, 1.1), size * b.between(0.4, 0.9)
     cloth = b.material(b.texture("checks", "stripes", "image", "plain", "noise"))
-    b.add(
-        "drape",
-        (w, h, w * b.between(0.6, 1.0)),
-        over(place, h / 2),
-        turn(1, b.between(-0.6, 0.6)),
-        material=cloth,
-        options={"seed": b.seed(), "folds": float(b.rng.integers(5, 16)), "reach": b.between(0.35, 0.65)},
-    )
+    box, yaw = (w, h, w * b.between(0.6, 1.0)), turn(1, b.between(-0.6, 0.6))
+    options = {"seed": b.seed(), "folds": float(b.rng.integers(5, 16)), "reach": b.between(0.35, 0.65)}
+    b.stand("drape", box, place, yaw, cloth, **options)
 
 
 def paper(b: SceneBuilder, place: Place, size: float) -> None:
-    """A curled sheet standing on its edge, or a wavy board."""
+    """Add a curled sheet standing on its edge, or a wavy board."""
     w, h, d = size * b.between(0.5, 1.0), size * b.between(0.4, 1.0), size * b.between(0.1, 0.5)
     yaw = turn(1, b.between(-1.5, 1.5))
     if b.chance(0.6):
-        b.add("curl", (w, h, d), over(place, h / 2), yaw, options={"seed": b.seed(), "bend": b.between(1, 6)})
+        b.stand("curl", (w, h, d), place, yaw, seed=b.seed(), bend=b.between(1, 6))
     else:
-        b.add(
-            "corrugated",
-            (w, h, d / 4),
-            over(place, h / 2),
-            yaw,
-            options={"waves": float(b.rng.integers(2, 12))},
-        )
+        b.stand("corrugated", (w, h, d / 4), place, yaw, waves=float(b.rng.integers(2, 12)))
 
 
 def furniture(b: SceneBuilder, place: Place, size: float) -> float:
-    """A small table, or stairs; things stand on them."""
+    """Add a small table, or stairs; things stand on them."""
     w, h, d = size * b.between(0.8, 1.6), size * b.between(0.4, 0.9), size * b.between(0.6, 1.2)
     yaw = turn(1, b.between(-0.5, 0.5))
     if b.chance(0.7):
-        b.add("table", (w, h, d), over(place, h / 2), yaw, options={"leg": b.between(0.05, 0.2)})
+        b.stand("table", (w, h, d), place, yaw, leg=b.between(0.05, 0.2))
     else:
-        b.add("stairs", (w, h, d), over(place, h / 2), yaw, options={"steps": int(b.rng.integers(2, 7))})
+        b.stand("stairs", (w, h, d), place, yaw, steps=int(b.rng.integers(2, 7)))
     return float(place[1] + h)
 
 
 def pebbles(b: SceneBuilder, place: Place, size: float) -> None:
-    """Many small things: dice, stones, beads."""
+    """Add many small things: dice, stones, beads."""
     for _ in range(int(b.rng.integers(4, 12))):
         small = size * b.between(0.06, 0.16)
         spot = place + size * 0.5 * b.rng.standard_normal(3) * [1, 0, 1]
         shape = str(b.rng.choice(["box", "polyhedron", "blob", "cylinder"]))
-        b.add(
-            shape,
-            (small, small, small),
-            over(spot, small / 2),
-            turn(1, b.between(0, 6)),
-            options={"seed": b.seed(), "kind": int(b.rng.integers(3))},
-        )
+        yaw = turn(1, b.between(0, 6))
+        b.stand(shape, (small, small, small), spot, yaw, seed=b.seed(), kind=int(b.rng.integers(3)))
 
 
 def outline_options(b: SceneBuilder) -> dict[str, float]:
@@ -292,7 +245,7 @@ THINGS: tuple[tuple[Thing, float], ...] = (
 
 
 def any_thing(b: SceneBuilder) -> Thing:
-    """Put one of THINGS, chosen at random by its weight."""
+    """Return one of THINGS, chosen at random by its weight."""
     weights = np.array([weight for _, weight in THINGS])
     return THINGS[int(b.rng.choice(len(THINGS), p=weights / weights.sum()))][0]
 
@@ -300,11 +253,11 @@ def any_thing(b: SceneBuilder) -> Thing:
 def _bound(
     b: SceneBuilder, middle: Place, turned: NDArray[np.float64], size: tuple[float, float, float]
 ) -> None:
-    """Put a book's cover and pages: x from spine to edge, y its thickness, z its height."""
+    """Add a book's cover and pages: x from spine to edge, y its thickness, z its height."""
     w, h, d = size
-    b.add("cover", size, middle, turned, options={"thin": b.between(0.06, 0.2)})
+    b.add("cover", size, middle, turned, thin=b.between(0.06, 0.2))
     pages = Material(texture=b.texture("stripes", "plain", "grain"), roughness=1.0)
-    b.add("box", (0.95 * w, 0.9 * h, 0.96 * d), middle, turned, material=pages)
+    b.add("box", (0.95 * w, 0.9 * h, 0.96 * d), middle, turned, pages)
 
 
 def _bundle(b: SceneBuilder, foot: Place, radius: float, length: float) -> None:
@@ -314,10 +267,6 @@ def _bundle(b: SceneBuilder, foot: Place, radius: float, length: float) -> None:
         lean = np.array([*(0.25 * b.rng.standard_normal(2)), 1.0])[[0, 2, 1]]
         direction = lean / np.linalg.norm(lean)
         offset = radius * b.rng.uniform(-1, 1, 3) * [1, 0, 1]
-        b.add(
-            "stick",
-            (thin, tall, thin),
-            foot + offset + direction * tall / 2,
-            upright_to(direction),
-            options={"taper": b.between(0.2, 1.5), "sides": int(b.rng.choice([4, 8, 12]))},
-        )
+        middle, tilt = foot + offset + direction * tall / 2, upright_to(direction)
+        taper, sides = b.between(0.2, 1.5), int(b.rng.choice([4, 8, 12]))
+        b.add("stick", (thin, tall, thin), middle, tilt, taper=taper, sides=sides)

@@ -11,7 +11,7 @@ Pattern = Callable[[np.random.Generator, int], Grey]
 
 
 def noise(rng: np.random.Generator, size: int) -> Grey:
-    """Fractal noise: octaves of smoothed random numbers, each twice as fine and `fall` as strong."""
+    """Draw fractal noise: octaves of smoothed random numbers, each twice as fine and `fall` as strong."""
     fall, first = rng.uniform(0.35, 0.8), int(rng.integers(2, 9))
     total, weight = np.zeros((size, size), np.float32), 1.0
     cells = first
@@ -22,14 +22,14 @@ def noise(rng: np.random.Generator, size: int) -> Grey:
 
 
 def marble(rng: np.random.Generator, size: int) -> Grey:
-    """Veins: sin of a plane wave bent by noise; with little bending, the grain of wood."""
+    """Draw veins: sin of a plane wave bent by noise; with little bending, the grain of wood."""
     x, y = _turned(rng, size)
     bent = rng.uniform(3, 12) * x + rng.uniform(0, 3) * y + rng.uniform(0.5, 4) * noise(rng, size)
     return _stretched(np.sin(2 * np.pi * bent).astype(np.float32) + 0.3 * noise(rng, size))
 
 
 def stripes(rng: np.random.Generator, size: int) -> Grey:
-    """Parallel bands of random widths and greys, or of one width and two greys."""
+    """Draw parallel bands of random widths and greys, or of one width and two greys."""
     x, _ = _turned(rng, size)
     bands = int(rng.integers(3, 20))
     place = (x + 1) / 2 * bands
@@ -40,7 +40,7 @@ def stripes(rng: np.random.Generator, size: int) -> Grey:
 
 
 def checks(rng: np.random.Generator, size: int) -> Grey:
-    """A chessboard, or tartan: the mean of two sets of stripes across each other."""
+    """Draw a chessboard, or tartan: the mean of two sets of stripes across each other."""
     x, y = _turned(rng, size)
     n = rng.uniform(1.5, 8)
     if rng.random() < 0.4:
@@ -52,7 +52,7 @@ def checks(rng: np.random.Generator, size: int) -> Grey:
 
 
 def dots(rng: np.random.Generator, size: int) -> Grey:
-    """Round dots on a turned square raster."""
+    """Draw round dots on a turned square raster."""
     x, y = _turned(rng, size)
     n = rng.uniform(2, 10)
     distance = np.hypot((n * x) % 1 - 0.5, (n * y) % 1 - 0.5)
@@ -60,7 +60,7 @@ def dots(rng: np.random.Generator, size: int) -> Grey:
 
 
 def cells(rng: np.random.Generator, size: int) -> Grey:
-    """Stones: every pixel takes the grey of the nearest of some random points, dark between two."""
+    """Draw stones: every pixel takes the grey of the nearest of some random points, dark between two."""
     count = int(rng.integers(12, 70))
     points, greys = rng.random((count, 2)), rng.random(count).astype(np.float32)
     axis = (np.arange(128) + 0.5) / 128
@@ -71,20 +71,20 @@ def cells(rng: np.random.Generator, size: int) -> Grey:
 
 
 def grain(rng: np.random.Generator, size: int) -> Grey:
-    """Fine random grain, sometimes drawn out along one direction like brushed metal or fibre."""
+    """Draw fine random grain, sometimes drawn out along one direction like brushed metal or fibre."""
     stretch = int(rng.choice([1, 1, 2, 8, 32]))
     fine = rng.random((size, max(2, size // stretch)), dtype=np.float32)
     return _stretched(smooth(fine, size) + 0.3 * noise(rng, size))
 
 
 def gradient(rng: np.random.Generator, size: int) -> Grey:
-    """A smooth change from one side to the other, or from the middle outwards."""
+    """Draw a smooth change from one side to the other, or from the middle outwards."""
     x, y = _turned(rng, size)
     return _stretched(x + 0.2 * y if rng.random() < 0.6 else np.hypot(x - rng.uniform(-1, 1), y))
 
 
 def text(rng: np.random.Generator, size: int) -> Grey:
-    """Lines of word-like marks, sometimes with a headline and a picture, as on a printed page."""
+    """Draw lines of word-like marks, sometimes with a headline and a picture, as on a printed page."""
     page = np.ones((size, size), np.float32)
     height = int(rng.integers(5, 22))
     y = int(rng.integers(2, 20))
@@ -100,13 +100,13 @@ def text(rng: np.random.Generator, size: int) -> Grey:
 
 
 def scribble(rng: np.random.Generator, size: int) -> Grey:
-    """Level lines of smooth noise: a drawing, a map, a crackled glaze."""
+    """Draw level lines of smooth noise: a drawing, a map, a crackled glaze."""
     levels = noise(rng, size) * rng.uniform(3, 10)
     return np.asarray(np.clip(np.abs(levels % 1 - 0.5) * rng.uniform(4, 10), 0, 1), np.float32)
 
 
 def patches(rng: np.random.Generator, size: int) -> Grey:
-    """Random rectangles over each other: a collage, a quilt, a facade."""
+    """Draw random rectangles over each other: a collage, a quilt, a facade."""
     page = np.full((size, size), rng.random(), np.float32)
     for _ in range(int(rng.integers(10, 60))):
         top, left = rng.integers(0, size, 2)
@@ -124,7 +124,7 @@ PATTERNS: dict[str, Pattern] = {
 
 
 def smooth(values: Grey, size: int) -> Grey:
-    """Interpolate (n, m) numbers to (size, size)."""
+    """Return (n, m) numbers interpolated to (size, size)."""
     return np.asarray(Image.fromarray(values).resize((size, size), Image.Resampling.BICUBIC), np.float32)
 
 

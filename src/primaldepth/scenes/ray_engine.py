@@ -12,10 +12,16 @@ from typing import Any
 from typing_extensions import Self
 
 from primaldepth.compute.ray_cluster import RayCluster
-from primaldepth.core.part_seconds import collected, part
-from primaldepth.data.single_scenes import write_part
-from primaldepth.scenes.local_engine import Attempts, CannotOpen, SceneOutcome, WorkerError, describe
-from primaldepth.scenes.scene_source import Arrays, SceneRenderer, SceneSource, open_checked, render_scene
+from primaldepth.scenes.local_engine import (
+    Attempts,
+    CannotOpen,
+    SceneOutcome,
+    WorkerError,
+    describe,
+    rendered,
+    stored,
+)
+from primaldepth.scenes.scene_source import Arrays, SceneRenderer, SceneSource, open_checked
 
 Versions = tuple[tuple[str, str], ...]
 
@@ -43,7 +49,14 @@ class RayEngine:
         self._cluster.__exit__(*error)
 
     def run(self, scenes: Iterable[int]) -> Iterator[SceneOutcome]:
-        """Render every scene; one that fails is tried once more."""
+        """Render every scene, and yield how each ended; one that fails is tried once more.
+
+        Args:
+            scenes: their numbers.
+
+        Raises:
+            WorkerError: no worker can render.
+        """
         attempts = Attempts(scenes)
         for scene, value in self._cluster.run(
             _render,
@@ -62,14 +75,7 @@ class RayEngine:
         message, arrays = value
         if isinstance(message, CannotOpen):
             raise WorkerError(message.message)
-        outcome: SceneOutcome = message
-        try:
-            if outcome.error is None:
-                with part("write"):
-                    write_part(self._folder, scene, arrays)
-        except OSError as error:
-            return SceneOutcome(scene, describe(error))
-        return outcome
+        return stored(message, arrays, self._folder)
 
     def _gpu_share(self) -> float:
         """Return the GPUs of one task: all of the cluster's, divided by the workers."""
@@ -87,17 +93,7 @@ def _render(source: SceneSource, versions: Versions, scene: int) -> tuple[SceneO
         renderer = _renderer(source, versions)
     except Exception as error:  # whatever it is, it is the user who must see it
         return CannotOpen(describe(error)), {}
-    before = _counted.get(id(renderer), 0)
-    with collected() as parts:
-        try:
-            arrays, failure = render_scene(renderer, source.seed, scene), None
-        except Exception as error:  # one bad scene must not end the job
-            arrays, failure = {}, describe(error)
-    _counted[id(renderer)] = renderer.compiles
-    return SceneOutcome(scene, failure, renderer.compiles - before, parts), arrays
-
-
-_counted: dict[int, int] = {}  # compilations reported so far, per renderer of this process
+    return rendered(renderer, source.seed, scene)
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PlacedCamera:
     """A camera and its place.
 
     Args:
@@ -58,12 +58,13 @@ def maps(
         directions: (3, N) unit.
         to_guide: (4, 4) from the camera's axes to the guide's.
         shape: rows and columns, N = rows * columns.
+
+    Returns:
+        depth, distance, amplitude, ids, valid, each (H, W), and normals (H, W, 3) in the camera's axes.
     """
     valid = number > 0
-    forward, turned = (
-        _along(directions, to_guide[:3, 2]),
-        [_along(normal, axis) for axis in to_guide[:3, :3].T],
-    )
+    forward = _along(directions, to_guide[:3, 2])
+    turned = [_along(normal, axis) for axis in to_guide[:3, :3].T]
     cosine = np.clip(-(normal * directions).sum(0), 0, 1)
     found: Arrays = {
         "depth": (t * forward).astype(np.float32),

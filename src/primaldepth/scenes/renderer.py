@@ -1,8 +1,9 @@
 """Scenes to arrays with Mitsuba: one Mitsuba scene per process, whose buffers each new scene overwrites.
 
-Shapes, textures and lamps of all scenes have the same number and size (see `packing`), and every value is
-data rather than a constant in a kernel; so all kernels are compiled with the first scene and used for every
-other. Mitsuba's world is the guide camera's frame: x right, y down, z forward, the camera at the origin.
+Shapes, textures and lamps of all scenes have the same number and size (see `scene_arrays`), and every value
+is data rather than a constant in a kernel; so all kernels are compiled with the first scene and used for
+every other. Mitsuba's world is the guide camera's frame: x right, y down, z forward, the camera at
+the origin.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.scenes import mitsuba_variants, shading
 from primaldepth.scenes.description import Scene
 from primaldepth.scenes.image_formation import develop, linear_table
-from primaldepth.scenes.rays import Arrays, View, maps, pixel_rays
+from primaldepth.scenes.rays import Arrays, PlacedCamera, maps, pixel_rays
 from primaldepth.scenes.scalar_renderer import ScalarStage
 from primaldepth.scenes.scanned_objects import ScannedObjects
 from primaldepth.scenes.scene_arrays import FACES, PARKED, VERTICES, SceneArrays, pack
@@ -82,9 +83,9 @@ class Renderer:
             self._stage.load(packed)
         cameras = scene.cameras(self.size)
         seed = int(np.random.SeedSequence(scene.seed).generate_state(1)[0])
-        views = [View(cameras["guide"], np.eye(4))]
+        views = [PlacedCamera(cameras["guide"], np.eye(4))]
         if scene.tof is not None:
-            views.append(View(cameras["tof"], scene.guide_from_tof()))
+            views.append(PlacedCamera(cameras["tof"], scene.guide_from_tof()))
         radiance, hits = self._stage.trace(views, self.samples, seed)
         with part("develop"):
             arrays = {"image": develop(radiance, scene.exposure, scene.seed)}
@@ -121,7 +122,7 @@ class VectorStage:
         self.data = shading.Data(scene=self.scene, atlas=self._texture(packed.atlas), **arrays)
 
     def trace(
-        self, views: Sequence[View], samples: int, seed: int
+        self, views: Sequence[PlacedCamera], samples: int, seed: int
     ) -> tuple[NDArray[np.float32], list[Arrays]]:
         """Render the image of the first view and the maps of all; the device works on both without a pause.
 
@@ -160,7 +161,7 @@ class VectorStage:
             passes.append((now, self._pass(camera, now, (seed + done) % 2**32)))
         return passes
 
-    def _hits(self, view: View, directions: NDArray[np.float32]) -> list[Any]:
+    def _hits(self, view: PlacedCamera, directions: NDArray[np.float32]) -> list[Any]:
         """Queue the first hits of rays: length, three axes of the normal, albedo, number of the object."""
         mi, dr = self.mi, self.dr
         with dr.suspend_grad():
@@ -312,7 +313,7 @@ def self_test(variant: str) -> None:
     )
     works = stage(variant)
     works.load(pack(scene, TextureSource()))
-    light, (seen,) = works.trace([View(scene.cameras(9)["guide"], np.eye(4))], 4, 1)
+    light, (seen,) = works.trace([PlacedCamera(scene.cameras(9)["guide"], np.eye(4))], 4, 1)
     depth = seen["depth"]
     if abs(depth[4, 4] - 2) > 1e-4 or depth[0, 0] != 0 or not light[4, 4].min() > 0:
         raise PrimalDepthError(f"variant {variant}", f"a ball at 2 m was seen at {depth[4, 4]} m")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from primaldepth.core.part_seconds import part
 from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.scenes.image_formation import linear_table
-from primaldepth.scenes.rays import Arrays, Matrix, View, maps, pixel_rays
+from primaldepth.scenes.rays import Arrays, Matrix, PlacedCamera, maps, pixel_rays
 from primaldepth.scenes.scene_arrays import ATLAS_TILES, SceneArrays
 from primaldepth.scenes.textures import TILE
 
@@ -44,19 +44,15 @@ class ScalarStage:
         for index, (*middle, radius, red, green, blue, chance) in enumerate(packed.lamps.tolist()):
             if chance > 0:
                 glow = {"type": "area", "radiance": {"type": "rgb", "value": [red, green, blue]}}
-                lights[f"lamp{index}"] = {
-                    "type": "sphere",
-                    "center": middle,
-                    "radius": radius,
-                    "emitter": glow,
-                }
+                ball = {"type": "sphere", "center": middle, "radius": radius}
+                lights[f"lamp{index}"] = {**ball, "emitter": glow}
         tracer = {"type": "path", "max_depth": BOUNCES, "hide_emitters": True}
         self.scene = self.mi.load_dict(
             {"type": "scene", "integrator": tracer, **lights, **self._objects(packed)}
         )
 
     def trace(
-        self, views: Sequence[View], samples: int, seed: int
+        self, views: Sequence[PlacedCamera], samples: int, seed: int
     ) -> tuple[NDArray[np.float32], list[Arrays]]:
         """Render the image of the first view and the maps of all; see `VectorStage.trace`."""
         with part("render"):
@@ -114,11 +110,8 @@ class ScalarStage:
         corner = np.stack([column, row], -1) * TILE
         uv = (corner + 0.5 + packed.uv[:count] * (TILE - 1)) / (ATLAS_TILES * TILE)
         properties = mi.Properties()
-        properties["mesh_bsdf"] = mi.load_dict(
-            _surface(
-                mi, self.table[packed.atlas], _attribute("vertex_roughness"), _attribute("vertex_metallic")
-            )
-        )
+        looks = (_attribute(f"vertex_{name}") for name in ("roughness", "metallic"))
+        properties["mesh_bsdf"] = mi.load_dict(_surface(mi, self.table[packed.atlas], *looks))
         mesh = mi.Mesh(
             "mesh", count, used, props=properties, has_vertex_normals=True, has_vertex_texcoords=True
         )

@@ -1,8 +1,8 @@
 """Objects from files: meshes of a folder, each with its own picture, among the generated shapes."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from primaldepth.io.files import read_file
 from primaldepth.scenes.description import Material, SceneObject, Texture
 from primaldepth.scenes.meshes import Floats, Ints, ShapeMesh
 from primaldepth.scenes.shapes import SCAN
-from primaldepth.scenes.textures import IMAGE_SUFFIXES, RGB, decoded_picture
+from primaldepth.scenes.textures import IMAGE_SUFFIXES, RGB, decoded_picture, fingerprint
 
 REPLACED = ("box", "cylinder", "cup", "vase", "turned", "superquadric", "blob", "polyhedron")
 SHARE = 0.6  # of the things that may be replaced
@@ -43,13 +43,8 @@ class ScannedObjects:
 
     def fingerprint(self) -> str:
         """Return a short hash of the names and sizes of all meshes and their pictures."""
-        digest = hashlib.sha256()
-        for file in self.files:
-            for each in (file, _picture_of(file)):
-                if each is not None:
-                    name = each.relative_to(self.folder).as_posix()
-                    digest.update(f"{name}:{each.stat().st_size}\n".encode())
-        return digest.hexdigest()[:16]
+        both = (each for file in self.files for each in (file, _picture_of(file)))
+        return fingerprint(self.folder, filter(None, both))
 
     def placed(self, item: SceneObject) -> ShapeMesh:
         """Return the mesh of an item in the room: in proportion, standing in the middle of the item's box."""
@@ -59,8 +54,7 @@ class ScannedObjects:
         factor = float((size / np.maximum(high - low, 1e-9)).min())
         foot = np.array([(low[0] + high[0]) / 2, low[1], (low[2] + high[2]) / 2])
         standing = (mesh.vertices - foot) * factor - [0.0, size[1] / 2, 0.0]
-        vertices = standing @ np.asarray(item.rotation).T + np.asarray(item.position)
-        return ShapeMesh(vertices, mesh.faces, mesh.uv, mesh.weld)
+        return replace(mesh, vertices=standing @ np.asarray(item.rotation).T + np.asarray(item.position))
 
     def picture(self, texture: Texture) -> RGB | None:
         """Return the tile of a scan's texture; None where no picture lies beside its mesh."""

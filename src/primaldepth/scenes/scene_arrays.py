@@ -63,12 +63,15 @@ class SceneArrays:
 
 
 def pack(scene: Scene, source: TextureSource, scans: ScannedObjects | None = None) -> SceneArrays:
-    """Convert a scene to arrays of fixed size; a scene that does not fit raises an error.
+    """Return a scene as arrays of fixed size.
 
     Args:
         scene: to be rendered.
         source: of its textures.
         scans: of its objects that come from files.
+
+    Raises:
+        InputError: the scene has more of something than fits.
     """
     numbered = list(enumerate(scene.items, start=1))
     meshes = [(number, item) for number, item in numbered if item.shape != SPHERE]
@@ -163,22 +166,16 @@ def _lamps(scene: Scene) -> Floats:
         distance = np.linalg.norm(np.asarray(lamp.position) - middle)
         radiance = np.asarray(lamp.power) / (np.pi * lamp.radius**2)
         place = _to_camera(scene, np.asarray([lamp.position]))[0]
-        table[index] = (
-            *place,
-            lamp.radius,
-            *radiance,
-            np.mean(lamp.power) / max(float(distance), 0.1) ** 2 + 1e-9,
-        )
+        share = np.mean(lamp.power) / max(float(distance), 0.1) ** 2 + 1e-9
+        table[index] = (*place, lamp.radius, *radiance, share)
     table[:, 7] /= table[:, 7].sum()
     return table.astype(np.float32)
 
 
 def _to_camera(scene: Scene, points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Move points from the room to the camera's axes: X_camera = R^T (X_room - t)."""
-    turned: NDArray[np.float64] = (points - np.asarray(scene.guide.position)) @ np.asarray(
-        scene.guide.rotation
-    )
-    return turned
+    """Return points of the room in the camera's axes: X_camera = R^T (X_room - t)."""
+    R, t = np.asarray(scene.guide.rotation), np.asarray(scene.guide.position)
+    return np.asarray((points - t) @ R)
 
 
 def _check(scene: Scene, what: str, found: int, most: int) -> None:

@@ -1,7 +1,6 @@
 """Build a scene object by object: random numbers, textures to share, items in their places."""
 
 import colorsys
-from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,23 +57,45 @@ class SceneBuilder:
         size: ArrayLike,
         position: ArrayLike,
         rotation: ArrayLike = IDENTITY,
-        *,
         material: Material | None = None,
-        options: Mapping[str, float] | None = None,
-    ) -> SceneObject:
-        """Put an object into the scene and return it; a sphere too many becomes a superquadric ball."""
+        /,
+        **options: float,
+    ) -> None:
+        """Put an object into the scene; a sphere too many becomes a superquadric ball.
+
+        Args:
+            shape: "sphere" or a name of `shapes.SHAPES`.
+            size: extent along the shape's axes before it is turned.
+            position: of its middle.
+            rotation: (3, 3) from the shape's axes to the room's.
+            material: of its surface; one is drawn if None.
+            options: the shape's own numbers.
+        """
         if shape == SPHERE and sum(item.shape == SPHERE for item in self.items) >= SPHERES:
             shape, options = "superquadric", {"e1": 1.0, "e2": 1.0}
         item = SceneObject(
             shape=shape,
-            options=dict(options or {}),
+            options=options,
             size=vector(size),
             rotation=rotation_of(rotation),
             position=vector(position),
             material=material or self.material(),
         )
         self.items.append(item)
-        return item
+
+    def stand(
+        self,
+        shape: str,
+        size: tuple[float, float, float],
+        foot: NDArray[np.float64],
+        rotation: ArrayLike = IDENTITY,
+        material: Material | None = None,
+        /,
+        **options: float,
+    ) -> None:
+        """Put an upright object onto a place; arguments as for `add`, but `foot` is below its middle."""
+        middle = np.add(foot, [0.0, size[1] / 2, 0.0])
+        self.add(shape, size, middle, rotation, material, **options)
 
     def material(self, texture: int | None = None) -> Material:
         """Draw a material: some glossy, few metallic; one in four has a texture already in the scene."""

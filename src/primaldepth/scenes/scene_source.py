@@ -1,7 +1,6 @@
 """Where the scenes of a job come from: settings that fix every byte, and the renderer a worker opens."""
 
 from collections.abc import Hashable, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -18,22 +17,10 @@ from primaldepth.scenes.mitsuba_variants import choose
 from primaldepth.scenes.sampler import PRESETS, sample
 from primaldepth.scenes.scanned_objects import ScannedObjects
 from primaldepth.scenes.textures import TextureSource
+from primaldepth.version import installed_version
 
 Arrays = dict[str, NDArray[Any]]
 _PACKAGES = ("primaldepth", "mitsuba", "drjit", "numpy")
-
-
-class SceneRenderer(Protocol):
-    """The renderer that one worker holds; `compiles` counts its kernel compilations so far."""
-
-    @property
-    def compiles(self) -> int:
-        """Number of kernel compilations so far."""
-        ...
-
-    def render(self, seed: int) -> Arrays:
-        """Render one scene; the same seed gives the same arrays everywhere."""
-        ...
 
 
 class SceneSource(Hashable, Protocol):
@@ -48,7 +35,7 @@ class SceneSource(Hashable, Protocol):
         """Return every setting that the bytes depend on."""
         ...
 
-    def open(self) -> SceneRenderer:
+    def open(self) -> "SceneRenderer":
         """Open a renderer in this process."""
         ...
 
@@ -58,19 +45,33 @@ def scene_seed(seed: int, scene: int) -> int:
     return derive_seed("scene", seed, scene)
 
 
-def render_scene(renderer: SceneRenderer, seed: int, scene: int) -> Arrays:
-    """Render one scene and return its arrays with the seed it was rendered from."""
+def render_scene(renderer: "SceneRenderer", seed: int, scene: int) -> Arrays:
+    """Render one scene and return its arrays with the seed it was rendered from.
+
+    Args:
+        renderer: opened by the job's source.
+        seed: of the job.
+        scene: its number.
+    """
     own = scene_seed(seed, scene)
     return {**renderer.render(own), "seed": np.asarray(own, np.int64)}
 
 
 def package_versions() -> dict[str, str]:
     """Return the versions of the packages that the rendered bytes depend on."""
-    return {name: _version(name) for name in _PACKAGES}
+    return {name: installed_version(name) for name in _PACKAGES}
 
 
-def open_checked(source: SceneSource, versions: Mapping[str, str]) -> SceneRenderer:
-    """Open a renderer, on this or another machine, if it makes the bytes the job was started with."""
+def open_checked(source: SceneSource, versions: Mapping[str, str]) -> "SceneRenderer":
+    """Open a renderer, on this or another machine, if it makes the bytes the job was started with.
+
+    Args:
+        source: of the scenes.
+        versions: of the packages when the job was started.
+
+    Raises:
+        InputError: other versions are installed here.
+    """
     here = package_versions()
     if different := [name for name in versions if here.get(name) != versions[name]]:
         texts = [f"{name} {here.get(name)} here, {versions[name]} in the job" for name in different]
@@ -125,13 +126,20 @@ class RenderSettings(Settings):
         scans = {} if self.scans == "none" else {"meshes": self.scans}
         return {**values, "textures": self.images, **scans}
 
-    def open(self) -> SceneRenderer:
+    def open(self) -> "SceneRenderer":
         """Open a renderer in this process; the textures must be those the job was started with."""
-        return _Rendered(self)
+        return SceneRenderer(self)
 
 
-class _Rendered:
-    """Seeds to arrays: sample the scene, render it, and add its cameras."""
+class SceneRenderer:
+    """The renderer that one worker holds: it samples the scene of a seed, renders it and adds its cameras.
+
+    Args:
+        settings: resolved ones.
+
+    Raises:
+        InputError: the folders of textures and meshes hold other files than when they were resolved.
+    """
 
     def __init__(self, settings: RenderSettings) -> None:
         from primaldepth.scenes.renderer import Renderer
@@ -154,9 +162,11 @@ class _Rendered:
 
     @property
     def compiles(self) -> int:
+        """Number of kernel compilations so far."""
         return self._renderer.compiles
 
     def render(self, seed: int) -> Arrays:
+        """Render one scene; the same seed gives the same arrays everywhere."""
         with part("sample"):
             scene = sample(self._settings.preset, seed, scans=self._scans)
         return {**self._renderer.render(scene), **camera_arrays(scene, self._settings.size)}
@@ -169,10 +179,3 @@ def camera_arrays(scene: Scene, size: int) -> Arrays:
         for name, camera in scene.cameras(size).items()
     }
     return arrays if scene.tof is None else {**arrays, "guide_from_tof": scene.guide_from_tof()}
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "none"

@@ -1,6 +1,7 @@
 """Shapes by name, and the mesh of an item at its place in the room."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,5 +35,4 @@ def mesh_of(item: SceneObject) -> ShapeMesh:
         known = ", ".join([SPHERE, *SHAPES])
         raise InputError("scene", f"shape '{item.shape}' has no mesh", f"known: {known}")
     mesh = fitted(SHAPES[item.shape](item.options), item.size)
-    vertices = mesh.vertices @ np.asarray(item.rotation).T + np.asarray(item.position)
-    return ShapeMesh(vertices, mesh.faces, mesh.uv, mesh.weld)
+    return replace(mesh, vertices=mesh.vertices @ np.asarray(item.rotation).T + np.asarray(item.position))

@@ -11,18 +11,18 @@ Options = Mapping[str, float]
 
 
 def box(_: Options) -> ShapeMesh:
-    """A box with the texture on every side."""
+    """Make a box with the texture on every side."""
     return block([-1, -1, -1], [1, 1, 1])
 
 
 def cylinder(options: Options) -> ShapeMesh:
-    """A cylinder; `top`, the ratio of its radii, makes it a frustum (1 is straight, 0 a cone)."""
+    """Make a cylinder; `top`, the ratio of its radii, makes it a frustum (1 is straight, 0 a cone)."""
     top = options.get("top", 1.0)
     return lathe([[(0, -1), (1, -1)], [(1, -1), (top, 1)], [(top, 1), (0, 1)]])
 
 
 def cup(options: Options) -> ShapeMesh:
-    """An open vessel with a wall of thickness `wall`; `top` as for the cylinder."""
+    """Make an open vessel with a wall of thickness `wall`; `top` as for the cylinder."""
     top, wall = options.get("top", 1.2), options.get("wall", 0.08)
     return lathe(
         [
@@ -36,7 +36,7 @@ def cup(options: Options) -> ShapeMesh:
 
 
 def vase(options: Options) -> ShapeMesh:
-    """A turned vessel: a smooth random profile from `seed`, open at the top."""
+    """Make a turned vessel: a smooth random profile from `seed`, open at the top."""
     rng = np.random.default_rng(int(options["seed"]))
     y = np.linspace(-1, 1, 24)
     radius = 0.6 + 0.1 * rng.random() + _waves(rng, y, 3, 0.35)
@@ -47,7 +47,7 @@ def vase(options: Options) -> ShapeMesh:
 
 
 def turned(options: Options) -> ShapeMesh:
-    """A closed turned body, a chess piece or a bottle: radii from `seed`, some steps sharp."""
+    """Make a closed turned body, a chess piece or a bottle: radii from `seed`, some steps sharp."""
     rng = np.random.default_rng(int(options["seed"]))
     heights = np.sort(rng.uniform(-1, 1, 5))
     knots = np.concatenate([[-1.0], heights, [1.0]])
@@ -68,7 +68,10 @@ def turned(options: Options) -> ShapeMesh:
 
 
 def superquadric(options: Options) -> ShapeMesh:
-    """X = c(eta)^e1 c(omega)^e2, y = s(eta)^e1, z = c(eta)^e1 s(omega)^e2: from pillow to octahedron."""
+    """Make a superquadric, from pillow to octahedron.
+
+    x = c(eta)^e1 c(omega)^e2, y = s(eta)^e1, z = c(eta)^e1 s(omega)^e2
+    """
     e1, e2 = options.get("e1", 0.5), options.get("e2", 0.5)
     eta = np.linspace(-np.pi / 2, np.pi / 2, 25)[:, None]
     omega = np.linspace(-np.pi, np.pi, 41)[None]
@@ -81,7 +84,7 @@ def superquadric(options: Options) -> ShapeMesh:
 
 
 def blob(options: Options) -> ShapeMesh:
-    """A ball with bumps: a stone, a head, a toy; `bumps` is their height, `detail` their number."""
+    """Make a ball with bumps: a stone, a head, a toy; `bumps` is their height, `detail` their number."""
     rng = np.random.default_rng(int(options["seed"]))
     theta = np.linspace(0, np.pi, 33)[:, None]
     phi = np.linspace(0, 2 * np.pi, 49)[None]
@@ -107,7 +110,7 @@ _BODIES = {
 
 
 def polyhedron(options: Options) -> ShapeMesh:
-    """A tetrahedron, octahedron or icosahedron (`kind` 0, 1, 2); `spike` raises a pyramid on each face."""
+    """Make a tetrahedron, octahedron or icosahedron (`kind` 0, 1, 2), a pyramid of `spike` on each face."""
     corners, edge = _BODIES[int(options.get("kind", 2))]
     p = np.asarray(corners, dtype=np.float64)
     near = np.linalg.norm(p[:, None] - p[None], axis=-1) < edge
@@ -126,7 +129,7 @@ def polyhedron(options: Options) -> ShapeMesh:
 
 
 def torus(options: Options) -> ShapeMesh:
-    """A ring of round cross-section, `thin` its radius over the ring's."""
+    """Make a ring of round cross-section, `thin` its radius over the ring's."""
     angle = np.linspace(0, 2 * np.pi, 41)
     path = np.stack([np.cos(angle), np.sin(angle), 0 * angle], 1)
     path[-1] = path[0]
@@ -134,21 +137,20 @@ def torus(options: Options) -> ShapeMesh:
 
 
 def handle(options: Options) -> ShapeMesh:
-    """A bow of round cross-section over `sweep` radians."""
-    half = options.get("sweep", 3.6) / 2
-    angle = np.linspace(-half, half, 25)
+    """Make a bow of round cross-section over 3.6 radians, `thin` its radius over the bow's."""
+    angle = np.linspace(-1.8, 1.8, 25)
     return tube(np.stack([np.cos(angle), np.sin(angle), 0 * angle], 1), options.get("thin", 0.12))
 
 
 def spring(options: Options) -> ShapeMesh:
-    """A helix of `turns` windings."""
+    """Make a helix of `turns` windings."""
     angle = np.linspace(0, 2 * np.pi * options.get("turns", 5.0), 121)
     path = np.stack([np.cos(angle), angle / angle[-1] * 3, np.sin(angle)], 1)
     return tube(path, options.get("thin", 0.08), sides=7)
 
 
 def wire(options: Options) -> ShapeMesh:
-    """A cable: a smooth random path from `seed`."""
+    """Make a cable: a smooth random path from `seed`."""
     rng = np.random.default_rng(int(options["seed"]))
     t = np.linspace(-1, 1, 61)
     path = np.stack([2 * t + _waves(rng, t, 3, 0.5), _waves(rng, t, 4, 0.6), _waves(rng, t, 3, 0.25)], 1)
@@ -156,13 +158,13 @@ def wire(options: Options) -> ShapeMesh:
 
 
 def stick(options: Options) -> ShapeMesh:
-    """A thin round bar along y; `taper` is the ratio of its ends, `sides` 4 makes it square."""
+    """Make a thin round bar along y; `taper` is the ratio of its ends, `sides` 4 makes it square."""
     taper, sides = options.get("taper", 1.0), int(options.get("sides", 12))
     return lathe([[(0, -1), (1, -1)], [(1, -1), (taper, 1)], [(taper, 1), (0, 1)]], segments=sides)
 
 
 def rack(options: Options) -> ShapeMesh:
-    """`bars` thin bars side by side between two beams: a fence, a grate, a drying rack."""
+    """Make a fence, grate or drying rack: `bars` thin bars side by side between two beams."""
     bars, thin = int(options.get("bars", 8)), options.get("thin", 0.25)
     step = 2.0 / bars
     parts = [block([-1, -1, -0.1], [1, -0.92, 0.1]), block([-1, 0.92, -0.1], [1, 1, 0.1])]
@@ -173,7 +175,7 @@ def rack(options: Options) -> ShapeMesh:
 
 
 def table(options: Options) -> ShapeMesh:
-    """A board on four legs of width `leg`."""
+    """Make a board on four legs of width `leg`."""
     leg = options.get("leg", 0.12)
     parts = [block([-1, 0.85, -1], [1, 1, 1])]
     for x in (-1, 1):
@@ -184,7 +186,7 @@ def table(options: Options) -> ShapeMesh:
 
 
 def shelf(options: Options) -> ShapeMesh:
-    """Boards with a back: `rows` and `columns` of open boxes."""
+    """Make boards with a back: `rows` and `columns` of open boxes."""
     rows, columns, thin = int(options.get("rows", 3)), int(options.get("columns", 3)), 0.04
     parts = [block([-1, -1, 0.95], [1, 1, 1])]
     parts += [block([-1, y, -1], [1, y + thin, 0.95]) for y in np.linspace(-1, 1 - thin, rows + 1)]
@@ -193,7 +195,7 @@ def shelf(options: Options) -> ShapeMesh:
 
 
 def stairs(options: Options) -> ShapeMesh:
-    """`steps` steps rising away from the viewer."""
+    """Make `steps` steps rising away from the viewer."""
     steps = int(options.get("steps", 5))
     parts = []
     for k in range(steps):
@@ -203,7 +205,7 @@ def stairs(options: Options) -> ShapeMesh:
 
 
 def cover(options: Options) -> ShapeMesh:
-    """The cover of a book lying on its back: two boards and the spine at -x; `thin` is their thickness."""
+    """Make the cover of a book lying on its back: two boards and the spine at -x, `thin` thick."""
     thin = options.get("thin", 0.12)
     return merge(
         [

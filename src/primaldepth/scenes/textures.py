@@ -1,7 +1,8 @@
 """Where the pictures on the surfaces come from: a folder of images, and the built-in patterns."""
 
 import hashlib
-from collections import OrderedDict
+from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -38,35 +39,23 @@ class TextureSource:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = None if folder is None else Path(folder)
         self.files = [] if self.folder is None else _images_below(self.folder)
-        self._kept: OrderedDict[tuple[str, int], RGB] = OrderedDict()
+        self._picture = lru_cache(maxsize=_KEPT)(self._read)
 
     def fingerprint(self) -> str:
         """Return a short hash of the images' names and sizes, by which a manifest tells folders apart."""
-        digest = hashlib.sha256()
-        for file in self.files:
-            name = file.relative_to(self.folder) if self.folder else file
-            digest.update(f"{name.as_posix()}:{file.stat().st_size}\n".encode())
-        return digest.hexdigest()[:16] if self.files else "built-in"
+        return "built-in" if self.folder is None else fingerprint(self.folder, self.files)
 
     def tile(self, texture: Texture) -> RGB:
         """Return the texture coloured, turned and repeated, (TILE, TILE, 3)."""
         if texture.pattern == "plain":
             return np.broadcast_to(_bytes(texture.light), (TILE, TILE, 3))
-        picture = _repeated(self._picture(texture), texture.repeat)
+        picture = _repeated(self._picture(*self._resolve(texture)), texture.repeat)
         dark = texture.dark if picture.ndim == 3 or texture.pattern != "image" else _own_dark(texture.seed)
         return coloured(np.rot90(picture, texture.turn), dark, texture.light)
 
-    def _picture(self, texture: Texture) -> RGB:
-        """Return the picture before it is coloured, (TILE, TILE) or (TILE, TILE, 3)."""
-        name, index = self._resolve(texture)
-        if (name, index) not in self._kept:
-            self._kept[name, index] = (
-                decoded_picture(self.files[index]) if name == "image" else _drawn(name, index)
-            )
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end((name, index))
-        return self._kept[name, index]
+    def _read(self, name: str, index: int) -> RGB:
+        """Return a picture before it is coloured, (TILE, TILE) or (TILE, TILE, 3)."""
+        return decoded_picture(self.files[index]) if name == "image" else _drawn(name, index)
 
     def _resolve(self, texture: Texture) -> tuple[str, int]:
         if texture.pattern == "image" and self.files:
@@ -80,8 +69,16 @@ class TextureSource:
         return texture.pattern, texture.seed % VARIANTS
 
 
+def fingerprint(folder: Path, files: Iterable[Path]) -> str:
+    """Return a short hash of the names and sizes of files below a folder."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.relative_to(folder).as_posix()}:{file.stat().st_size}\n".encode())
+    return digest.hexdigest()[:16]
+
+
 def coloured(picture: RGB, dark: Colour, light: Colour) -> RGB:
-    """Colour a grey picture by a table of 256 entries: dark + (light - dark) picture, per channel.
+    """Return a picture coloured by a table of 256 entries: dark + (light - dark) picture, per channel.
 
     Args:
         picture: (H, W) or (H, W, 3).

@@ -1,5 +1,7 @@
 """Thin and flat shapes: planes, cloth, paper, leaves, outlines cut from boards."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from primaldepth.scenes.meshes import Floats, ShapeMesh, block, facets, grid, merge
@@ -7,7 +9,7 @@ from primaldepth.scenes.solid_shapes import Options
 
 
 def plane(options: Options) -> ShapeMesh:
-    """A rectangle in x and y; `tiles` copies of the texture along each side, every second one mirrored."""
+    """Make a rectangle in x and y with `tiles` copies of the texture a side, each second mirrored."""
     tiles = int(options.get("tiles", 1))
     edges = np.linspace(-1, 1, tiles + 1)
     x0, y0 = np.meshgrid(edges[:-1], edges[:-1])
@@ -21,7 +23,7 @@ def plane(options: Options) -> ShapeMesh:
 
 
 def cloth(options: Options) -> ShapeMesh:
-    """Folded cloth: waves along one direction that fade and bend, from `seed`; `folds` of them."""
+    """Make folded cloth: waves along one direction that fade and bend, from `seed`; `folds` of them."""
     rng = np.random.default_rng(int(options["seed"]))
     x, y = np.meshgrid(np.linspace(-1, 1, 61), np.linspace(-1, 1, 41))
     phase = (
@@ -35,7 +37,7 @@ def cloth(options: Options) -> ShapeMesh:
 
 
 def drape(options: Options) -> ShapeMesh:
-    """A cloth thrown over a box: flat on top, falling in folds that widen towards the hem."""
+    """Make a cloth thrown over a box: flat on top, falling in folds that widen towards the hem."""
     rng = np.random.default_rng(int(options["seed"]))
     s, t = np.meshgrid(np.linspace(-1, 1, 57), np.linspace(-1, 1, 57))
     reach = options.get("reach", 0.55)
@@ -51,7 +53,7 @@ def drape(options: Options) -> ShapeMesh:
 
 
 def curl(options: Options) -> ShapeMesh:
-    """Paper rolled along x: a random smooth curve in x and z, from `seed`, drawn out along y."""
+    """Make paper rolled along x: a random smooth curve in x and z, from `seed`, drawn out along y."""
     rng = np.random.default_rng(int(options["seed"]))
     t = np.linspace(0, 1, 41)
     turning = options.get("bend", 4.0) * (rng.uniform(-1, 1) * t + rng.uniform(-1, 1) * np.sin(3 * t))
@@ -61,7 +63,7 @@ def curl(options: Options) -> ShapeMesh:
 
 
 def corrugated(options: Options) -> ShapeMesh:
-    """A wavy board, `waves` across."""
+    """Make a wavy board, `waves` across."""
     x = np.linspace(-1, 1, 81)
     y = np.linspace(-1, 1, 3)[:, None]
     z = np.sin(np.pi * options.get("waves", 8.0) * x)
@@ -69,7 +71,7 @@ def corrugated(options: Options) -> ShapeMesh:
 
 
 def open_book(options: Options) -> ShapeMesh:
-    """An open book lying on its back: two heaps of pages that bow towards the fold."""
+    """Make an open book lying on its back: two heaps of pages that bow towards the fold."""
     bow = options.get("bow", 0.5)
     x = np.concatenate([np.linspace(-1, -0.02, 24), [0.0], np.linspace(0.02, 1, 24)])
     top = bow * np.sin(np.pi * np.abs(x) ** 0.7) + 0.35 * (1 - np.abs(x)) * (np.abs(x) > 0.01)
@@ -79,7 +81,7 @@ def open_book(options: Options) -> ShapeMesh:
 
 
 def ribbon(options: Options) -> ShapeMesh:
-    """A strip that runs in a ring and turns over `twists` half times: 1 is Moebius' band."""
+    """Make a strip that runs in a ring and turns over `twists` half times: 1 is Moebius' band."""
     angle = np.linspace(0, 2 * np.pi, 65)[:, None]
     across = np.linspace(-1, 1, 7)[None] * options.get("wide", 0.35)
     turn = options.get("twists", 1.0) * angle / 2
@@ -89,14 +91,14 @@ def ribbon(options: Options) -> ShapeMesh:
 
 
 def plant(options: Options) -> ShapeMesh:
-    """A tuft of `leaves` bent leaves from `seed`."""
+    """Make a tuft of `leaves` bent leaves from `seed`."""
     rng = np.random.default_rng(int(options["seed"]))
     leaves = [_leaf(rng, options.get("wide", 0.12)) for _ in range(int(options.get("leaves", 9)))]
     return merge(leaves)
 
 
 def outline(options: Options) -> ShapeMesh:
-    """A board cut along r(angle) = 1 + `depth` wave(`points` angle), with a round hole of radius `hole`.
+    """Make a board cut along r(angle) = 1 + `depth` wave(`points` angle), with a round hole of radius `hole`.
 
     `kind` 0 is a smooth flower, 1 a star, 2 a gear, 3 a random smooth outline.
     """
@@ -106,12 +108,11 @@ def outline(options: Options) -> ShapeMesh:
     radius = 1 + options.get("depth", 0.3) * _wave(int(options.get("kind", 0)), angle, options, rng)
     edge = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1)
     hole = options.get("hole", 0.0) * np.stack([np.cos(angle), np.sin(angle)], 1) * radius.min()
-    thick = options.get("thick", 0.1)
-    return _board(edge, hole, thick)
+    return _board(edge, hole, 0.1)
 
 
 def glyphs(options: Options) -> ShapeMesh:
-    """Letter-like strokes cut from a board: random bars on a raster of `letters` signs, from `seed`."""
+    """Make letter-like strokes cut from a board: random bars on a raster of `letters` signs, from `seed`."""
     rng = np.random.default_rng(int(options["seed"]))
     letters = int(options.get("letters", 3))
     cells = np.zeros((7, 6 * letters - 1), dtype=bool)
@@ -121,25 +122,22 @@ def glyphs(options: Options) -> ShapeMesh:
             sign[rng.integers(0, 2) : 7 - rng.integers(0, 2), 2 * column] = True
         for row in rng.choice(3, rng.integers(1, 4), replace=False):
             sign[3 * row, :] = True
-    if options.get("joined", 1.0) > 0:
-        cells[-1] = True
+    cells[-1] = True  # joins them
     return raised(cells, 0.15)
 
 
 def lattice(options: Options) -> ShapeMesh:
-    """A board of `rows` times `columns` square holes, or its negative with `inverse`."""
+    """Make a board of `rows` times `columns` square holes, `open` cells wide each way."""
     rows, columns = int(options.get("rows", 4)), int(options.get("columns", 4))
     open_cells, bar = int(options.get("open", 3)), 1
     pattern = np.zeros((rows * (open_cells + bar) + bar, columns * (open_cells + bar) + bar), dtype=bool)
     pattern[:: open_cells + bar] = True
     pattern[:, :: open_cells + bar] = True
-    if options.get("inverse", 0.0) > 0:
-        pattern = ~pattern
     return raised(pattern, 0.08)
 
 
 def raised(cells: np.ndarray, thick: float) -> ShapeMesh:
-    """A board of the cells that are True: front, back, and a wall where a cell ends.
+    """Make a board of the cells that are True, with front, back, and a wall where a cell ends.
 
     Args:
         cells: (rows, columns) bool.
@@ -162,7 +160,7 @@ def raised(cells: np.ndarray, thick: float) -> ShapeMesh:
     points = np.concatenate(quads)
     mesh = facets(points)
     uv = mesh.vertices[:, :2] / [columns, rows]  # one texture over the whole board
-    return ShapeMesh(mesh.vertices * [1, -1, 1], mesh.faces, uv, mesh.weld)
+    return replace(mesh, vertices=mesh.vertices * [1, -1, 1], uv=uv)
 
 
 def _quads(c: np.ndarray, r: np.ndarray, corners: list[tuple[int, int]], z: list[float]) -> Floats:
@@ -187,12 +185,10 @@ def _board(edge: Floats, hole: Floats, thick: float) -> ShapeMesh:
     ]
     parts = [grid(np.stack(strip)) for strip in strips]
     span = np.abs(edge).max()
-    flat = [
-        ShapeMesh(p.vertices, p.faces, p.vertices[:, :2] / (2 * span) + 0.5, p.weld) for p in parts[::2][:1]
-    ]
-    back = parts[2]
-    flat.append(ShapeMesh(back.vertices, back.faces, back.vertices[:, :2] / (2 * span) + 0.5, back.weld))
-    return merge([flat[0], parts[1], flat[1], parts[3]])
+    for side in (0, 2):  # one texture over the whole front, and back
+        flat = parts[side]
+        parts[side] = replace(flat, uv=flat.vertices[:, :2] / (2 * span) + 0.5)
+    return merge(parts)
 
 
 def _wave(kind: int, angle: Floats, options: Options, rng: np.random.Generator) -> Floats:

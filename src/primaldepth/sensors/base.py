@@ -82,6 +82,9 @@ class Sensor(Settings):
             depth: (B, 1, H, W) of the sensor's kind.
             seen: (B, 1, H, W) where the truth may be read; elsewhere it can be anything.
             noise: makes all random numbers.
+
+        Raises:
+            NotImplementedError: the class has no model of its own.
         """
         raise NotImplementedError(f"sensor '{self.name}' has no method measure")
 
@@ -92,6 +95,12 @@ class Sensor(Settings):
         Args:
             generator: best on the CPU, for the numbers become Python floats.
             fixed: parameters that are not drawn; those drawn do not depend on which are fixed.
+
+        Returns:
+            The sensor.
+
+        Raises:
+            InputError: a fixed parameter is unknown, or its value is wrong.
         """
         uniform = torch.rand(len(cls.ranges), generator=generator, device=generator.device).tolist()
         drawn = {
@@ -102,7 +111,16 @@ class Sensor(Settings):
 
 
 def known(depth: Tensor, valid: Tensor | None, scale: int) -> Tensor:
-    """Return where the truth may be read: marked as valid (if a mask is given), finite and > 0."""
+    """Return where the truth may be read: marked as valid (if a mask is given), finite and > 0.
+
+    Args:
+        depth: (B, 1, H, W).
+        valid: (B, 1, H, W), or None.
+        scale: pixels per sample, per side.
+
+    Raises:
+        InputError: a map has another shape or type, or a size that is no multiple of the scale.
+    """
     if depth.ndim != 4 or depth.shape[1] != 1 or not depth.is_floating_point():
         raise InputError(
             "depth", f"{depth.dtype} of shape {tuple(depth.shape)}, expected floating point (B, 1, H, W)"
@@ -119,12 +137,23 @@ def known(depth: Tensor, valid: Tensor | None, scale: int) -> Tensor:
 
 
 def blocks(image: Tensor, scale: int) -> Tensor:
-    """Return the pixels below each coarse pixel: (B, 1, h scale, w scale) -> (B, scale^2, h, w)."""
+    """Return the pixels below each coarse pixel: (B, 1, h scale, w scale) -> (B, scale^2, h, w).
+
+    Args:
+        image: (B, 1, h scale, w scale).
+        scale: pixels per sample, per side.
+    """
     return torch.nn.functional.pixel_unshuffle(image, scale)
 
 
 def filled_and_whole(depth: Tensor, seen: Tensor, scale: int) -> tuple[Tensor, Tensor]:
-    """Return disparities with holes filled from behind, and True for samples without a hole below them."""
+    """Return disparities with holes filled from behind, and True for samples without a hole below them.
+
+    Args:
+        depth: (B, 1, H, W) disparities.
+        seen: (B, 1, H, W).
+        scale: pixels per sample, per side.
+    """
     filled = fill_occlusions(depth, seen)
     filled = torch.where(torch.isfinite(filled), filled, 0.0)  # an image without any known pixel
     return filled, blocks(seen.to(depth.dtype), scale).amin(dim=1, keepdim=True) > 0
@@ -135,6 +164,12 @@ def reduce_surface(depth: Tensor, valid: Tensor, scale: int, gap: float) -> tupl
 
     1 / z is affine on a plane, so planes are kept. A pixel lies off the surface if its depth differs
     from the centre's by more than the factor 1 + gap; where the centre is not valid, nothing is.
+
+    Args:
+        depth: (B, 1, H, W).
+        valid: (B, 1, H, W).
+        scale: pixels per sample, per side.
+        gap: relative difference of depth between two surfaces.
     """
     inverse = torch.where(valid, 1.0 / torch.where(valid, depth, 1.0), 0.0)
     if scale == 1:

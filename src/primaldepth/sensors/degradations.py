@@ -12,7 +12,15 @@ from primaldepth.sensors.noise import MIDDLEBURY_NOISE
 
 
 def reduced_size(size: tuple[int, int], scale: int) -> tuple[int, int]:
-    """Return (H / scale, W / scale) of a grid whose sides must be multiples of the scale."""
+    """Return (H / scale, W / scale) of a grid whose sides must be multiples of the scale.
+
+    Args:
+        size: (H, W).
+        scale: pixels per sample, per side.
+
+    Raises:
+        InputError: a side is no multiple of the scale.
+    """
     height, width = size
     if height % scale or width % scale:
         raise InputError("depth", f"{height}x{width} is not a multiple of {scale}", "crop it")
@@ -26,7 +34,15 @@ def _reduction(size: tuple[int, int], scale: int) -> Resample:
 
 
 def reduced(disparity: Tensor, scale: int) -> Tensor:
-    """Reduce by antialiased bicubic interpolation: (B, 1, H, W) -> (B, 1, H / scale, W / scale)."""
+    """Reduce by antialiased bicubic interpolation.
+
+    Args:
+        disparity: (B, 1, H, W) without holes.
+        scale: pixels per sample, per side.
+
+    Returns:
+        (B, 1, H / scale, W / scale).
+    """
     return _reduction((int(disparity.shape[2]), int(disparity.shape[3])), scale).forward(disparity)
 
 

@@ -34,32 +34,32 @@ class DeviceNoise:
 
 
 def kinect_v1(z: Tensor) -> Tensor:
-    """Sigma = 1.2 mm + 1.9 mm (z - 0.4)^2: 1.9 mm in 1 m, 14 mm in 3 m."""
+    """Return 1.2 mm + 1.9 mm (z - 0.4)^2: 1.9 mm in 1 m, 14 mm in 3 m."""
     return 0.0012 + 0.0019 * (z - 0.4).square()
 
 
 def kinect_v2(z: Tensor) -> Tensor:
-    """Sigma = (1.5 - 0.5 z + 0.3 z^2) mm: 1.3 mm in 1 m, 2.7 mm in 3 m."""
+    """Return (1.5 - 0.5 z + 0.3 z^2) mm: 1.3 mm in 1 m, 2.7 mm in 3 m."""
     return 0.001 * (1.5 - 0.5 * z + 0.3 * z.square())
 
 
 def azure_kinect(z: Tensor) -> Tensor:
-    """Sigma = 0.5 mm + 0.15 mm z^2: 0.7 mm in 1 m, 1.9 mm in 3 m."""
+    """Return 0.5 mm + 0.15 mm z^2: 0.7 mm in 1 m, 1.9 mm in 3 m."""
     return 0.0005 + 0.00015 * z.square()
 
 
 def realsense_l515(z: Tensor) -> Tensor:
-    """Sigma = 2.5 mm in 1 m and 15.5 mm in 9 m, linear between."""
+    """Return 2.5 mm in 1 m and 15.5 mm in 9 m, linear between."""
     return 0.0025 + (0.0155 - 0.0025) / 8.0 * (z - 1.0)
 
 
 def one_percent(z: Tensor) -> Tensor:
-    """Sigma = z / 100."""
+    """Return z / 100."""
     return 0.01 * z
 
 
 def stereo(baseline: float, width: int, view_degrees: float) -> Callable[[Tensor], Tensor]:
-    """Sigma = z^2 / (b f) 0.08 px with f = (width / 2) / tan(view / 2): matching to 0.08 px."""
+    """Return the function z^2 / (b f) 0.08 px with f = (width / 2) / tan(view / 2): matching to 0.08 px."""
     focal = width / 2 / math.tan(math.radians(view_degrees) / 2)
     scale = 0.08 / (baseline * focal)
     return lambda z: scale * z.square()

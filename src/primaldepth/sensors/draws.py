@@ -12,14 +12,25 @@ from torch.nn.functional import interpolate
 
 
 def normal(like: Tensor, generator: torch.Generator, gain: Tensor | None = None) -> Tensor:
-    """Return standard normal numbers of the shape of `like`, times `gain`."""
+    """Return standard normal numbers of the shape of `like`, times `gain`.
+
+    Args:
+        like: for its shape, type and device.
+        generator: decides the numbers.
+        gain: broadcastable to the shape; None for 1.
+    """
     drawn = torch.randn(like.shape, generator=generator, device=generator.device, dtype=like.dtype)
     drawn = drawn.to(like.device)
     return drawn if gain is None else drawn * gain
 
 
 def uniform(like: Tensor, generator: torch.Generator) -> Tensor:
-    """Return uniform numbers in [0, 1) of the shape of `like`."""
+    """Return uniform numbers in [0, 1) of the shape of `like`.
+
+    Args:
+        like: for its shape, type and device.
+        generator: decides the numbers.
+    """
     drawn = torch.rand(like.shape, generator=generator, device=generator.device, dtype=like.dtype)
     return drawn.to(like.device)
 
@@ -35,10 +46,8 @@ def smooth_field(like: Tensor, blob: int, generator: torch.Generator) -> Tensor:
     height, width = int(like.shape[2]), int(like.shape[3])
     rows, columns = (1 + max(2, -(-side // blob)) for side in (height, width))
     dtype = like.dtype if like.is_floating_point() else torch.float32
-    coarse = torch.rand(
-        (len(like), 1, rows, columns), generator=generator, device=generator.device, dtype=dtype
-    )
-    smooth = interpolate(coarse.to(like.device), (height, width), mode="bilinear", align_corners=True)
+    coarse = uniform(torch.empty((len(like), 1, rows, columns), dtype=dtype, device=like.device), generator)
+    smooth = interpolate(coarse, (height, width), mode="bilinear", align_corners=True)
     return smooth / smooth.amax((2, 3), keepdim=True)
 
 
@@ -55,13 +64,25 @@ class Noise:
     gain: Tensor | None = None
 
     def normal(self, like: Tensor) -> Tensor:
-        """Standard normal numbers of the shape of `like`, times the gain."""
+        """Return standard normal numbers of the shape of `like`, times the gain.
+
+        Args:
+            like: for its shape, type and device.
+        """
         return normal(like, self.generator, self.gain)
 
     def uniform(self, like: Tensor) -> Tensor:
-        """Numbers in [0, 1) of the shape of `like`; the gain does not change them."""
+        """Return numbers in [0, 1) of the shape of `like`; the gain does not change them.
+
+        Args:
+            like: for its shape, type and device.
+        """
         return uniform(like, self.generator)
 
     def scaled(self, sigma: Tensor) -> Tensor:
-        """The standard deviation `sigma` of noise without gain, times the gain."""
+        """Return the standard deviation of noise times the gain.
+
+        Args:
+            sigma: (B, 1, h, w) of noise without gain.
+        """
         return sigma if self.gain is None else sigma * self.gain

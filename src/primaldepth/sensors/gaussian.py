@@ -6,7 +6,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import NotNegative
 from primaldepth.io import Kind
 from primaldepth.sensors.base import Samples, Sensor, filled_and_whole
@@ -23,27 +22,23 @@ class Gaussian(Sensor):
     A sample is valid if every pixel below it is.
     """
 
-    name: ClassVar[str] = "gaussian-v1"
+    name = "gaussian-v1"
     kind: ClassVar[Kind] = "disparity"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"sigma": (0.1, 20.0)}
 
     sigma: NotNegative = 5.0
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
-        """Samples of (B, 1, H, W) true values; holes are filled from their row before the reduction."""
+        """Return samples of (B, 1, H, W) true values; holes are filled from their row before."""
         filled, whole = filled_and_whole(depth, seen, self.scale)
-        low = reduced(filled, self.scale)
-        samples = low + self.sigma * noise.normal(low)
-        measured = whole & (samples > 0)
-        sigma = noise.scaled(torch.full_like(samples, self.sigma))
-        return Samples(torch.where(measured, samples, 0.0), measured, sigma)
+        return _measured(reduced(filled, self.scale), whole, self.sigma, noise)
 
 
 class MetricGaussian(Gaussian):
     """Depth in metres with one noise for all samples: a camera of which nothing but its noise is known."""
 
-    name: ClassVar[str] = "metric-gaussian-v1"
-    kind: ClassVar[Kind] = "z"
+    name = "metric-gaussian-v1"
+    kind = "z"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"sigma": (0.001, 0.2)}
 
     sigma: NotNegative = 0.02
@@ -59,22 +54,26 @@ class PointGaussian(Sensor):
             view does not see beside nearer surfaces is not measured; 0: everything is.
     """
 
-    name: ClassVar[str] = "point-gaussian-v1"
-    kind: ClassVar[Kind] = "disparity"
-    sampling: ClassVar[Sampling] = "point"
+    name = "point-gaussian-v1"
+    kind = "disparity"
+    sampling = "point"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"sigma": (0.1, 20.0), "parallax": (0.02, 0.5)}
 
     sigma: NotNegative = 1.0
     parallax: NotNegative = 0.0
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
-        """Samples of (B, 1, H, W) true values."""
+        """Return samples of (B, 1, H, W) true values."""
         truth = torch.where(seen, depth, 0.0)
         if self.parallax:
             seen = seen & ~shadow(self.parallax * truth, seen, reach=math.ceil(REACH * self.parallax))
         middle = slice(self.scale // 2, None, self.scale)
-        low, seen = truth[..., middle, middle], seen[..., middle, middle]
-        samples = low + self.sigma * noise.normal(low)
-        measured = seen & (samples > 0)
-        sigma = noise.scaled(torch.full_like(samples, self.sigma))
-        return Samples(torch.where(measured, samples, 0.0), measured, sigma)
+        return _measured(truth[..., middle, middle], seen[..., middle, middle], self.sigma, noise)
+
+
+def _measured(truth: Tensor, seen: Tensor, sigma: float, noise: Noise) -> Samples:
+    """Return the truth with noise of one standard deviation; what is not above 0 is lost."""
+    samples = truth + sigma * noise.normal(truth)
+    measured = seen & (samples > 0)
+    deviation = noise.scaled(torch.full_like(samples, sigma))
+    return Samples(torch.where(measured, samples, 0.0), measured, deviation)

@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, pad
 
-from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import Count, NotNegative, Positive, Share
-from primaldepth.io import Kind
 from primaldepth.sensors.base import Samples, Sensor, reduce_surface
 from primaldepth.sensors.draws import Noise
 from primaldepth.sensors.noise import LIDAR_NOISE, local_mean
@@ -39,9 +37,9 @@ class Lidar(Sensor):
         high: support from which on confidence is high.
     """
 
-    name: ClassVar[str] = "lidar-v1"
-    kind: ClassVar[Kind] = "z"
-    sampling: ClassVar[Sampling] = "point"
+    name = "lidar-v1"
+    kind = "z"
+    sampling = "point"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {
         "noise": (LIDAR_NOISE / 4, 4 * LIDAR_NOISE),
         "similarity": (0.05, 0.2),
@@ -59,7 +57,7 @@ class Lidar(Sensor):
     high: Share = 0.7
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
-        """Samples of (B, 1, H, W) depth in metres."""
+        """Return samples of (B, 1, H, W) depth in metres."""
         inverse, seen = reduce_surface(depth, seen, self.scale, gap=0.02)
         sharp, support = self._spread(inverse, *self._points(inverse, seen, noise))
         hit = support > 0
@@ -112,7 +110,7 @@ class Lidar(Sensor):
 class SmoothLidar(Lidar):
     """The same for devices that smooth more: edges are softer, and limits of confidence may be drawn."""
 
-    name: ClassVar[str] = "lidar-v2"
+    name = "lidar-v2"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {
         **Lidar.ranges,
         "similarity": (0.05, 0.4),

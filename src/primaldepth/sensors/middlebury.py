@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.settings import NotNegative
-from primaldepth.io import Kind
 from primaldepth.sensors.base import Samples, Sensor, filled_and_whole
 from primaldepth.sensors.degradations import middlebury_noisy_v1
 from primaldepth.sensors.draws import Noise
@@ -20,14 +19,14 @@ class MiddleburyNoisy(Sensor):
     (`middlebury_noisy_v1`). A sample is valid if every pixel below it is, and if it did not come out as 0.
     """
 
-    name: ClassVar[str] = "middlebury-noisy-v1"
-    kind: ClassVar[Kind] = "disparity"
+    name = "middlebury-noisy-v1"
+    kind = "disparity"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"noise": (MIDDLEBURY_NOISE / 4, 2 * MIDDLEBURY_NOISE)}
 
     noise: NotNegative = MIDDLEBURY_NOISE
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
-        """Samples of (B, 1, H, W) disparities; holes are filled from behind before the reduction."""
+        """Return samples of (B, 1, H, W) disparities; holes are filled from behind before the reduction."""
         filled, whole = filled_and_whole(depth, seen, self.scale)
         samples = middlebury_noisy_v1(filled, self.scale, noise.generator, noise=self.noise, gain=noise.gain)
         measured = whole & (samples > 0)

@@ -33,7 +33,14 @@ def middlebury_sigma(depth: Tensor, valid: Tensor) -> Tensor:
 
 
 def phasor_sigma(amplitude: Tensor, wave_number: float, read: float, shot: float) -> Tensor:
-    """Return sigma_r = sqrt(read^2 + shot^2 a) / (k a): the noise of a phasor's angle, over k; length a."""
+    """Return sigma_r = sqrt(read^2 + shot^2 a) / (k a): the noise of a phasor's angle, over k; length a.
+
+    Args:
+        amplitude: (B, 1, h, w) a.
+        wave_number: k in radians per metre.
+        read: noise that does not depend on the signal.
+        shot: noise of the signal's own photons.
+    """
     a = amplitude.clamp_min(1e-6)
     return torch.sqrt(read**2 + shot**2 * a) / (wave_number * a)
 
@@ -94,7 +101,12 @@ UNITLESS_SENSORS = frozenset({"lidar"})  # a part of the depth, whatever its uni
 
 
 def least_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """Return the least noise that "auto" assumes: 0.05 % of the local mean depth."""
+    """Return the least noise that "auto" assumes: 0.05 % of the local mean depth.
+
+    Args:
+        depth: (B, 1, h, w).
+        valid: (B, 1, h, w).
+    """
     return AUTO_FLOOR * local_mean(depth, valid)
 
 

@@ -43,7 +43,7 @@ _EXTENSIONS = Extensions("primaldepth.sensors", "sensor", _checked)
 
 
 def sensor_names() -> tuple[str, ...]:
-    """List the names of all sensor models: those of this package first, then those of others.
+    """Return the names of all sensor models: those of this package first, then those of others.
 
     Warns:
         ExtensionWarning: an installed package offers a sensor that cannot be loaded.

@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d
 
-from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import NotNegative, Positive, Share
-from primaldepth.io import Kind
 from primaldepth.sensors.base import Samples, Sensor, reduce_surface
 from primaldepth.sensors.draws import Noise
 from primaldepth.sensors.noise import STRUCTURED_LIGHT_BASELINE_FOCAL, local_mean
@@ -36,9 +34,9 @@ class StructuredLight(Sensor):
         far: largest depth, in metres.
     """
 
-    name: ClassVar[str] = "structured-light-v1"
-    kind: ClassVar[Kind] = "z"
-    sampling: ClassVar[Sampling] = "point"
+    name = "structured-light-v1"
+    kind = "z"
+    sampling = "point"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {
         "noise": (0.0125, 0.2),
         "step": (1 / 32, 1 / 4),
@@ -56,7 +54,7 @@ class StructuredLight(Sensor):
     far: Positive = 8.0
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise) -> Samples:
-        """Samples of (B, 1, H, W) depth in metres."""
+        """Return samples of (B, 1, H, W) depth in metres."""
         inverse, seen = reduce_surface(depth, seen, self.scale, gap=0.02)
         disparity = self.baseline_focal * inverse
         noisy = disparity + self.noise * noise.normal(disparity)
@@ -68,7 +66,7 @@ class StructuredLight(Sensor):
         return Samples(torch.where(measured, z, 0.0), measured, self._sigma(z, measured, noise.gain))
 
     def _sigma(self, z: Tensor, measured: Tensor, gain: Tensor | None) -> Tensor:
-        """Sigma_z = z^2 / baseline_focal sqrt(noise^2 + step^2 / 12), z the local mean."""
+        """Return sigma_z = z^2 / baseline_focal sqrt(noise^2 + step^2 / 12), z the local mean."""
         noise = self.noise if gain is None else self.noise * gain
         deviation = (noise**2 + self.step**2 / 12.0) ** 0.5
         return local_mean(z, measured).square() / self.baseline_focal * deviation

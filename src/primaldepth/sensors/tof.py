@@ -10,7 +10,6 @@ from torch.nn.functional import avg_pool2d, pad
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.settings import NotNegative, Positive
-from primaldepth.io import Kind
 from primaldepth.sensors.base import Samples, Sensor
 from primaldepth.sensors.draws import Noise
 from primaldepth.sensors.noise import TOF_READ, TOF_SHOT, phasor_sigma
@@ -39,8 +38,8 @@ class TimeOfFlight(Sensor):
         min_amplitude: dropped below.
     """
 
-    name: ClassVar[str] = "tof-v1"
-    kind: ClassVar[Kind] = "radial"
+    name = "tof-v1"
+    kind = "radial"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {
         "read": (TOF_READ / 4, 4 * TOF_READ),
         "shot": (TOF_SHOT / 4, 4 * TOF_SHOT),
@@ -65,7 +64,7 @@ class TimeOfFlight(Sensor):
         return SPEED_OF_LIGHT / (2.0 * self.frequency)
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise, amplitude: Tensor | None = None) -> Samples:
-        """Samples of radial distances in metres.
+        """Return samples of radial distances in metres.
 
         Args:
             depth: (B, 1, scale h, scale w) radial distance.
@@ -104,7 +103,15 @@ class TimeOfFlight(Sensor):
 
 
 def check_amplitude(amplitude: Tensor, depth: Tensor) -> None:
-    """Raise an error unless the amplitude has the shape of the depth."""
+    """Raise an error unless the amplitude has the shape of the depth.
+
+    Args:
+        amplitude: of the returned light.
+        depth: (B, 1, H, W).
+
+    Raises:
+        InputError: the shapes differ.
+    """
     if amplitude.shape != depth.shape:
         raise InputError(
             "amplitude", f"shape {tuple(amplitude.shape)}, but the depth has {tuple(depth.shape)}"

@@ -1,6 +1,6 @@
 """A time-of-flight camera beside the guide's: what it measures, drawn in the guide's view."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch
 from pydantic import Field
@@ -33,13 +33,13 @@ class TofBeside(TimeOfFlight):
         coarser: largest share by which a sample is wider than a cell.
     """
 
-    name: ClassVar[str] = "tof-beside-v1"
+    name = "tof-beside-v1"
 
     parallax: NotNegative = 80.0
     coarser: Annotated[float, Field(ge=0, lt=1)] = 0.15
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise, amplitude: Tensor | None = None) -> Samples:
-        """Samples on cells of the guide's pixels.
+        """Return samples on cells of the guide's pixels.
 
         Args:
             depth: (B, 1, scale h, scale w) radial distance.

@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, max_pool2d
 
-from primaldepth.core.frame import Sampling
 from primaldepth.core.settings import NotNegative, Positive, Share
-from primaldepth.io import Kind
 from primaldepth.sensors.base import Samples, Sensor
 from primaldepth.sensors.draws import Noise, smooth_field
 from primaldepth.sensors.noise import local_mean
@@ -52,8 +50,8 @@ class Triangulation(Sensor):
         far: largest depth, in metres.
     """
 
-    kind: ClassVar[Kind] = "z"
-    sampling: ClassVar[Sampling] = "point"
+    kind = "z"
+    sampling = "point"
 
     baseline_focal: Positive
     noise: NotNegative
@@ -72,7 +70,7 @@ class Triangulation(Sensor):
     at_border: Share = 0.0
 
     def measure(self, depth: Tensor, seen: Tensor, noise: Noise, amplitude: Tensor | None = None) -> Samples:
-        """Samples of (B, 1, H, W) depth in metres.
+        """Return samples of (B, 1, H, W) depth in metres.
 
         Args:
             depth: z in metres.
@@ -167,7 +165,7 @@ def _in_parts_of_median(light: Tensor, seen: Tensor) -> Tensor:
 class StructuredLightRegistered(Triangulation):
     """A camera with a projector beside it, such as the first Kinect, whose map is registered to the image."""
 
-    name: ClassVar[str] = "structured-light-v2"
+    name = "structured-light-v2"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {
         "baseline_focal": (8.0, 60.0),
         "noise": (0.02, 0.2),
@@ -202,7 +200,7 @@ class StructuredLightRegistered(Triangulation):
 class Stereo(Triangulation):
     """Two cameras, such as a RealSense D400: finer steps, fatter edges, and a longer range at both ends."""
 
-    name: ClassVar[str] = "stereo-v1"
+    name = "stereo-v1"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {
         "baseline_focal": (8.0, 60.0),
         "noise": (0.02, 0.3),

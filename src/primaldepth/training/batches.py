@@ -44,7 +44,7 @@ class TrainingBatch:
     unit: Tensor
 
     def part(self, share: slice) -> "TrainingBatch":
-        """Some images of the batch."""
+        """Return some images of the batch."""
         maps = self.maps.part(share)
         return TrainingBatch(maps, self.truth[share], self.valid[share], self.unit[share])
 
@@ -172,7 +172,7 @@ def _drawn(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[
     kind: Literal["disparity", "z"] = "disparity" if camera.kind == "disparity" else "z"
     colours = recipe.net.colours
     size = patch // scale * scale
-    patches = scenes.draw(count, size, generator, recipe.data.variation, kind, colours)
+    patches = scenes.draw(count, size, generator, recipe.data, kind, colours)
     sampling = _sampling(recipe, camera, place) if recipe.net.samples else None
     return observed(patches, camera, recipe.data, generator, mix, sampling)
 

@@ -7,21 +7,28 @@ import torch
 from torch import Tensor
 
 from primaldepth.networks import DepthNet
-from primaldepth.training.validation import Seen, Validator, deciding
+from primaldepth.training.validation import ValidationResult, Validator, deciding
 
 ONE_SIGMA = 0.6827
-EVERY = 7  # pixels: neighbours say the same
+EVERY = 7  # pixels: errors of neighbours are alike
 
 
 def calibrate(net: DepthNet, validator: Validator) -> dict[str, float]:
-    """Scale the network's sigma in place; the factor, and the share of errors within one sigma before.
+    """Scale the network's sigma in place so that it holds on the frames that weights are chosen by.
 
-    On the frames that weights are chosen by. Every group of them has its own factor; theirs is the geometric
-    mean. So a group with larger images, or with more of them, does not speak for the others.
+    Every group of frames has its own factor, and the network gets their geometric mean: so a group with
+    larger images, or with more of them, does not decide for the others.
+
+    Args:
+        net: gives sigma.
+        validator: has the frames.
+
+    Returns:
+        The factor, and the share of errors within one sigma before; empty if nothing was validated.
     """
     groups: dict[str, list[Tensor]] = {}
-    for seen in validator.see(net):
-        groups.setdefault(seen.look.group, []).append(_ratios(seen))
+    for result in validator.results(net):
+        groups.setdefault(result.frame.group, []).append(_ratios(result))
     ratios = [one for one in (torch.cat(groups[name]) for name in deciding(groups)) if one.numel()]
     if not ratios:
         return {}
@@ -32,7 +39,7 @@ def calibrate(net: DepthNet, validator: Validator) -> dict[str, float]:
 
 
 def _factor(ratios: Tensor) -> float:
-    """By which sigma must grow so that ONE_SIGMA of the errors lie within it."""
+    """Return the factor on sigma with which ONE_SIGMA of the errors lie within it."""
     return float(ratios.kthvalue(math.ceil(ONE_SIGMA * len(ratios))).values)
 
 
@@ -40,9 +47,10 @@ def _within(ratios: Tensor) -> float:
     return float((ratios <= 1.0).float().mean())
 
 
-def _ratios(seen: Seen) -> Tensor:
-    """|error| / sigma where the truth is known, thinned out; every frame counts by its pixels."""
-    if seen.sigma is None:
+def _ratios(result: ValidationResult) -> Tensor:
+    """Return |error| / sigma where the truth is known, thinned out; every frame counts by its pixels."""
+    if result.sigma is None:
         return torch.zeros(0)
-    ratio = ((seen.depth - seen.look.truth).abs() / seen.sigma)[seen.look.known][::EVERY]
+    case = result.frame.case
+    ratio = ((result.depth - case.truth).abs() / result.sigma)[case.known][::EVERY]
     return ratio[torch.isfinite(ratio)].float().cpu()

@@ -14,7 +14,7 @@ from primaldepth.training.run_log import RunLog
 from primaldepth.training.stage import stage_network
 from primaldepth.training.stage_loop import Callback, Learner
 from primaldepth.training.state import Position
-from primaldepth.training.validation import Validator, summary
+from primaldepth.training.validation import Validator, selection_score, summary
 
 LOG_EVERY = 50  # steps
 Reporter = Callable[..., None]
@@ -40,7 +40,14 @@ def logging(log: RunLog | None, report: Reporter) -> Callback:
 
 
 def validation(recipe: Recipe, validator: Validator | None, log: RunLog | None, report: Reporter) -> Callback:
-    """Return the callback that scores the candidate and ends a stage that no longer improves."""
+    """Return the callback that scores the candidate and ends a stage that no longer improves.
+
+    Args:
+        recipe: of the run.
+        validator: scores networks; None in all processes but the main one.
+        log: where scores are written.
+        report: called with them.
+    """
     patience = recipe.validation.patience
 
     def validate(learner: Learner) -> bool:
@@ -58,11 +65,11 @@ def _judge(learner: Learner, validator: Validator, log: RunLog, report: Reporter
     """Score the candidate, log the scores, and keep its weights if they are the best so far."""
     position, weights = learner.position, learner.candidate.state_dict()
     net = stage_network(learner.recipe.net, learner.stage, weights).to(learner.fabric.device)
-    seen = list(validator.see(net))
-    scores = summary(seen)
-    score = validator.score(scores)
+    results = list(validator.results(net))
+    scores = summary(results)
+    score = selection_score(scores, validator.parts)
     shown = scores if score is None else {**scores, "score": score}
-    log.validation(total_step(learner.recipe, position), position.stage, shown, net, seen)
+    log.validation(total_step(learner.recipe, position), position.stage, shown, net, results)
     report("validation", position, **shown)
     if score is None or (math.isfinite(score) and (position.best is None or score < position.best)):
         position.best, position.waited, position.scores = score, 0, scores

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -11,18 +10,12 @@ from torch.nn.functional import max_pool2d, unfold
 from primaldepth.core.errors import InputError
 from primaldepth.operators.pairwise import Offset
 
+Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Error, mask and truth, (B, 1, H, W) in one unit -> mean over the images of each one's penalty of the error.
 
-class Loss(Protocol):
-    """Mean over the images of each one's penalty of the error; `masked_mean` makes it.
-
-    A batch may be shared out to several processes, whose losses are averaged: the mean over all pixels
-    of the batch would not be the mean of theirs.
-    """
-
-    def __call__(self, error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
-        """(B, 1, H, W) error, mask and truth, all in one unit -> a number."""
-        ...
-
+`masked_mean` makes it. A batch may be shared out to several processes, whose losses are averaged: the mean
+over all pixels of the batch would not be the mean of theirs.
+"""
 
 LOSSES: dict[str, Loss] = {}
 
@@ -47,14 +40,18 @@ def register_loss(name: str) -> Callable[[Loss], Loss]:
 
 
 def get_loss(name: str) -> Loss:
-    """The loss of that name."""
+    """Return the loss of that name.
+
+    Raises:
+        InputError: there is none.
+    """
     if name not in LOSSES:
         raise InputError(f"loss '{name}' is not one of {', '.join(LOSSES)}")
     return LOSSES[name]
 
 
 def image_means(values: Tensor, valid: Tensor) -> Tensor:
-    """(B,) mean of each image where it is valid; 0 for one that is valid nowhere."""
+    """Return the mean of each image where it is valid, (B,); 0 for one that is valid nowhere."""
     total = torch.where(valid, values, 0.0).flatten(1).sum(dim=1)
     return total / valid.expand_as(values).flatten(1).sum(dim=1).clamp_min(1)
 
@@ -81,44 +78,44 @@ def masked_mean(values: Tensor, valid: Tensor) -> Tensor:
 
 @register_loss("l2")
 def l2(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
-    """Mean of e^2: the square of the benchmark's RMSE."""
+    """Return the mean of e^2: the square of the benchmark's RMSE."""
     return masked_mean(error.square(), valid)
 
 
 @register_loss("l1")
 def l1(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
-    """Mean of |e|."""
+    """Return the mean of |e|."""
     return masked_mean(error.abs(), valid)
 
 
 @register_loss("huber")
 def huber(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
-    """Mean of e^2 / 2 up to |e| = 1, then |e| - 1/2."""
+    """Return the mean of e^2 / 2 up to |e| = 1, then |e| - 1/2."""
     size = error.abs()
     return masked_mean(torch.where(size < 1.0, 0.5 * error.square(), size - 0.5), valid)
 
 
 @register_loss("charbonnier")
 def charbonnier(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
-    """Mean of sqrt(e^2 + 0.1^2)."""
+    """Return the mean of sqrt(e^2 + 0.1^2)."""
     return masked_mean((error.square() + 0.01).sqrt(), valid)
 
 
 @register_loss("rmse")
 def rmse(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
-    """Mean over the images of sqrt(mean of e^2 + 0.01^2): what is reported of each image."""
+    """Return the mean over the images of sqrt(mean of e^2 + 0.01^2): what is reported of each image."""
     return (image_means(error.square(), valid) + 1e-4).sqrt().mean()
 
 
 @register_loss("edge-l2")
 def edge_l2(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
-    """Mean of (1 + 3 m) e^2 with m = 1 where the truth varies by more than 2 within 5x5 pixels."""
+    """Return the mean of (1 + 3 m) e^2 with m = 1 where the truth varies by more than 2 within 5x5 pixels."""
     return masked_mean((1.0 + 3.0 * _varies(truth)) * error.square(), valid)
 
 
 @register_loss("rmse-slopes")
 def rmse_slopes(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
-    """`rmse`, and the mean of |e(x) - e(y)| of neighbours off the edges of the truth.
+    """Return `rmse` plus the mean of |e(x) - e(y)| of neighbours off the edges of the truth.
 
     A pattern of the pixel's size hardly shows in the RMSE, but in every normal. At edges, where the best
     guess of an uncertain place is blurred, it stays out.
@@ -135,12 +132,14 @@ def _slope(error: Tensor, smooth: Tensor, axis: int) -> Tensor:
 
 
 def _varies(truth: Tensor) -> Tensor:
-    """By more than 2 within 5x5 pixels."""
+    """Return where the truth varies by more than 2 within 5x5 pixels."""
     return max_pool2d(truth, 5, 1, 2) + max_pool2d(-truth, 5, 1, 2) > 2.0
 
 
 def affinity_loss(affinities: Tensor, truth: Tensor, valid: Tensor, offsets: tuple[Offset, ...]) -> Tensor:
-    """Huber distance (kink at 0.1) of |a| from |u(x) - u(y)| of the truth, over the pairs that stay inside.
+    """Return the Huber distance (kink at 0.1) of |a| from |u(x) - u(y)| of the truth.
+
+    The mean is over the pairs whose ends both lie inside the image.
 
     Args:
         affinities: (B, N, H, W) in normalised units.
@@ -169,7 +168,7 @@ def _taps(offsets: tuple[Offset, ...], radius: int, device: torch.device) -> Ten
 
 
 def laplace_loss(error: Tensor, log_scale: Tensor, valid: Tensor) -> Tensor:
-    """-log of Laplace's density, |e| / b + log b: least where b is the mean of |e|.
+    """Return the negative logarithm of Laplace's density, |e| / b + log b: least where b is the mean of |e|.
 
     Args:
         error: (B, 1, H, W), not differentiated: an estimate must not get worse to be more certain.

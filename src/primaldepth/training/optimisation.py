@@ -90,7 +90,15 @@ def rate_schedule(optimiser: torch.optim.Optimizer, stage: StageRecipe, step: in
 
 
 def clip_gradient(parameters: Iterable[nn.Parameter], stage: StageRecipe) -> Tensor:
-    """Limit the gradient's norm (adamw) or every value (sgd, as in the paper); return the norm before."""
+    """Limit the gradient's norm (adamw) or every value (sgd, as in the paper).
+
+    Args:
+        parameters: those without a gradient are left out.
+        stage: has the limit.
+
+    Returns:
+        the norm before, a number on the device.
+    """
     own = [p for p in parameters if p.requires_grad and p.grad is not None]
     if stage.optimiser == "adamw":
         return nn.utils.clip_grad_norm_(own, stage.clip)
@@ -107,7 +115,14 @@ def averaged(net: DepthNet) -> AveragedModel:
 
 
 def update_average(average: AveragedModel, net: DepthNet, stage: StageRecipe, step: int) -> None:
-    """Set a <- a + (1 - decay) (w - a) after a step, with a shorter memory at the start."""
+    """Set a <- a + (1 - decay) (w - a) after a step, with a shorter memory at the start.
+
+    Args:
+        average: has the weights a.
+        net: has the weights w.
+        stage: has the decay.
+        step: number of the step in its stage.
+    """
     average.multi_avg_fn = get_ema_multi_avg_fn(  # type: ignore[no-untyped-call]
         min(stage.ema, (1 + step) / (10 + step))
     )

@@ -2,15 +2,14 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from primaldepth.core.settings import Count, NotNegative, Positive, Settings, Share
 from primaldepth.data.manifest import MOST_SCENES
-from primaldepth.data.patches import Variation
+from primaldepth.data.patches import Range, Variation
 from primaldepth.evaluation.weighted_score import Criterion, Scale
 from primaldepth.io.layered_toml import read_layered
 from primaldepth.networks import NetworkSettings
@@ -19,14 +18,6 @@ from primaldepth.scenes.scene_source import RenderSettings
 from primaldepth.sensors import TimeOfFlight, sensor_class
 from primaldepth.sensors.triangulation import Triangulation
 
-
-def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
-    if ends[0] > ends[1]:
-        raise ValueError("the first number is larger than the second")
-    return ends
-
-
-Range = Annotated[tuple[Positive, Positive], AfterValidator(_ordered)]
 FileName = Annotated[str, Field(pattern=r"^[\w+.-]+$")]
 
 
@@ -68,8 +59,8 @@ class Mix(Settings):
         return albedo
 
 
-class DataRecipe(Settings):
-    """How patches are varied and degraded.
+class DataRecipe(Variation):
+    """How patches are degraded; `Variation` has the keys that say how they are varied.
 
     Args:
         sensor: of `data.sensors`.
@@ -81,20 +72,8 @@ class DataRecipe(Settings):
         unsaid: share of the batches whose sampling nobody says, for networks with the sample term: it reads
             them as it would read the frames of an unknown camera, rightly or not.
         balance: errors at scale s count s^-balance times, so that large scales do not outweigh the others.
-        far: range of the scene's smallest disparity.
-        near: range of the scene's largest disparity; a sensor of metres reads neither.
-        gamma: largest |log| of the exponent on the image's intensity.
-        contrast: largest relative change of the image's contrast and brightness.
-        grain: largest standard deviation of the noise added to the image.
-        turn: flips and quarter turns.
         jitter: largest relative change of the spread and shift of the centre that normalise a patch:
             a patch is normalised by its scene, which the frame's samples only estimate.
-        cast: largest relative change of each colour of the image.
-        blur: largest share of the image's own blur that replaces it.
-        shift: largest number of pixels by which the image is moved against the depth, each way.
-        shifted: share of the images that are moved.
-        overlay: largest share of another scene's image that shines through: texture that says nothing
-            about the depth.
         held_out: scenes at the end of the folder that are validated on, not trained on; at most a fifth.
     """
 
@@ -105,32 +84,8 @@ class DataRecipe(Settings):
     holes: Share = 0.0
     unsaid: Share = 0.0
     balance: NotNegative = 0.0
-    far: Range = (20.0, 110.0)
-    near: Annotated[Range, Field(validate_default=True)] = (130.0, 250.0)
-    gamma: NotNegative = 0.4
-    contrast: NotNegative = 0.3
-    grain: NotNegative = 0.02
-    turn: bool = True
     jitter: NotNegative = 0.1
-    cast: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    blur: Share = 0.0
-    shift: Annotated[int, Field(ge=0)] = 0
-    shifted: Share = 1.0
-    overlay: Share = 0.0
     held_out: Annotated[int, Field(ge=0)] = 16
-
-    @field_validator("near")
-    @classmethod
-    def _beyond_far(cls, near: tuple[float, float], info: ValidationInfo) -> tuple[float, float]:
-        far = info.data.get("far", near)
-        if near[0] < far[1]:
-            raise ValueError(f"near disparities must not be smaller than the far ones, {far}")
-        return near
-
-    @property
-    def variation(self) -> Variation:
-        """The part of the recipe that `Scenes.draw` reads."""
-        return Variation(**{each.name: getattr(self, each.name) for each in fields(Variation)})
 
     @property
     def mixture(self) -> tuple[Mix, ...]:

@@ -10,41 +10,48 @@ from primaldepth.operators.sampling import MixedResample, Taps, taps_of
 from primaldepth.training.batches import TrainingBatch
 from primaldepth.training.recipe import Recipe, StageRecipe
 
-WARM = 3  # steps before the recording: kernels are compiled and chosen, and the optimiser gets its memory
+WARM_UP = 3  # steps that are not recorded: kernels are compiled and chosen, the optimiser gets its memory
 
 Update = Callable[[TrainingBatch], tuple[Tensor, ...]]
 
 
 class StepRecorder:
-    """Runs a step's kernels one by one at first, then plays back a recording of them.
+    """Makes steps of training: the first ones kernel by kernel, all others by playing back a recording.
 
     A recording reads and writes the memory that it was made with, so batches are copied to where the recorded
     one lay. A batch of another shape is computed without the recording.
 
     Args:
         update: makes a step of the optimiser from a batch, without waiting for the device; returns tensors.
-        fixed: gives every batch of a stage the same shapes.
+        to_fixed_shapes: gives every batch of a stage the same shapes.
     """
 
-    def __init__(self, update: Update, fixed: Callable[[TrainingBatch], TrainingBatch]) -> None:
-        self._update, self._fixed, self._steps = update, fixed, 0
+    def __init__(self, update: Update, to_fixed_shapes: Callable[[TrainingBatch], TrainingBatch]) -> None:
+        self._update, self._to_fixed_shapes, self._steps = update, to_fixed_shapes, 0
         self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self._graph: torch.cuda.CUDAGraph | None = None
         self._inputs: list[Tensor] = []
         self._outputs: tuple[Tensor, ...] = ()
 
     def __call__(self, batch: TrainingBatch) -> tuple[Tensor, ...]:
-        """Make a step; what it returned is overwritten by the next one."""
+        """Make a step.
+
+        Args:
+            batch: of any shape.
+
+        Returns:
+            What `update` returned; overwritten by the next step.
+        """
         here = torch.cuda.current_stream()
         self._stream.wait_stream(here)
         with torch.cuda.stream(self._stream):
-            found = self._step(self._fixed(batch))
+            found = self._step(self._to_fixed_shapes(batch))
         here.wait_stream(self._stream)
         return found
 
     def _step(self, batch: TrainingBatch) -> tuple[Tensor, ...]:
         self._steps += 1
-        if self._graph is None and self._steps > WARM:
+        if self._graph is None and self._steps > WARM_UP:
             self._record(batch)
         tensors = list(_tensors(batch))
         if self._graph is None or [t.shape for t in tensors] != [t.shape for t in self._inputs]:
@@ -55,7 +62,7 @@ class StepRecorder:
         return self._outputs
 
     def _record(self, batch: TrainingBatch) -> None:
-        """Record the step of a batch without making it; the batch stays where the recording reads."""
+        """Record the step of a batch without making it; playing back reads the copy of the batch."""
         batch = batch.copied()
         self._inputs = list(_tensors(batch))
         graph = torch.cuda.CUDAGraph()
@@ -77,6 +84,10 @@ def with_fixed_shapes(recipe: Recipe, stage: StageRecipe) -> Callable[[TrainingB
 
     Samples of sensors with different scales lie on maps of different sizes: the largest serves all. A stage
     that trains the convolutions alone reads no samples.
+
+    Args:
+        recipe: for the network and the scales of its sensors.
+        stage: of the training.
     """
     if stage.part == "fcn" or not recipe.net.samples:
         return lambda batch: batch.with_samples(None)

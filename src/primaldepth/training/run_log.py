@@ -11,7 +11,7 @@ from primaldepth.io.atomic import write_bytes
 from primaldepth.io.files import check_unlinked, json_lines, open_to_append
 from primaldepth.networks import DepthNet
 from primaldepth.networks.unrolled import COEFFICIENTS
-from primaldepth.training.validation import Seen
+from primaldepth.training.validation import ValidationResult
 
 LOG = "log.jsonl"
 SHOWN = 3
@@ -44,9 +44,22 @@ class RunLog:
                     self._board.add_scalar(name, value, total_step)
 
     def validation(
-        self, total_step: int, stage: int, scores: dict[str, float], net: DepthNet, seen: list[Seen]
+        self,
+        total_step: int,
+        stage: int,
+        scores: dict[str, float],
+        net: DepthNet,
+        results: list[ValidationResult],
     ) -> None:
-        """Scores, coefficients of every iteration, and pictures of a few results with their errors."""
+        """Write scores, coefficients of every iteration, and pictures of a few results with their errors.
+
+        Args:
+            total_step: steps done in all stages.
+            stage: index of the stage.
+            scores: by name.
+            net: that was scored.
+            results: its results.
+        """
         found = _coefficients(net)
         self.write(total_step, stage=stage, **scores, **({"coefficients": found} if found else {}))
         if self._board is None:
@@ -54,11 +67,11 @@ class RunLog:
         for name, values in found.items():
             for iteration, value in enumerate(values):
                 self._board.add_scalar(f"coefficients/{name}/{iteration:02d}", value, total_step)
-        for one in seen[:SHOWN]:
-            self._board.add_image(f"{one.look.group}/{one.look.name}", _picture(one), total_step)
+        for one in results[:SHOWN]:
+            self._board.add_image(f"{one.frame.group}/{one.frame.case.scene}", _picture(one), total_step)
 
     def close(self) -> None:
-        """Flush."""
+        """Close the files."""
         if self._board is not None:
             self._board.close()
 
@@ -72,7 +85,7 @@ def _coefficients(net: DepthNet) -> dict[str, list[float]]:
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a log; a kill may have cut the last one."""
+    """Return the whole lines of a log; a kill may have cut the last one."""
     found = json_lines(path) if path.exists() else ()
     return [line for line in found if line is not None]
 
@@ -94,9 +107,10 @@ def _board(folder: Path, steps: int) -> Any:
     return SummaryWriter(str(folder), purge_step=steps + 1)
 
 
-def _picture(one: Seen) -> np.ndarray[Any, Any]:
+def _picture(one: ValidationResult) -> np.ndarray[Any, Any]:
     """(3, H, 2 W): the result beside four times its error, both in greys of the truth's range."""
-    known, truth = one.look.known[0, 0].cpu(), one.look.truth[0, 0].cpu()
+    case = one.frame.case
+    known, truth = case.known[0, 0].cpu(), case.truth[0, 0].cpu()
     depth = one.depth[0, 0].float().cpu()
     low, high = truth[known].min(), truth[known].max()
     scale = (high - low).clamp_min(1e-6)

@@ -30,7 +30,7 @@ class StageLoss(nn.Module):
             net.pdn.requires_grad_(stage.part != "fcn")
 
     def forward(self, maps: NetworkInput, truth: Tensor, valid: Tensor, unit: Tensor) -> Tensor:
-        """Return the loss of a batch; see `Batch` for the arguments. Errors are in the benchmark's unit."""
+        """Return the loss of a batch, with errors in the benchmark's unit; arguments as `TrainingBatch`."""
         stage = self.stage
 
         def penalty(estimate: Tensor) -> Tensor:
@@ -54,7 +54,13 @@ class StageLoss(nn.Module):
 
 
 def stage_network(settings: NetworkSettings, stage: StageRecipe, weights: Mapping[str, Tensor]) -> DepthNet:
-    """Build the network that a stage gives: the FCN alone where only that has learned."""
+    """Build the network that a stage gives: the FCN alone where only that has learned.
+
+    Args:
+        settings: of the run's network.
+        stage: says which part learned.
+        weights: of the run's network, by name.
+    """
     if stage.part == "fcn":
         settings = settings.model_copy(update={"iterations": 0})
     net = DepthNet(settings)

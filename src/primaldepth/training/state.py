@@ -85,7 +85,16 @@ class TrainState:
                 )
 
     def check_same_run(self, folder: Path, recipe: str, scenes: str) -> None:
-        """Raise InputError unless the run has this recipe, up to `FREE` keys, and these scenes."""
+        """Check that the run has this recipe, up to `FREE` keys, and these scenes.
+
+        Args:
+            folder: of the run.
+            recipe: as JSON.
+            scenes: names the scenes.
+
+        Raises:
+            InputError: it is another run.
+        """
         before, now = parse_json(self.recipe, folder / "checkpoint", what="recipe"), json.loads(recipe)
         found = [(text.split(" ")[0], text) for text in _differences(before, now)]
         changed = [text for key, text in found if not any(fnmatch(key, free) for free in FREE)]

@@ -1,14 +1,14 @@
-"""Looking at a network while it learns: on frozen protocols, and on scenes held out from training."""
+"""Score a network while it learns: on frozen protocols, and on scenes held out from training."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 import torch
 from torch import Tensor
 
-from primaldepth.core.frame import Frame, Prediction
+from primaldepth.core.frame import Frame
 from primaldepth.core.seeds import generator
 from primaldepth.data.patches import Scenes, Variation
 from primaldepth.evaluation.protocols import Case
@@ -25,32 +25,35 @@ HELD_OUT = "held-out"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
-    """One frame with its truth.
+class ValidationFrame:
+    """A frame that networks are scored on.
 
     Args:
-        case: the same, where other numbers than the RMSE are wanted.
-        metrics: these numbers.
+        group: name of the group that it belongs to.
+        case: the frame and its truth.
+        metrics: names of the numbers that are needed beside the RMSE.
     """
 
     group: str
-    name: str
-    frame: Frame
-    truth: Tensor
-    known: Tensor
-    case: Case | None = None
+    case: Case
     metrics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """What the network made of one frame; `more` has the numbers that the look asks for."""
+class ValidationResult:
+    """What the network made of one frame.
 
-    look: Look
+    Args:
+        frame: the frame.
+        depth: result of the network, (1, 1, H, W).
+        sigma: its uncertainty, (1, 1, H, W), of a network that gives one.
+        scores: the RMSE and the metrics of the frame, by name; None for one that is not defined there.
+    """
+
+    frame: ValidationFrame
     depth: Tensor
-    rmse: float
-    sigma: Tensor | None = None
-    more: Scores = field(default_factory=dict)
+    sigma: Tensor | None
+    scores: Scores
 
 
 class Validator:
@@ -69,58 +72,47 @@ class Validator:
         plan = planned(recipe, data)
         self.missing, self.parts = plan.missing, plan.parts
         self._precision = torch.bfloat16 if recipe.precision == "bf16" else torch.float32
-        self.looks = [look for name, group in plan.groups.items() for look in _looks(name, group, device)]
+        self.frames = [each for name, group in plan.groups.items() for each in _frames(name, group, device)]
         if held_out is not None:
             scales = recipe.validation.scales or recipe.scales
             for scale in scales:
                 label = HELD_OUT if len(scales) == 1 else f"{HELD_OUT} x{scale}"
-                self.looks += _held_out_looks(held_out, recipe, scale, label)
+                self.frames += _held_out_frames(held_out, recipe, scale, label)
 
     @property
     def groups(self) -> list[str]:
         """Names of the groups that get a score."""
-        return sorted({name for look in self.looks for name in (look.group, *_more_names(look))})
+        return sorted(
+            {number_name(each.group, metric) for each in self.frames for metric in ("rmse", *each.metrics)}
+        )
 
-    def see(self, net: DepthNet) -> Iterator[Seen]:
-        """The network's result on every frame."""
+    def results(self, net: DepthNet) -> Iterator[ValidationResult]:
+        """Yield the network's result on every frame."""
         half = self._precision if next(net.parameters()).is_cuda else torch.float32
         method = Network("net", net.eval(), precision=half)
-        for look in self.looks:
-            found = method(look.frame)
-            error = torch.where(look.known, found.depth - look.truth, 0.0)
-            rmse = (error.square().sum() / look.known.sum()).sqrt()
-            yield Seen(look, found.depth, float(rmse), found.sigma, _more(look, found))
+        for each in self.frames:
+            case, found = each.case, method(each.case.frame)
+            error = torch.where(case.known, found.depth - case.truth, 0.0)
+            rmse = float((error.square().sum() / case.known.sum()).sqrt())
+            more = case.scores(found) if each.metrics else {}
+            yield ValidationResult(
+                each, found.depth, found.sigma, {"rmse": rmse, **{name: more[name] for name in each.metrics}}
+            )
         net.train()
 
-    def score(self, scores: Mapping[str, float]) -> float | None:
-        """Return the score by which checkpoints are chosen, see `selection_score`."""
-        return selection_score(scores, self.parts)
 
-
-def _more(look: Look, found: Prediction) -> Scores:
-    """The numbers that the look asks for, computed as `evaluate` does."""
-    if look.case is None or not look.metrics:
-        return {}
-    scores = look.case.scores(found)
-    return {name: scores[name] for name in look.metrics}
-
-
-def _more_names(look: Look) -> list[str]:
-    return [number_name(look.group, metric) for metric in look.metrics]
-
-
-def summary(seen: Sequence[Seen]) -> dict[str, float]:
-    """Mean of every number of each group, over the frames on which it is defined."""
+def summary(results: Iterable[ValidationResult]) -> dict[str, float]:
+    """Return the mean of every number of each group, over the frames on which it is defined."""
     values: dict[str, list[float]] = {}
-    for one in seen:
-        for metric, value in ({"rmse": one.rmse} | one.more).items():
+    for one in results:
+        for metric, value in one.scores.items():
             if value is not None:
-                values.setdefault(number_name(one.look.group, metric), []).append(value)
+                values.setdefault(number_name(one.frame.group, metric), []).append(value)
     return {name: fmean(found) for name, found in values.items()}
 
 
 def deciding(groups: Iterable[str]) -> list[str]:
-    """The groups of the protocols, or where there are none, those of the scenes held out."""
+    """Return the groups of the protocols, or where there are none, those of the scenes held out."""
     every = list(groups)
     return [group for group in every if not group.startswith(HELD_OUT)] or every
 
@@ -136,26 +128,25 @@ def selection_score(
             over the scenes held out.
 
     Returns:
-        The score, or None where nothing was looked at.
+        The score, or None where there are no scores.
     """
     chosen = parts or {group: ScorePart() for group in deciding(scores)}
     return weighted_score(scores, chosen) if chosen else None
 
 
-def _looks(name: str, group: Group, device: torch.device) -> Iterator[Look]:
+def _frames(name: str, group: Group, device: torch.device) -> Iterator[ValidationFrame]:
     for scene in group.scenes:
         case = group.protocol.load(group.data, scene, group.scale).to(device)
-        wanted = case if group.metrics else None
-        yield Look(name, scene, case.frame, case.truth, case.known, wanted, tuple(sorted(group.metrics)))
+        yield ValidationFrame(name, case, tuple(sorted(group.metrics)))
 
 
-def _held_out_looks(scenes: Scenes, recipe: Recipe, scale: int, group: str) -> list[Look]:
-    """Whole scenes, degraded by the recipe's first sensor with fixed seeds."""
+def _held_out_frames(scenes: Scenes, recipe: Recipe, scale: int, group: str) -> Iterator[ValidationFrame]:
+    """Yield whole scenes, degraded by the recipe's first sensor with fixed seeds."""
     camera = sensor(recipe.data.mixture[0].sensor, scale=scale)
     size = min(int(side) for side in scenes.depth.shape[1:]) // scale * scale
     colours = recipe.net.colours
-    still = Variation(recipe.data.far, recipe.data.near, 0.0, 0.0, 0.0, False)
-    looks = []
+    ranges = {"far": recipe.data.far, "near": recipe.data.near}
+    still = Variation(**ranges, gamma=0.0, contrast=0.0, grain=0.0, turn=False)
     for index in range(len(scenes)):
         one = Scenes(scenes.depth[index : index + 1], scenes.image[index : index + 1])
         random = generator("held-out", index)
@@ -165,5 +156,4 @@ def _held_out_looks(scenes: Scenes, recipe: Recipe, scale: int, group: str) -> l
             continue  # nothing to see
         sigma = noise_map(samples.sigma, samples.depth, samples.valid)
         frame = Frame(samples.depth, samples.valid, patch.guide, samples.confidence, sigma, camera.sampling)
-        looks.append(Look(group, f"scene {index}", frame, patch.depth, patch.valid))
-    return looks
+        yield ValidationFrame(group, Case(f"scene {index}", scale, frame, patch.depth, patch.valid))

@@ -61,7 +61,7 @@ class Plan:
 
 
 def number_name(group: str, metric: str) -> str:
-    """Name of a number in the log."""
+    """Return the name of a number in the log."""
     return group if metric == "rmse" else f"{group} {metric}"
 
 

@@ -2,6 +2,8 @@
 
 import copy
 import datetime as dt
+import os
+import subprocess
 from pathlib import Path
 
 import torch
@@ -11,7 +13,6 @@ from primaldepth.core.seeds import derive_seed
 from primaldepth.networks import DepthNet, from_pretrained, save_model
 from primaldepth.networks.card import Asset, ModelCard
 from primaldepth.training.calibration import calibrate
-from primaldepth.training.provenance import commit
 from primaldepth.training.recipe import Recipe
 from primaldepth.training.stage import stage_network
 from primaldepth.training.state import TrainState
@@ -89,8 +90,8 @@ def write_weights(
     net = stage_network(recipe.net, stage, state.weights).to(device)
     if recipe.keep:
         net = partly(net, _start(recipe), recipe.keep)
-        scores = summary(list(validator.see(net)))
-    if stage.likelihood and net.is_for_any_scale and validator.looks:
+        scores = summary(validator.results(net))
+    if stage.likelihood and net.is_for_any_scale and validator.frames:
         scores = scores | calibrate(net, validator)
     card = ModelCard(
         name=str(stage.save_as),
@@ -109,6 +110,26 @@ def write_weights(
     )
     save_model(path, net, card, half=recipe.half)
     return scores
+
+
+def commit() -> str:
+    """Return the commit of the code, from PRIMALDEPTH_COMMIT or git; empty if neither tells it.
+
+    Git's has -dirty at its end if the code was changed.
+    """
+    if named := os.environ.get("PRIMALDEPTH_COMMIT"):
+        return named
+    try:
+        _git("ls-files", "--error-unmatch", Path(__file__).name)  # not that of a project we are installed in
+        return _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603
+    return found.stdout.strip()
 
 
 def partly(net: DepthNet, start: DepthNet, share: float) -> DepthNet:

@@ -73,12 +73,30 @@ def guide_affinities(guide: Tensor, offsets: Sequence[Offset], sigma_d: float, s
 def support_weights(
     distance: Tensor, offsets: Sequence[Offset], sigma_d: float | Tensor, sigma_v: float | Tensor
 ) -> Tensor:
-    """exp(-Delta_d / sigma_d - Delta_a / sigma_v) for any affinity Delta_a >= 0, e.g. a learned one."""
+    """Return exp(-Delta_d / sigma_d - Delta_a / sigma_v) for any affinity Delta_a >= 0, e.g. a learned one.
+
+    Args:
+        distance: (B, N, H, W) Delta_a.
+        offsets: N pairs (dy, dx).
+        sigma_d: reach in pixels.
+        sigma_v: reach in values of the affinity.
+
+    Returns:
+        (B, N, H, W).
+    """
     return torch.exp(-proximity(offsets, distance) / sigma_d - distance / sigma_v)
 
 
 def smooth(image: Tensor, passes: int) -> Tensor:
-    """Binomial smoothing by `passes` 2x2 box filters each way, border repeated."""
+    """Smooth an image binomially by `passes` 2x2 box filters each way, border repeated.
+
+    Args:
+        image: (B, C, H, W).
+        passes: number of box filters.
+
+    Returns:
+        (B, C, H, W).
+    """
     for i in range(passes):
         image = avg_pool2d(pad(image, (i % 2, 1 - i % 2, i % 2, 1 - i % 2), mode="replicate"), 2, stride=1)
     return image

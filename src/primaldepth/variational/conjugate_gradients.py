@@ -24,7 +24,7 @@ def _dot(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _ratio(a: Tensor, b: Tensor) -> Tensor:
-    """A / b, 0 where b is not positive: there is nothing left to improve there."""
+    """Return a / b, 0 where b is not positive: there is nothing left to improve there."""
     return torch.where(b > 0, a / torch.where(b > 0, b, 1.0), 0.0)
 
 
@@ -50,6 +50,11 @@ def conjugate_gradients(
         b: (B, ...) right side.
         start: (B, ...) first estimate.
         diagonal: (B, ...) positive; 1 if None.
+        iterations: at most so many.
+        tolerance: part of the right side that may be left of the residual.
+
+    Returns:
+        The solution, (B, ...), and how it was found.
     """
     D = torch.ones_like(b) if diagonal is None else diagonal
     u, r = start, b - A(start)

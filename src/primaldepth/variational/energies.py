@@ -18,13 +18,20 @@ class Term:
     F: Penalty
 
     def value(self, u: Tensor) -> Tensor:
-        """F(K u), shape (B,)."""
+        """Return F(K u).
+
+        Args:
+            u: (B, *K.in_shape).
+
+        Returns:
+            (B,).
+        """
         return value_kernel(self.K, self.F, u).value(self.K, self.F, u)
 
     def dual_step(
         self, p: Tensor, u_bar: Tensor, sigma: Number | WeightedStep, out: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """p+ = prox_{sigma F*}(p + sigma K u_bar), and K' p+.
+        """Return p+ = prox_{sigma F*}(p + sigma K u_bar), and K' p+.
 
         Args:
             p: (B, *K.out_shape) dual variable; not modified unless it is `out`.
@@ -40,19 +47,31 @@ class SimpleTerm:
     """G(u) whose proximal map is cheap, so that it needs no dual variable; this one is G = 0."""
 
     def value(self, u: Tensor) -> Tensor:
-        """G(u), shape (B,)."""
+        """Return G(u).
+
+        Args:
+            u: (B, C, H, W).
+
+        Returns:
+            (B,).
+        """
         return u.new_zeros(u.shape[0])
 
     def prox(self, u: Tensor, tau: Number) -> Tensor:
-        """prox_{tau G}(u)."""
+        """Return prox_{tau G}(u).
+
+        Args:
+            u: (B, C, H, W).
+            tau: a number, or (B or 1, C, H, W).
+        """
         return u
 
     def has_conjugate(self, channels: int) -> bool:
-        """Whether G* is finite everywhere, for a u of so many channels."""
+        """Return whether G* is finite everywhere, for a u of so many channels."""
         return False
 
     def conjugate(self, z: Tensor) -> Tensor:
-        """G*(z), shape (B,)."""
+        """Return G*(z), shape (B,)."""
         raise ValueError("the conjugate is not finite")
 
 
@@ -67,21 +86,21 @@ class OnDepth(SimpleTerm):
     D: Penalty
 
     def value(self, u: Tensor) -> Tensor:
-        """D(u_0)."""
+        """Return D(u_0)."""
         return self.D.value(u[:, :1])
 
     def prox(self, u: Tensor, tau: Number) -> Tensor:
-        """The data term's map on the depth, the identity on slopes."""
+        """Return the data term's map of the depth, and slopes as they are."""
         tau_0 = tau[:, :1] if isinstance(tau, Tensor) and tau.ndim == 4 else tau
         depth = self.D.prox(u[:, :1], tau_0)
         return depth if u.shape[1] == 1 else torch.cat([depth, u[:, 1:]], dim=1)
 
     def has_conjugate(self, channels: int) -> bool:
-        """If the depth is the only channel and D* is finite everywhere."""
+        """Return whether the depth is the only channel and D* is finite everywhere."""
         return channels == 1 and self.D.has_conjugate
 
     def conjugate(self, z: Tensor) -> Tensor:
-        """D*(z_0)."""
+        """Return D*(z_0)."""
         return self.D.conjugate(z[:, :1])
 
 
@@ -96,11 +115,18 @@ class Energy:
     G: SimpleTerm
 
     def value(self, u: Tensor) -> Tensor:
-        """E(u), shape (B,)."""
+        """Return E(u).
+
+        Args:
+            u: (B, C, H, W).
+
+        Returns:
+            (B,).
+        """
         return sum((term.value(u) for term in self.terms), self.G.value(u))
 
     def dual_value(self, p: tuple[Tensor, ...]) -> Tensor | None:
-        """- sum_i F_i*(p_i) - G*(-sum_i K_i' p_i), shape (B,), or None where G* is not finite."""
+        """Return - sum_i F_i*(p_i) - G*(-sum_i K_i' p_i), shape (B,), or None where G* is not finite."""
         if not self.G.has_conjugate(self.terms[0].K.in_shape[0]):
             return None
         total = self.G.conjugate(-self.adjoint(p))
@@ -109,16 +135,31 @@ class Energy:
         return -total
 
     def gap(self, u: Tensor, p: tuple[Tensor, ...]) -> Tensor | None:
-        """E(u) minus its dual value: an upper bound of E(u) - min E, shape (B,)."""
+        """Return E(u) minus its dual value, an upper bound of E(u) - min E.
+
+        Args:
+            u: (B, C, H, W).
+            p: one (B, *K_i.out_shape) for each term.
+
+        Returns:
+            (B,), or None where G* is not finite.
+        """
         dual = self.dual_value(p)
         return None if dual is None else self.value(u) - dual
 
     def adjoint(self, p: tuple[Tensor, ...]) -> Tensor:
-        """sum_i K_i' p_i."""
+        """Return sum_i K_i' p_i.
+
+        Args:
+            p: one (B, *K_i.out_shape) for each term.
+
+        Returns:
+            (B, C, H, W).
+        """
         parts = [term.K.adjoint(p_i) for term, p_i in zip(self.terms, p, strict=True)]
         return torch.stack(parts).sum(dim=0) if len(parts) > 1 else parts[0]
 
     @property
     def squared_norms(self) -> tuple[float, ...]:
-        """Bounds of ||K_i||^2."""
+        """Return bounds of ||K_i||^2."""
         return tuple(term.K.norm_bound**2 for term in self.terms)

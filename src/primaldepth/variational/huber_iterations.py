@@ -62,6 +62,12 @@ def huber_iterations(
         samples: of the sample term, or None for an energy without it.
         storage: type in which Triton keeps p and w when no gradient is asked for, e.g. bfloat16:
             half the traffic. Other backends keep the type they are given.
+
+    Returns:
+        The state after the last iteration.
+
+    Raises:
+        InputError: a faster backend was asked for by name and cannot do this.
     """
     measured = () if samples is None else (state.p[1], samples.d, samples.lam)
     tensors = (state.u, state.u_bar, state.p[0], w, f, c, coefficients, *measured)
@@ -91,8 +97,17 @@ def huber_from_affinities(
     keeps p; on the CPU only without a gradient.
 
     Args:
+        f: (B, 1, H, W) data, and the start.
         affinities: (B, N, H, W); their sign has no influence.
+        c: (B, 1, H, W) trust in the data.
         scales: (2,) of the distance of two pixels and of their affinity.
+        coefficients: as of `huber_iterations`, like what follows.
+        offsets: of the N pairs.
+        storage: type in which Triton keeps p and w.
+        samples: of the sample term, or None.
+
+    Returns:
+        (B, 1, H, W).
     """
     tensors = (f, affinities, c, scales, coefficients)
     measured = () if samples is None else (samples.d, samples.lam)

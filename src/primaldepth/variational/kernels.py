@@ -31,13 +31,17 @@ class WeightedStep:
 
     @property
     def tensor(self) -> Tensor:
-        """The same as a tensor."""
+        """Return the steps as one tensor."""
         step = self.base + self.slope * self.w
         return step if self.rows is None else step / step.new_tensor(self.rows).view(-1, 1, 1)
 
 
 def as_number(step: Number | WeightedStep) -> Number:
-    """Return a dual step as a number or a tensor."""
+    """Return a dual step as a number or a tensor.
+
+    Args:
+        step: dual step of a term.
+    """
     return step.tensor if isinstance(step, WeightedStep) else step
 
 
@@ -98,13 +102,23 @@ DEFINITION = TermKernel(_never, _defined_step)
 
 
 def step_kernel(update: DualUpdate) -> TermKernel:
-    """Return the code for a dual update: a kernel of the backend in force, or the definition."""
+    """Return the code for a dual update: a kernel of the backend in force, or the definition.
+
+    Args:
+        update: what the dual update reads.
+    """
     kernel = _listed(update.K, update.F, update.p)
     return kernel if kernel.can_step(update) else DEFINITION
 
 
 def value_kernel(K: LinearOperator, F: Penalty, u: Tensor) -> TermKernel:
-    """Return the code for F(K u): a kernel of the backend in force, or the definition."""
+    """Return the code for F(K u): a kernel of the backend in force, or the definition.
+
+    Args:
+        K: operator of the term.
+        F: its penalty.
+        u: (B, *K.in_shape).
+    """
     kernel = _listed(K, F, u)
     return kernel if kernel.has_value(K, F, u) else DEFINITION
 
@@ -113,6 +127,10 @@ def table(name: str, like: Tensor) -> Mapping[Any, Any]:
     """Return a table of kernels of the backend for such tensors; empty where the definition runs.
 
     An exporter follows the definition, for sizes it does not know.
+
+    Args:
+        name: of the table in the module of a backend.
+        like: tensor whose device decides the backend.
     """
     return {} if torch.compiler.is_compiling() else _tables(pick_backend(like), name)
 

@@ -69,12 +69,20 @@ class DataTerm:
 
     @property
     def penalty(self) -> Penalty:
-        """The penalty of A u."""
+        """Return the penalty of A u."""
         f = torch.where(self.lam > 0, self.f, 0.0)
         return Quadratic(f, self.lam) if self.norm == "l2" else Absolute(f, self.lam)
 
     def split(self, channels: int, size: tuple[int, int]) -> tuple[tuple[Term, ...], SimpleTerm]:
-        """On the grid of u it is a simple term; through an operator it gets a dual variable."""
+        """Split into a term with a dual variable, where samples come by an operator, and a simple term.
+
+        Args:
+            channels: of u.
+            size: (H, W) of u.
+
+        Returns:
+            The terms with a dual variable, none or one, and the simple term.
+        """
         if self.A is None:
             return (), OnDepth(self.penalty)
         K = self.A if channels == 1 else self.A @ SelectChannels((channels, *size), 0, 1)
@@ -88,11 +96,18 @@ class PairOperators:
         self.size, self.offsets = size, offsets
 
     def difference(self, channels: int = 1) -> LinearOperator:
-        """u(x) - u(y) of every pair and channel: (channels, H, W) -> (channels * N, H, W)."""
+        """Return u(x) - u(y) of every pair and channel.
+
+        Args:
+            channels: of u.
+
+        Returns:
+            Operator (channels, H, W) -> (channels * N, H, W).
+        """
         return PairwiseDifference(self.size, self.offsets, channels)
 
     def slope(self) -> LinearOperator:
-        """Departure of every pair from the plane through its slopes: (3, H, W) -> (N, H, W)."""
+        """Return the departure of every pair from the plane through its slopes, (3, H, W) -> (N, H, W)."""
         return PairwiseSlope(self.size, self.offsets)
 
 
@@ -110,13 +125,13 @@ class EnergyModel:
 
     @property
     def is_local(self) -> bool:
-        """Local models read the guide through an edge tensor, the others through pairwise weights."""
+        """Return whether the guide is read through an edge tensor, and not through weights of pairs."""
         return self.family in ("atv", "atgv")
 
     def terms(
         self, support: Tensor, pairs: PairOperators, *, alpha_0: Number, eps: Number
     ) -> tuple[Term, ...]:
-        """The regulariser.
+        """Return the terms of the regulariser.
 
         Args:
             support: (B, 3, H, W) edge tensor of a local model, else (B, N, H, W) weights of the pairs.

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.base import Parts
-from primaldepth.operators.channel_selection import SelectChannels
 from primaldepth.operators.differences import ForwardDifference, GradientMinusField, SymmetrizedGradient
 from primaldepth.operators.local.cpu import bend_step, edge_step
 from primaldepth.operators.local.descent import descend
@@ -15,7 +14,7 @@ from primaldepth.operators.pairwise import PairwiseDifference, PairwiseSlope
 from primaldepth.operators.pairwise.cpu import dual_step
 from primaldepth.operators.pairwise.cpu_slope import slope_step
 from primaldepth.operators.pairwise.cpu_value import pair_value
-from primaldepth.operators.pointwise import EdgeTensor
+from primaldepth.operators.pointwise import EdgeTensor, SelectChannels
 from primaldepth.operators.sampling import Resample
 from primaldepth.operators.sampling.cpu import reduce, spread
 from primaldepth.variational.energies import SimpleTerm, Unconstrained
@@ -35,9 +34,10 @@ def _readable(*values: object) -> bool:
 
 
 def _fits(update: DualUpdate) -> bool:
-    """Whether p and u_bar have the operator's own shapes."""
+    """Whether p and u_bar have the operator's own shapes, and the step is a number or a tensor."""
     images, K = update.u_bar.shape[0], update.K
-    return update.u_bar.shape[1:] == K.in_shape and update.p.shape == (images, *K.out_shape)
+    shapes = update.u_bar.shape[1:] == K.in_shape and update.p.shape == (images, *K.out_shape)
+    return shapes and not isinstance(update.sigma, WeightedStep)
 
 
 def _reads_pairs(K: Any, F: Huber, *given: Tensor) -> bool:
@@ -47,23 +47,28 @@ def _reads_pairs(K: Any, F: Huber, *given: Tensor) -> bool:
     return usual and half and K.sign < 0 and _readable(*given, F.w)
 
 
+def _weighted(update: DualUpdate) -> WeightedStep:
+    """The step as one by the weights of the penalty; a single number has no slope."""
+    sigma = update.sigma
+    return sigma if isinstance(sigma, WeightedStep) else WeightedStep(float(sigma), 0.0, update.F.w)
+
+
 def _can_slope(update: DualUpdate) -> bool:
     """A step that is one number, or the numbers of a `WeightedStep` on the penalty's own weights."""
-    F, sigma = update.F, update.sigma
-    if isinstance(sigma, Tensor) or (isinstance(sigma, WeightedStep) and sigma.w is not F.w):
-        return False
-    return _reads_pairs(update.K, F, update.p, update.u_bar)
+    F = update.F
+    by_weights = not isinstance(update.sigma, Tensor) and _weighted(update).w is F.w
+    return by_weights and _reads_pairs(update.K, F, update.p, update.u_bar)
 
 
 def _can_pair(update: DualUpdate) -> bool:
     """The same, but no step of its own for every pair."""
-    return getattr(update.sigma, "rows", None) is None and _can_slope(update)
+    return _can_slope(update) and _weighted(update).rows is None
 
 
 def _numbers(update: DualUpdate) -> tuple[float, float, float]:
     """(base, slope, eps): the step of a pair is base + slope w."""
-    sigma, eps = update.sigma, update.F.eps
-    return (sigma.base, sigma.slope, eps) if isinstance(sigma, WeightedStep) else (float(sigma), 0.0, eps)
+    step = _weighted(update)
+    return step.base, step.slope, update.F.eps
 
 
 def _pair_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -83,7 +88,7 @@ def _pair_value(K: Any, F: Any, u: Tensor) -> Tensor:
 
 
 def _slope_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
-    w, rows = update.F.w.expand(update.p.shape), getattr(update.sigma, "rows", None)
+    w, rows = update.F.w.expand(update.p.shape), _weighted(update).rows
     return slope_step(update.u_bar, update.p, w, update.K.offsets, _numbers(update), rows, out)
 
 
@@ -104,7 +109,7 @@ def _selected_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tens
 def _is_local(update: DualUpdate, *given: Tensor) -> bool:
     """Whether the kernels of next neighbours can read the update and what else is given."""
     p, sigma, w = update.p, update.sigma, update.F.w
-    if isinstance(sigma, WeightedStep) or not _fits(update):
+    if not _fits(update):
         return False
     maps = all(_is_per_pixel(values, p) for values in _tensors(sigma, w))
     return maps and _readable(p, update.u_bar, sigma, w, *given)
@@ -119,7 +124,7 @@ def _is_per_pixel(values: Tensor, p: Tensor) -> bool:
 def _can_edge(update: DualUpdate) -> bool:
     """Differences, not the sums of their magnitudes, and one edge tensor for all images or each."""
     T = update.K.outer.tensor
-    return bool(update.K.inner.is_difference) and len(T) in (1, len(update.p)) and _is_local(update, T)
+    return update.K.inner.sign < 0 and len(T) in (1, len(update.p)) and _is_local(update, T)
 
 
 def _edge_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -127,7 +132,7 @@ def _edge_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 def _can_bend(update: DualUpdate) -> bool:
-    return update.K.outer.is_difference and _is_local(update)
+    return update.K.outer.sign < 0 and _is_local(update)
 
 
 def _bend_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -142,7 +147,7 @@ def _resampling(K: Any) -> tuple[Resample, int]:
 def _can_sample(update: DualUpdate) -> bool:
     """Samples, weights and steps that do not add images to the batch."""
     F, sigma = update.F, update.sigma
-    if isinstance(sigma, WeightedStep) or not _fits(update) or _resampling(update.K)[0].in_shape[0] != 1:
+    if not _fits(update) or _resampling(update.K)[0].in_shape[0] != 1:
         return False
     images = all(values.ndim < 4 or len(values) in (1, len(update.p)) for values in _tensors(F.f, F.lam))
     return images and _readable(update.p, update.u_bar, sigma, F.f, F.lam)
@@ -182,7 +187,14 @@ class Descent:
     run = staticmethod(descend)
 
     def fits(self, u: Tensor, pulls: list[Tensor], tau: Number, theta: Number) -> bool:
-        """Whether the step is a number or a map of the shape of u, and theta a number."""
+        """Return whether the step is a number or a map of the shape of u, and theta a number.
+
+        Args:
+            u: (B, C, H, W).
+            pulls: each of the shape of u.
+            tau: primal step.
+            theta: of the extrapolation.
+        """
         if not pulls or any(pull.shape != u.shape for pull in pulls):
             return False
         numbers = all(t.numel() == 1 for t in _tensors(theta))

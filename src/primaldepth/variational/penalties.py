@@ -39,28 +39,52 @@ class Penalty(ABC):
 
     @abstractmethod
     def value(self, z: Tensor) -> Tensor:
-        """F(z), shape (B,)."""
+        """Return F(z).
+
+        Args:
+            z: (B, C, H, W).
+
+        Returns:
+            (B,).
+        """
 
     @abstractmethod
     def conjugate(self, p: Tensor) -> Tensor:
-        """F*(p) on its domain, shape (B,); points outside the domain are not looked for."""
+        """Return F*(p) on its domain; points outside the domain are not looked for.
+
+        Args:
+            p: (B, C, H, W).
+
+        Returns:
+            (B,).
+        """
 
     @abstractmethod
     def prox(self, z: Tensor, tau: Number) -> Tensor:
-        """prox_{tau F}(z)."""
+        """Return prox_{tau F}(z).
+
+        Args:
+            z: (B, C, H, W).
+            tau: step, a number or broadcastable to z.
+        """
 
     @abstractmethod
     def prox_conjugate(self, p: Tensor, sigma: Number) -> Tensor:
-        """prox_{sigma F*}(p)."""
+        """Return prox_{sigma F*}(p).
+
+        Args:
+            p: (B, C, H, W).
+            sigma: step, a number or broadcastable to p.
+        """
 
     @property
     @abstractmethod
     def dual_scale(self) -> Number:
-        """Typical size of the dual variable, which balances the step sizes."""
+        """Return the typical size of the dual variable, which balances the step sizes."""
 
     @property
     def has_conjugate(self) -> bool:
-        """Whether F* is finite everywhere."""
+        """Return whether F* is finite everywhere."""
         return False
 
 
@@ -87,7 +111,7 @@ class Huber(Penalty):
     eps: Number = 0.0
 
     def value(self, z: Tensor) -> Tensor:
-        """Sum of h."""
+        """Return the sum of h."""
         w = torch.as_tensor(self.w, dtype=z.dtype, device=z.device)
         p = self._dual_at(z, w)  # the maximiser: h(z) = p z - eps p^2 / 2
         return _per_image(p * z - 0.5 * self.eps * p**2)
@@ -98,15 +122,15 @@ class Huber(Penalty):
         return torch.clamp(slope, -w, w)
 
     def conjugate(self, p: Tensor) -> Tensor:
-        """Eps p^2 / 2."""
+        """Return the sum of eps p^2 / 2."""
         return _per_image(0.5 * self.eps * p**2)
 
     def prox(self, z: Tensor, tau: Number) -> Tensor:
-        """Z / (1 + tau / eps) near 0, shrunk by tau w elsewhere; written through the dual."""
+        """Return z / (1 + tau / eps) near 0, shrunk by tau w elsewhere; written through the dual."""
         return z - tau * self.prox_conjugate(z / tau, 1.0 / tau)
 
     def prox_conjugate(self, p: Tensor, sigma: Number) -> Tensor:
-        """Clamp p / (1 + sigma eps) to [-w, w]."""
+        """Return p / (1 + sigma eps), clamped to [-w, w]."""
         shrunk = p / (1.0 + sigma * self.eps)
         if isinstance(self.w, Tensor):
             return torch.minimum(torch.maximum(shrunk, -self.w), self.w)
@@ -114,7 +138,7 @@ class Huber(Penalty):
 
     @property
     def dual_scale(self) -> Number:
-        """|p| <= w."""
+        """Return w, which |p| does not exceed."""
         return self.w
 
 
@@ -129,26 +153,26 @@ class GroupNorm(Penalty):
     couples_channels = True
 
     def value(self, z: Tensor) -> Tensor:
-        """Sum of the weighted norms."""
+        """Return the sum of the weighted norms."""
         return _per_image(self.w * _length(z))
 
     def conjugate(self, p: Tensor) -> Tensor:
-        """0 on the ball."""
+        """Return 0, which F* is on the ball."""
         return p.new_zeros(p.shape[0])
 
     def prox(self, z: Tensor, tau: Number) -> Tensor:
-        """Shrink the length by tau w."""
+        """Return z with its length shrunk by tau w."""
         length = _length(z).clamp_min(torch.finfo(z.dtype).tiny)
         return z * (1.0 - tau * self.w / length).clamp_min(0.0)
 
     def prox_conjugate(self, p: Tensor, sigma: Number) -> Tensor:
-        """Project onto the ball |p(x)|_2 <= w(x)."""
+        """Return p projected onto the ball |p(x)|_2 <= w(x)."""
         length = _length(p).clamp_min(torch.finfo(p.dtype).tiny)
         return p * (self.w / length).clamp_max(1.0)
 
     @property
     def dual_scale(self) -> Number:
-        """|p| <= w."""
+        """Return w, which |p| does not exceed."""
         return self.w
 
 
@@ -161,7 +185,7 @@ class Distance(Penalty):
 
     @property
     def dual_scale(self) -> Number:
-        """|p| is lam |z - f| at the optimum of the square, and at most lam for the absolute value."""
+        """Return lam: |p| is at most lam for the absolute value, lam |z - f| at the optimum of the square."""
         return self.lam
 
 
@@ -171,25 +195,25 @@ class Quadratic(Distance):
 
     @property
     def has_conjugate(self) -> bool:
-        """F* is finite everywhere if lam > 0 everywhere: where lam is 0, it is infinite but at 0."""
+        """Return whether lam > 0 everywhere: where lam is 0, F* is infinite but at 0."""
         return bool((torch.as_tensor(self.lam) > 0).all())
 
     def value(self, z: Tensor) -> Tensor:
-        """Weighted squared distance to f."""
+        """Return the weighted squared distance to f."""
         return _per_image(0.5 * self.lam * (z - self.f) ** 2)
 
     def conjugate(self, p: Tensor) -> Tensor:
-        """p^2 / (2 lam) + p f where lam > 0."""
+        """Return the sum of p^2 / (2 lam) + p f where lam > 0."""
         lam = torch.as_tensor(self.lam, dtype=p.dtype, device=p.device)
         inside = 0.5 * p**2 / torch.where(lam > 0, lam, 1.0) + p * self.f
         return _per_image(torch.where(lam > 0, inside, 0.0))
 
     def prox(self, z: Tensor, tau: Number) -> Tensor:
-        """(z + tau lam f) / (1 + tau lam)."""
+        """Return (z + tau lam f) / (1 + tau lam)."""
         return (z + tau * self.lam * self.f) / (1.0 + tau * self.lam)
 
     def prox_conjugate(self, p: Tensor, sigma: Number) -> Tensor:
-        """Lam (p - sigma f) / (lam + sigma)."""
+        """Return lam (p - sigma f) / (lam + sigma)."""
         return self.lam * (p - sigma * self.f) / (self.lam + sigma)
 
 
@@ -198,19 +222,19 @@ class Absolute(Distance):
     """F(z) = sum lam |z - f|,  F*(p) = p f for |p| <= lam."""
 
     def value(self, z: Tensor) -> Tensor:
-        """Weighted absolute distance to f."""
+        """Return the weighted absolute distance to f."""
         return _per_image(self.lam * (z - self.f).abs())
 
     def conjugate(self, p: Tensor) -> Tensor:
-        """P f."""
+        """Return the sum of p f."""
         return _per_image(p * self.f)
 
     def prox(self, z: Tensor, tau: Number) -> Tensor:
-        """Z moved towards f by at most tau lam; written so that lam = 0 leaves z exactly as it is."""
+        """Return z moved towards f by at most tau lam; written so that lam = 0 leaves z exactly as it is."""
         most = torch.as_tensor(tau * self.lam, dtype=z.dtype, device=z.device)
         return z - torch.clamp(z - self.f, -most, most)
 
     def prox_conjugate(self, p: Tensor, sigma: Number) -> Tensor:
-        """Clamp p - sigma f to [-lam, lam]."""
+        """Return p - sigma f, clamped to [-lam, lam]."""
         lam = torch.as_tensor(self.lam, dtype=p.dtype, device=p.device)
         return torch.clamp(p - sigma * self.f, -lam, lam)

@@ -20,7 +20,12 @@ class State:
 
     @classmethod
     def start(cls, energy: Energy, u: Tensor) -> "State":
-        """Start from a first estimate u: (B, C, H, W), with p = 0."""
+        """Return the state with p = 0 and u_bar = u.
+
+        Args:
+            energy: whose terms have the dual variables.
+            u: (B, C, H, W) first estimate.
+        """
         p = tuple(u.new_zeros((u.shape[0], *term.K.out_shape)) for term in energy.terms)
         return cls(u, u, p)
 

@@ -42,7 +42,7 @@ class PairedQuadratic:
         return out
 
     def laplacian(self, u: Tensor) -> Tensor:
-        """L u = diag(L) u - sum over pairs of w u(y): two passes over memory per pair."""
+        """Return L u = diag(L) u - sum over pairs of w u(y), in two passes over memory per pair."""
         out = self._held * u
         for k, (x, y) in enumerate(self._ends):
             weight = self.w[:, k : k + 1, x[0], x[1]]
@@ -51,20 +51,33 @@ class PairedQuadratic:
         return out
 
     def normal(self, u: Tensor) -> Tensor:
-        """(A' lam A + L) u."""
+        """Return (A' lam A + L) u.
+
+        Args:
+            u: (B, 1, H, W).
+        """
         return self.A.adjoint(self.lam * self.A(u)).add_(self.laplacian(u))
 
     def right_side(self) -> Tensor:
-        """A' lam f."""
+        """Return A' lam f."""
         return self.A.adjoint(torch.where(self.lam > 0, self.lam * self.f, 0.0))
 
     def diagonal(self) -> Tensor:
-        """diag(A' lam A + L)."""
+        """Return diag(A' lam A + L), (B, 1, H, W)."""
         rows, columns = (matrix.to(self.lam).square() for matrix in (self.A.rows, self.A.columns))
         return rows.mT @ (self.lam @ columns) + self._held
 
     def minimise(self, start: Tensor, *, iterations: int, tolerance: float) -> LinearSolution:
-        """Minimise by conjugate gradients from `start`: (B, 1, H, W)."""
+        """Minimise by conjugate gradients.
+
+        Args:
+            start: (B, 1, H, W) first estimate.
+            iterations: at most so many.
+            tolerance: as of `conjugate_gradients`.
+
+        Returns:
+            The minimiser, (B, 1, H, W), and how it was found.
+        """
         # a pixel without samples and pairs (an image of one pixel in a hole) keeps its start
         diagonal = self.diagonal()
         diagonal = torch.where(diagonal > 0, diagonal, 1.0)

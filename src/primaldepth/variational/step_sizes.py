@@ -29,7 +29,12 @@ class StepSizes:
 
     @classmethod
     def uniform(cls, energy: Energy, ratio: float = 1.0) -> "StepSizes":
-        """Tau sigma L^2 = 1 with one sigma for all terms; ratio = sigma / tau."""
+        """Return steps with tau sigma L^2 = 1, one sigma for all terms.
+
+        Args:
+            energy: whose norm bounds give L.
+            ratio: sigma / tau.
+        """
         L = sum(energy.squared_norms) ** 0.5
         return cls(1.0 / (L * ratio**0.5), (ratio**0.5 / L,) * len(energy.terms))
 

@@ -138,7 +138,7 @@ def _settle(div: Array, carry: Array) -> None:
 def edge_step(
     u_bar: Tensor, p: Tensor, T: Tensor, sigma: float | Tensor, w: float | Tensor, out: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """One dual update of w |T grad u|, or of w |T (grad u - v)| if u_bar has slopes, and its adjoint.
+    """Do one dual update of w |T grad u|, or of w |T (grad u - v)| if u_bar has slopes, and its adjoint.
 
     Args:
         u_bar: (B, 1 or 3, H, W).
@@ -163,11 +163,18 @@ def edge_step(
 def bend_step(
     u_bar: Tensor, p: Tensor, first: int, sigma: float | Tensor, w: float | Tensor, out: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """One dual update of w |E v| and its adjoint; arguments as of `edge_step`.
+    """Do one dual update of w |E v|, and its adjoint.
 
     Args:
         u_bar: (B, C, H, W) with v in the channels `first` and `first + 1`; the adjoint is 0 in the others.
         p: (B, 3, H, W).
+        first: channel of u_bar.
+        sigma: as of `edge_step`, like w and `out`.
+        w: radius of the ball.
+        out: memory for the new p, or None.
+
+    Returns:
+        The new p and K' p: (B, C, H, W).
     """
     out = torch.empty_like(p, memory_format=torch.contiguous_format) if out is None else out
     div = torch.empty_like(u_bar, memory_format=torch.contiguous_format)

@@ -39,10 +39,11 @@ def _descend_rows(
 def descend(
     u: Tensor, pulls: list[Tensor], tau: float | Tensor, theta: float | Tensor
 ) -> tuple[Tensor, Tensor]:
-    """u+ = u - tau sum(pulls) and u+ + theta (u+ - u).
+    """Return u+ = u - tau sum(pulls) and u+ + theta (u+ - u).
 
     Args:
-        u: (B, C, H, W), like every pull.
+        u: (B, C, H, W).
+        pulls: each (B, C, H, W).
         tau: a number or (B or 1, C, H, W).
         theta: a number.
     """
@@ -59,7 +60,11 @@ def descend(
 
 
 def number(value: float | Tensor) -> float:
-    """A tensor of one number as that number."""
+    """Return a tensor of one number as that number.
+
+    Args:
+        value: a number, or a tensor of one.
+    """
     return float(value.detach() if isinstance(value, Tensor) else value)
 
 

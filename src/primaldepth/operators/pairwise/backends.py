@@ -60,6 +60,13 @@ def use_backend(name: Backend) -> Iterator[None]:
 
     Args:
         name: "auto", "torch", "numba" or "triton".
+
+    Returns:
+        A context manager.
+
+    Raises:
+        InputError: there is no backend of that name.
+        MissingDependencyError: the backend cannot run here.
     """
     if name not in get_args(Backend):
         raise InputError(f"pairwise backend '{name}' is not one of {', '.join(get_args(Backend))}")
@@ -76,7 +83,14 @@ def use_backend(name: Backend) -> Iterator[None]:
 
 
 def pick_backend(like: Tensor) -> str:
-    """The backend for tensors like this one."""
+    """Return the backend for tensors like this one.
+
+    Args:
+        like: tensor whose device decides, unless `use_backend` is in force.
+
+    Raises:
+        InputError: the backend that was asked for does not run on that device.
+    """
     forced, device = _forced.get(), like.device.type
     if forced != "auto":
         wanted = _DEVICE.get(forced, device)
@@ -91,6 +105,9 @@ def pick_backend(like: Tensor) -> str:
 
 def refuse_forced_backend(why: str) -> None:
     """Raise if a faster backend was asked for by name; chosen by device, it may give way to the definition.
+
+    Args:
+        why: for the error's text: what the backend cannot do.
 
     Raises:
         InputError: `use_backend` is in force with a backend other than auto and torch.

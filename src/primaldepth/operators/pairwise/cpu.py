@@ -49,6 +49,14 @@ def add_flow(flow: Array, here: Array, there: Array) -> None:
         there[x] -= flow[x]
 
 
+@numba.njit(cache=True)
+def inner_ends(offset: Array, y: int, width: int) -> tuple[int, int, int]:
+    """Return the row of the far ends of row y, and from which to which column both ends lie in the image."""
+    there, dx = y + offset[0], offset[1]
+    left, right = max(0, -dx), width - max(0, dx)
+    return (there, left, right) if there >= 0 and left < right else (there, width, width)
+
+
 @numba.njit(parallel=True, fastmath=True, error_model="numpy", cache=True)
 def _dual_bands(
     z: Array, p: Array, w: Array, offsets: Array, step: Array, out: Array, div: Array, halo: Array
@@ -64,15 +72,12 @@ def _dual_bands(
         for start in range(top, bottom, BLOCK_ROWS):
             for k in range(pairs):
                 for y in range(start, min(start + BLOCK_ROWS, bottom)):
-                    dx, there = offsets[k, 1], y + offsets[k, 0]
-                    left, right = max(0, -dx), width - max(0, dx)
-                    if there < 0 or left >= right:
-                        left, right = width, width
+                    there, left, right = inner_ends(offsets[k], y, width)
                     old, bound, here = p[b, k, y], w[b, k, y], z[b, y]
                     _dual_row(old[:left], bound[:left], here[:left], here[:left], step, new[:left])
                     _dual_row(old[right:], bound[right:], here[right:], here[right:], step, new[right:])
                     if left < right:
-                        a, e = left + dx, right + dx
+                        a, e = left + offsets[k, 1], right + offsets[k, 1]
                         flow, ahead = new[left:right], z[b, there, a:e]
                         _dual_row(old[left:right], bound[left:right], here[left:right], ahead, step, flow)
                         owner = div[b, there] if there >= top else halo[b, band, there - top + reach]
@@ -81,7 +86,12 @@ def _dual_bands(
 
 
 def add_halo(div: Array, halo: Array) -> None:
-    """Hand what bands owe to rows above them to those rows; (B, ..., H, W) and (B, bands, ..., reach, W)."""
+    """Hand what bands owe to rows above them to those rows.
+
+    Args:
+        div: (B, ..., H, W); the rows are added to.
+        halo: (B, bands, ..., reach, W).
+    """
     height, bands, reach = div.shape[-2], halo.shape[1], halo.shape[-2]
     for band in range(1, bands):
         top = height * band // bands
@@ -98,7 +108,7 @@ def dual_step(
     out: Tensor | None = None,
     div: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """One dual update of non-local Huber and its divergence.
+    """Do one dual update of non-local Huber, and its divergence.
 
     Args:
         u_bar: (B, 1, H, W).

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primaldepth.operators.pairwise.cpu import BLOCK_ROWS, Offsets, add_flow, add_halo, dual_step
+from primaldepth.operators.pairwise.cpu import BLOCK_ROWS, Offsets, add_flow, add_halo, dual_step, inner_ends
 from primaldepth.operators.sampling.samples import SampleTerm
 from primaldepth.operators.threads import Array, band_of, thread_count
 
@@ -44,7 +44,19 @@ def iterations_kept(
     offsets: Offsets,
     samples: SampleTerm | None,
 ) -> tuple[tuple[Tensor, ...], list[KeptIteration]]:
-    """Run the iterations from (u, u_bar, p[, q]); return the last state and what backward needs of each."""
+    """Run the iterations, and keep what backward needs of each.
+
+    Args:
+        state: u, u_bar, p and, with samples, q.
+        w: (B, N, H, W) bounds.
+        data: f and c, (B, 1, H, W).
+        coefficients: as of `cpu_iterations.iterations`.
+        offsets: of a half window.
+        samples: of the sample term, or None.
+
+    Returns:
+        The last state, and one `KeptIteration` for each iteration.
+    """
     u, u_bar, p, *rest = (t.contiguous() for t in state)
     q = rest[0] if rest else None
     sampled: tuple[Tensor, ...]
@@ -123,10 +135,7 @@ def _back_bands(
         for start in range(top, bottom, BLOCK_ROWS):
             for k in range(pairs):
                 for y in range(start, min(start + BLOCK_ROWS, bottom)):
-                    dx, there = offsets[k, 1], y + offsets[k, 0]
-                    left, right = max(0, -dx), width - max(0, dx)
-                    if there < 0 or left >= right:
-                        left, right = width, width
+                    there, left, right = inner_ends(offsets[k], y, width)
                     old, bound, value, to_w = grad_p[b, k, y], w[b, k, y], p[b, k, y], grad_w[b, k, y]
                     here = pull[b, y]
                     for low, high in ((0, left), (right, width)):  # pairs that leave the image: no difference
@@ -136,7 +145,7 @@ def _back_bands(
                             to_w[low:high], new[low:high],
                         )  # fmt: skip
                     if left < right:
-                        a, e = left + dx, right + dx
+                        a, e = left + offsets[k, 1], right + offsets[k, 1]
                         t = new[left:right]
                         _back_row(
                             old[left:right], here[left:right], pull[b, there, a:e], value[left:right],
@@ -199,6 +208,15 @@ def iterations_backward(
     samples: SampleTerm | None,
 ) -> dict[str, Tensor]:
     """Undo all iterations, given the gradients of the last u, u_bar, p and, with samples, q.
+
+    Args:
+        grads: gradients of the last u, u_bar, p and, with samples, q.
+        kept: from `iterations_kept`, as all that follows.
+        w: (B, N, H, W) bounds.
+        data: f and c, (B, 1, H, W).
+        coefficients: of the iterations.
+        offsets: of a half window.
+        samples: of the sample term, or None.
 
     Returns:
         The gradients of u, u_bar, p, w, f, c, coefficients and, with samples, q, d and lam, in this order.

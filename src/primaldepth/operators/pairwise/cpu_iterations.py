@@ -48,7 +48,7 @@ def _exponents(affinities: Array, near: Array, rate: Array, out: Array) -> None:
 
 
 def weights_of(affinities: Tensor, near: Tensor, rate: Tensor) -> Tensor:
-    """exp(-near_k - rate |a|) as (B, N, H, W), contiguous; `near` has N numbers."""
+    """Return exp(-near_k - rate |a|) as (B, N, H, W), contiguous; `near` has N numbers."""
     out = torch.empty(affinities.shape, dtype=affinities.dtype)
     numba.set_num_threads(min(torch.get_num_threads(), MAX_THREADS))
     _exponents(affinities.numpy(), near.numpy(), rate.view(1).numpy(), out.numpy())
@@ -61,7 +61,7 @@ def weights_of(affinities: Tensor, near: Tensor, rate: Tensor) -> Tensor:
 def run(
     *tensors: Tensor, offsets: Offsets, A: LinearOperator | None = None, storage: torch.dtype | None = None
 ) -> tuple[Tensor, ...]:
-    """N iterations with a gradient for every tensor.
+    """Run N iterations with a gradient for every tensor.
 
     Args:
         tensors: u, u_bar, p, w, f, c, coefficients as of `iterations`, then q, d and lam of the sample term
@@ -80,13 +80,16 @@ def run(
 def run_from_affinities(
     *tensors: Tensor, offsets: Offsets, samples: SampleTerm | None = None, storage: torch.dtype | None = None
 ) -> Tensor:
-    """N iterations from u = f, p = q = 0 with w = exp(-|d_k| / scales[0] - |a| / scales[1]), no gradient: u.
+    """Run N iterations without gradient from u = f, p = q = 0, w = exp(-|d_k| / scales[0] - |a| / scales[1]).
 
     Args:
         tensors: f, affinities, c, scales and coefficients.
         offsets: of a half window.
         samples: of the sample term, or None.
         storage: ignored; p and w have the type of f.
+
+    Returns:
+        The last u, (B, 1, H, W).
     """
     f, affinities, c, scales, coefficients = (t.detach().to(tensors[0].dtype) for t in tensors)
     near = torch.tensor([(dy * dy + dx * dx) ** 0.5 for dy, dx in offsets], dtype=f.dtype) / scales[0]
@@ -101,7 +104,7 @@ class CpuIterations(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, A: LinearOperator | None, offsets: Offsets, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """N iterations."""
+        """Run N iterations."""
         u, u_bar, p, w, f, c, rows, *measured = (t.detach() for t in tensors)
         q, samples = (None, None) if A is None else (measured[0], SampleTerm(A, *measured[1:]))
         if not any(ctx.needs_input_grad):
@@ -132,11 +135,13 @@ def iterations(
     q: Tensor | None = None,
     out: Tensor | None = None,
 ) -> tuple[Tensor, ...]:
-    """N iterations of non-local Huber with quadratic data terms; no argument but `out` is modified.
+    """Run N iterations of non-local Huber with quadratic data terms; no argument but `out` is modified.
 
     Args:
-        u: (B, 1, H, W), like u_bar.
-        p: (B, N, H, W), like w.
+        u: (B, 1, H, W).
+        u_bar: (B, 1, H, W).
+        p: (B, N, H, W).
+        w: (B, N, H, W).
         data: f and c, (B, 1, H, W).
         coefficients: (n, 5) of sigma, tau, eps, lam, theta; with samples (n, 6), the step of q behind them.
         offsets: of a half window.

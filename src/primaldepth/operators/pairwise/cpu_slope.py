@@ -19,7 +19,7 @@ BLOCK_ROWS = 8  # of one pair at a time; with three channels half as many as in 
 
 @numba.njit(fastmath=True, cache=True)
 def departure(z: Array, y: int, left: int, there: int, start: int, a: float, c: float, out: Array) -> None:
-    """Out = u - u' + a (v_y + v_y') + c (v_x + v_x'), ends at (y, left ..) and (there, start ..) of z."""
+    """Write u - u' + a (v_y + v_y') + c (v_x + v_x') to `out`: u at (y, left ..), u' at (there, start ..)."""
     end, stop = left + out.size, start + out.size
     u, v_y, v_x = z[0, y, left:end], z[1, y, left:end], z[2, y, left:end]
     u_, v_y_, v_x_ = z[0, there, start:stop], z[1, there, start:stop], z[2, there, start:stop]
@@ -29,7 +29,7 @@ def departure(z: Array, y: int, left: int, there: int, start: int, a: float, c: 
 
 @numba.njit(fastmath=True, error_model="numpy", cache=True)
 def _update(p: Array, w: Array, z: Array, step: Array) -> None:
-    """P = clamp((p + s z) / (1 + s eps), -w, w) with s = step[0] + step[1] w, eps = step[2]."""
+    """Set p = clamp((p + s z) / (1 + s eps), -w, w) with s = step[0] + step[1] w, eps = step[2]."""
     base, slope, eps = step[0], step[1], step[2]
     one = step.dtype.type(1)
     for x in range(p.size):
@@ -42,7 +42,7 @@ def _update(p: Array, w: Array, z: Array, step: Array) -> None:
 
 @numba.njit(fastmath=True, cache=True)
 def _add(share: float | np.floating[Any], flow: Array, out: Array) -> None:
-    """Out + share flow."""
+    """Add share * flow to `out`."""
     for x in range(flow.size):
         out[x] += share * flow[x]
 
@@ -105,11 +105,16 @@ def slope_step(
     rows: tuple[float, ...] | None = None,
     out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """One dual update with `PairwiseSlope` and its adjoint; arguments as of `cpu.dual_step`.
+    """Do one dual update with `PairwiseSlope`, and its adjoint.
 
     Args:
         u_bar: (B, 3, H, W): u and the two slopes.
+        p: (B, N, H, W) dual variable; not modified unless it is `out`.
+        w: (B, N, H, W) bounds.
+        offsets: of a half window.
+        step: (base, slope, eps).
         rows: the step of pair k is (base + slope * w) / rows[k]; None for 1.
+        out: memory for the new p, or None for fresh memory.
 
     Returns:
         The new p and K' p: (B, 3, H, W).

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from primaldepth.operators.pairwise.cpu import inner_ends
 from primaldepth.operators.pairwise.cpu_slope import departure
 from primaldepth.operators.threads import Array, thread_count
 
@@ -41,15 +42,14 @@ def _row_value(z: Array, w: Array, y: int, offsets: Array, halves: Array, eps: f
     channels, _, width = z.shape
     apart, total = np.empty_like(z[0, 0]), 0.0
     for k in range(len(offsets)):
-        there, dx = y + offsets[k, 0], offsets[k, 1]
-        left, right = max(0, -dx), width - max(0, dx)
-        if there < 0 or left >= right:
+        there, left, right = inner_ends(offsets[k], y, width)
+        if left == right:
             continue
-        row, start = apart[left:right], left + dx
+        row, start = apart[left:right], left + offsets[k, 1]
         if channels == 3:
             departure(z, y, left, there, start, halves[k, 0], halves[k, 1], row)
         else:
-            _difference(z[0, y, left:right], z[0, there, start : right + dx], row)
+            _difference(z[0, y, left:right], z[0, there, start : start + row.size], row)
         total += _huber(row, w[k, y, left:right], eps)
     return total
 
@@ -64,13 +64,16 @@ def _row_values(z: Array, w: Array, offsets: Array, halves: Array, eps: float, o
 
 
 def pair_value(u: Tensor, w: Tensor, offsets: tuple[tuple[int, int], ...], eps: float) -> Tensor:
-    """F(K u) of the Huber penalty, shape (B,).
+    """Return F(K u) of the Huber penalty.
 
     Args:
         u: (B, 1, H, W) for `PairwiseDifference`, (B, 3, H, W) for `PairwiseSlope`.
         w: (B, N, H, W) weights.
         offsets: of a half window.
         eps: width of the quadratic part, 0 for none.
+
+    Returns:
+        (B,).
     """
     z, weights = u.contiguous().numpy(), w.contiguous().numpy()
     sums = np.empty((u.shape[0], u.shape[2]))

@@ -45,7 +45,11 @@ class PaddedLayout:
 
     @classmethod
     def of(cls, pairwise: Tensor) -> "PaddedLayout":
-        """Return the layout for maps (B, N, H, W)."""
+        """Return the layout for maps (B, N, H, W).
+
+        Args:
+            pairwise: for its shape.
+        """
         images, pairs, height, width = pairwise.shape
         return cls(images, pairs, height, width)
 
@@ -58,12 +62,30 @@ class PaddedLayout:
         return radius
 
     def programs(self, tile: Tile) -> int:
-        """Number of programs of `grid`."""
+        """Return the number of programs of `grid`.
+
+        Args:
+            tile: of one program.
+        """
         across, down, images = self.grid(tile)
         return across * down * images
 
+    def constants(self, tile: Tile) -> dict[str, int]:
+        """Return what the kernels of the iterations are compiled for.
+
+        Args:
+            tile: of one program.
+        """
+        return {
+            "RADIUS": self.radius, "PAIRS": self.pairs, "BY": tile.y, "BX": tile.x, "num_warps": tile.warps
+        }  # fmt: skip
+
     def grid(self, tile: Tile) -> tuple[int, int, int]:
-        """Programs: one per tile and image."""
+        """Return the programs across, down and images: one per tile and image.
+
+        Args:
+            tile: of one program.
+        """
         return triton.cdiv(self.width, tile.x), triton.cdiv(self.height, tile.y), self.images
 
     @property
@@ -87,11 +109,21 @@ class PaddedLayout:
         return self.rows * self.pitch
 
     def zeros(self, like: Tensor, planes: int = 1) -> Tensor:
-        """Padded planes of zeros."""
+        """Return padded planes of zeros.
+
+        Args:
+            like: for its type and device.
+            planes: 1 for images, the number of pairs for pairwise maps.
+        """
         return like.new_zeros((self.images, self.rows, planes, self.pitch))
 
     def enter(self, maps: Tensor, storage: torch.dtype | None = None) -> Tensor:
-        """Padded copy of (B, 1, H, W) or (B, N, H, W); pairs that leave the frame become zero."""
+        """Return a padded copy; pairs that leave the frame become zero.
+
+        Args:
+            maps: (B, 1, H, W) or (B, N, H, W).
+            storage: type of the copy; None: that of the maps.
+        """
         planes = maps.shape[1]
         out = maps.new_empty((self.images, self.rows, planes, self.pitch), dtype=storage or maps.dtype)
         tile = self.ENTER
@@ -103,7 +135,13 @@ class PaddedLayout:
         return out
 
     def support(self, affinities: Tensor, scales: Tensor, storage: torch.dtype | None = None) -> Tensor:
-        """Padded w = exp(-|d_k| / scales[0] - |a| / scales[1]), zero at pairs that leave the frame."""
+        """Return padded w = exp(-|d_k| / scales[0] - |a| / scales[1]), 0 for pairs that leave the frame.
+
+        Args:
+            affinities: (B, N, H, W) a.
+            scales: (2,).
+            storage: type of the weights; None: float32.
+        """
         size = (self.images, self.rows, self.pairs, self.pitch)
         out = affinities.new_empty(size, dtype=storage or torch.float32)
         lanes, run = self._runs
@@ -116,7 +154,14 @@ class PaddedLayout:
     def support_gradients(
         self, affinities: Tensor, scales: Tensor, w: Tensor, grad_w: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return the gradients of affinities and scales from that of their padded weights w."""
+        """Return the gradients of affinities and scales from that of their padded weights w.
+
+        Args:
+            affinities: (B, N, H, W).
+            scales: (2,).
+            w: padded weights, as `support` made them.
+            grad_w: padded gradient of w.
+        """
         grad, (lanes, run) = torch.empty_like(affinities), self._runs
         grid = triton.cdiv(self.width, run), self.height, self.images
         partial = w.new_empty((grid[0] * grid[1] * grid[2], 2), dtype=torch.float32)
@@ -134,6 +179,10 @@ class PaddedLayout:
         return lanes, max(16, 4096 // lanes)
 
     def leave(self, padded: Tensor) -> Tensor:
-        """The frame's part of padded planes, as a view."""
+        """Return the frame's part of padded planes, as a view.
+
+        Args:
+            padded: one plane or one per pair.
+        """
         top = self.radius + 1
         return padded[:, top : top + self.height, :, : self.width].transpose(1, 2)

@@ -17,6 +17,9 @@ def half_window(size: int) -> tuple[Offset, ...]:
     Args:
         size: side of the window, odd.
 
+    Raises:
+        ValueError: the size is even, or below 3.
+
     Example:
         >>> from primaldepth.operators import half_window
         >>> half_window(3)
@@ -30,7 +33,15 @@ def half_window(size: int) -> tuple[Offset, ...]:
 
 
 def ends(offset: Offset, size: tuple[int, int]) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
-    """Slices of all x and of all y = x + offset for which both lie inside an image of `size`."""
+    """Return the slices of all x and of all y = x + offset for which both lie inside an image.
+
+    Args:
+        offset: (dy, dx).
+        size: (H, W) of the image.
+
+    Returns:
+        (rows, columns) of the x, and of the y; empty ones where no pair lies inside.
+    """
     (dy, dx), (height, width) = offset, size
     rows = slice(max(0, -dy), max(height - max(0, dy), 0))
     columns = slice(max(0, -dx), max(width - max(0, dx), 0))
@@ -67,7 +78,7 @@ class PairwiseDifference(LinearOperator):
         self._ends = [ends(offset, size) for offset in self.offsets]
 
     def forward(self, u: Tensor) -> Tensor:
-        """All differences, one map per channel and offset."""
+        """Return all differences, one map per channel and offset."""
         out = u.new_zeros((u.shape[0], u.shape[1], len(self.offsets), *self.size))
         for k, (x, y) in enumerate(self._ends):
             here, there = u[:, :, x[0], x[1]], u[:, :, y[0], y[1]]
@@ -75,7 +86,7 @@ class PairwiseDifference(LinearOperator):
         return out.flatten(1, 2)
 
     def adjoint(self, p: Tensor) -> Tensor:
-        """Non-local divergence (with its sign): what flows out of x minus what flows in."""
+        """Return the non-local divergence (with its sign): what flows out of x minus what flows in."""
         p = p.reshape(p.shape[0], self.in_shape[0], len(self.offsets), *self.size)
         out = p.new_zeros((p.shape[0], *self.in_shape))
         for k, (x, y) in enumerate(self._ends):
@@ -86,16 +97,16 @@ class PairwiseDifference(LinearOperator):
 
     @property
     def norm_bound(self) -> float:
-        """sqrt(4 N)."""
+        """Return sqrt(4 N)."""
         return 2.0 * math.sqrt(len(self.offsets))
 
     @property
     def row_sums(self) -> tuple[float, ...]:
-        """1 + 1 for every pair."""
+        """Return 1 + 1 for every pair."""
         return (2.0,) * len(self.offsets)
 
     def magnitude(self) -> LinearOperator:
-        """Sums instead of differences."""
+        """Return the operator with sums in place of differences."""
         return PairwiseDifference(self.size, self.offsets, self.in_shape[0], 1.0)
 
 
@@ -118,7 +129,7 @@ class PairwiseSlope(LinearOperator):
         return [(abs(dy) / 2, abs(dx) / 2) if self.sign > 0 else (dy / 2, dx / 2) for dy, dx in self.offsets]
 
     def forward(self, u: Tensor) -> Tensor:
-        """Departure of each pair from the plane through its mean slope."""
+        """Return the departure of each pair from the plane through its mean slope."""
         out = u.new_zeros((u.shape[0], *self.out_shape))
         for k, ((x, y), (a, b)) in enumerate(zip(self._ends, self._slopes(), strict=True)):
             here, there = u[:, :, x[0], x[1]], u[:, :, y[0], y[1]]
@@ -137,14 +148,14 @@ class PairwiseSlope(LinearOperator):
 
     @property
     def norm_bound(self) -> float:
-        """sqrt(sum_k 4 + |d_k|^2)."""
+        """Return sqrt(sum_k 4 + |d_k|^2)."""
         return math.sqrt(sum(4.0 + dy * dy + dx * dx for dy, dx in self.offsets))
 
     @property
     def row_sums(self) -> tuple[float, ...]:
-        """1 + 1 for u, and |d_k| / 2 at both ends for each of the two slopes."""
+        """Return 1 + 1 for u, and |d_k| / 2 at both ends for each of the two slopes."""
         return tuple(2.0 + abs(dy) + abs(dx) for dy, dx in self.offsets)
 
     def magnitude(self) -> LinearOperator:
-        """Sums instead of differences, absolute slopes."""
+        """Return the operator with sums in place of differences, and absolute slopes."""
         return PairwiseSlope(self.size, self.offsets, 1.0)

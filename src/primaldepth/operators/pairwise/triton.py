@@ -29,11 +29,16 @@ def run(
     A: LinearOperator | None = None,
     storage: torch.dtype | None = None,
 ) -> tuple[Tensor, ...]:
-    """N iterations as of `cpu_iterations.run`; keeps the states only if a gradient will be asked for.
+    """Run N iterations as `cpu_iterations.run` does; keep the states only if a gradient will be asked for.
 
     Args:
+        tensors: as of `cpu_iterations.run`.
         offsets: those of the half window with as many pairs as p has maps; not read.
+        A: operator of the sample term, or None.
         storage: type in which p and w are kept.
+
+    Returns:
+        u, u_bar, p and, with samples, q.
     """
     tensors = tuple(t.contiguous() for t in tensors)
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
@@ -43,9 +48,9 @@ def run(
     layout = PaddedLayout.of(p)
     state = (layout.enter(u), layout.enter(u_bar), layout.enter(p, storage))
     fixed = (layout.enter(w, storage), layout.enter(f), layout.enter(c))
-    sensor = None if A is None else SampleDual(layout.leave, A, *measured)
-    found = tuple(layout.leave(t) for t in iterate(layout, state, fixed, coefficients, sensor))
-    return found if sensor is None else (*found, sensor.q)
+    sample_dual = None if A is None else SampleDual(layout.leave, A, *measured)
+    found = tuple(layout.leave(t) for t in iterate(layout, state, fixed, coefficients, sample_dual))
+    return found if sample_dual is None else (*found, sample_dual.q)
 
 
 def run_from_affinities(
@@ -54,10 +59,16 @@ def run_from_affinities(
     samples: SampleTerm | None = None,
     storage: torch.dtype | None = None,
 ) -> Tensor:
-    """N iterations as of `cpu_iterations.run_from_affinities`; offsets are not read.
+    """Run N iterations as `cpu_iterations.run_from_affinities` does, also with gradients.
 
     Args:
+        tensors: f, affinities, c, scales and coefficients.
+        offsets: those of the half window with as many pairs as there are affinities; not read.
+        samples: of the sample term, or None.
         storage: type in which p and w are kept.
+
+    Returns:
+        The last u, (B, 1, H, W).
     """
     measured = () if samples is None else (samples.d, samples.lam)
     if torch.is_grad_enabled() and any(t.requires_grad for t in (*tensors, *measured)):
@@ -69,11 +80,11 @@ def run_from_affinities(
     w = layout.support(affinities, scales, storage)
     start = layout.enter(f)
     state = (start, start, layout.zeros(w, layout.pairs))
-    sensor = None
+    sample_dual = None
     if samples is not None:
-        sensor = SampleDual(layout.leave, samples.A, torch.zeros_like(samples.d), samples.d, samples.lam)
+        sample_dual = SampleDual(layout.leave, samples.A, torch.zeros_like(samples.d), samples.d, samples.lam)
     fixed = (w, start, layout.enter(c))
-    return layout.leave(iterate(layout, state, fixed, coefficients, sensor)[0])
+    return layout.leave(iterate(layout, state, fixed, coefficients, sample_dual)[0])
 
 
 def iterate(
@@ -81,15 +92,26 @@ def iterate(
     state: tuple[Tensor, Tensor, Tensor],
     fixed: tuple[Tensor, Tensor, Tensor],
     coefficients: Tensor,
-    sensor: SampleDual | None = None,
+    sample_dual: SampleDual | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the iterations between two sets of buffers; no argument but `sensor` is modified."""
+    """Run the iterations between two sets of buffers; no argument but `sample_dual` is modified.
+
+    Args:
+        layout: of all padded tensors.
+        state: u, u_bar and p, padded.
+        fixed: w, f and c, padded.
+        coefficients: (n, 5) or more.
+        sample_dual: dual variable of the sample term; None without one.
+
+    Returns:
+        u, u_bar and p after the last iteration, padded.
+    """
     buffers = []
     for _ in range(min(2, len(coefficients))):
         images = layout.zeros(state[0]), layout.zeros(state[0])
         buffers.append((*images, torch.empty_like(state[2])))
     for n, row in enumerate(coefficients):
-        pull = None if sensor is None else sensor.step(state[1], row)
+        pull = None if sample_dual is None else sample_dual.step(state[1], row)
         steps.forward(layout, state, fixed, row, buffers[n % 2], pull)
         state = buffers[n % 2]
     return state

@@ -13,7 +13,7 @@ from primaldepth.operators.sampling import SampleTerm
 from primaldepth.operators.sampling.triton_term import SampleDual, SampleGradients
 
 
-class Kept(NamedTuple):
+class KeptStates(NamedTuple):
     """The states of n iterations, padded.
 
     Args:
@@ -31,17 +31,29 @@ class Kept(NamedTuple):
     q: tuple[Tensor, ...] = ()
 
     @classmethod
-    def of(cls, u: Tensor, u_bar: Tensor, images: Tensor, p: Tensor, *q: Tensor) -> "Kept":
-        """Return the states from the tensors that autograd kept in this order."""
+    def of(cls, u: Tensor, u_bar: Tensor, images: Tensor, p: Tensor, *q: Tensor) -> "KeptStates":
+        """Return the states from the tensors that autograd kept in this order.
+
+        Args:
+            u: as of the class, like what follows.
+            u_bar: of the start.
+            images: of each iteration.
+            p: of each iteration.
+            q: of the sample term, if there is one.
+        """
         return cls(u, u_bar, images, p, q)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """All of them in a row."""
+        """Return all tensors in the order that `of` takes."""
         return (*self[:4], *self.q)
 
     def before(self, n: int) -> tuple[Tensor, Tensor]:
-        """Return u and u_bar before iteration n."""
+        """Return u and u_bar before iteration n; after all of them for their number.
+
+        Args:
+            n: number of an iteration, or of all.
+        """
         return (self.images[n - 1, 0], self.images[n - 1, 1]) if n else (self.u, self.u_bar)
 
 
@@ -62,34 +74,47 @@ def run_keeping(
     state: tuple[Tensor, Tensor, Tensor],
     fixed: tuple[Tensor, Tensor, Tensor],
     coefficients: Tensor,
-    sensor: SampleDual | None,
-) -> Kept:
-    """Iterate from `state` and keep every state; all padded."""
+    sample_dual: SampleDual | None,
+) -> KeptStates:
+    """Iterate from `state` and keep every state.
+
+    Args:
+        layout: of all padded tensors.
+        state: u, u_bar and p, padded.
+        fixed: w, f and c, padded.
+        coefficients: (n, 5), with samples (n, 6).
+        sample_dual: dual variable of the sample term; None without one.
+    """
     u, u_bar, p = state
     images = u.new_zeros((len(coefficients), 2, *u.shape))  # their margins are read
     duals = p.new_empty((len(coefficients), *p.shape))
-    sampled = [] if sensor is None else [sensor.q]
+    sampled = [] if sample_dual is None else [sample_dual.q]
     for n, row in enumerate(coefficients):
-        pull = None if sensor is None else sensor.step(state[1], row)
+        pull = None if sample_dual is None else sample_dual.step(state[1], row)
         new = images[n, 0], images[n, 1], duals[n]
         steps.forward(layout, state, fixed, row, new, pull)
         state = new
-        sampled += [] if sensor is None else [sensor.arrived, sensor.q]
-    return Kept(u, u_bar, images, duals, tuple(sampled))
+        sampled += [] if sample_dual is None else [sample_dual.arrived, sample_dual.q]
+    return KeptStates(u, u_bar, images, duals, tuple(sampled))
 
 
 def undo(
     layout: PaddedLayout,
     grads: tuple[Tensor, Tensor, Tensor],
-    kept: Kept,
+    kept: KeptStates,
     fixed: tuple[Tensor, Tensor, Tensor],
     coefficients: Tensor,
-    sensor: SampleGradients | None,
+    sample_gradients: SampleGradients | None,
 ) -> Gradients:
     """Return the gradients of everything from those of the last u, u_bar and p, which are overwritten.
 
     Args:
-        fixed: w, f and c.
+        layout: of all padded tensors.
+        grads: of the last u, u_bar and p, padded.
+        kept: states of the run.
+        fixed: w, f and c, padded.
+        coefficients: (n, 5), with samples (n, 6).
+        sample_gradients: of the sample term; None without one.
     """
     w, f, c = fixed
     grad_u, grad_bar, grad_p = grads
@@ -99,7 +124,7 @@ def undo(
     primal = coefficients.new_empty((count, layout.programs(layout.IMAGES), 3))
     dual = coefficients.new_empty((count, layout.programs(layout.BACKWARD), 2))
     measured = coefficients.new_zeros((count, coefficients.shape[1] - 5))
-    given: Tensor | None = grad_bar
+    given: Tensor | None = grad_bar  # what of the gradient of u_bar is known, beside what pairs bring
     pairs = None
     for n in range(count - 1, -1, -1):
         u, u_bar = kept.before(n)
@@ -108,8 +133,8 @@ def undo(
         steps.undo_pairs(layout, (grad_p, images.div, grad_w), u_bar, kept.p[n], w, row, dual[n])
         pairs = grad_p, row
         given = None
-        if sensor is not None:
-            measured[n], given = sensor.step(n, images.div, row)
+        if sample_gradients is not None:
+            measured[n], given = sample_gradients.step(n, images.div, row)
     if pairs is not None:
         grad_bar = torch.zeros_like(f)
         steps.gather(layout, pairs, given, grad_bar)
@@ -132,24 +157,28 @@ class TritonIterations(torch.autograd.Function):
         ctx.A, ctx.layout = A, layout
         state = (layout.enter(u), layout.enter(u_bar), layout.enter(p))
         fixed = (layout.enter(w), layout.enter(f), layout.enter(c))
-        sensor = None if A is None else SampleDual(layout.leave, A, *measured)
-        kept = run_keeping(layout, state, fixed, coefficients, sensor)
+        sample_dual = None if A is None else SampleDual(layout.leave, A, *measured)
+        kept = run_keeping(layout, state, fixed, coefficients, sample_dual)
         ctx.save_for_backward(*fixed, coefficients, *measured[1:], *kept.tensors)
         last = (*kept.before(len(coefficients)), kept.p[-1])
         found = tuple(layout.leave(t).contiguous() for t in last)
-        return found if sensor is None else (*found, sensor.q)
+        return found if sample_dual is None else (*found, sample_dual.q)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """The iterations in reverse."""
+        """Return the gradients of the tensors: the iterations in reverse."""
         layout: PaddedLayout = ctx.layout
         w, f, c, coefficients, *rest = ctx.saved_tensors
-        sensor, kept = _kept_with_sensor(layout, ctx.A, rest, grads[3:])
+        sample_gradients, kept = _restored(layout, ctx.A, rest, grads[3:])
         padded = (layout.enter(grads[0]), layout.enter(grads[1]), layout.enter(grads[2]))
-        found = undo(layout, padded, kept, (w, f, c), coefficients, sensor)
+        found = undo(layout, padded, kept, (w, f, c), coefficients, sample_gradients)
         maps = (layout.leave(grad).contiguous() for grad in found[:6])
-        measured = () if sensor is None else (sensor.grad_q, sensor.grad_d, sensor.grad_lam)
+        measured = (
+            ()
+            if sample_gradients is None
+            else (sample_gradients.grad_q, sample_gradients.grad_d, sample_gradients.grad_lam)
+        )
         return (None, *maps, found.rows, *measured)
 
 
@@ -167,11 +196,11 @@ class TritonFromAffinities(torch.autograd.Function):
         ctx.A, ctx.layout = A, layout
         w = layout.support(affinities, scales, storage)
         start, trust = layout.enter(f), layout.enter(c)
-        sensor = None
+        sample_dual = None
         if A is not None:
-            sensor = SampleDual(layout.leave, A, torch.zeros_like(measured[0]), *measured)
+            sample_dual = SampleDual(layout.leave, A, torch.zeros_like(measured[0]), *measured)
         p = layout.zeros(w, layout.pairs)
-        kept = run_keeping(layout, (start, start, p), (w, start, trust), coefficients, sensor)
+        kept = run_keeping(layout, (start, start, p), (w, start, trust), coefficients, sample_dual)
         ctx.save_for_backward(affinities, scales, w, trust, coefficients, *measured, *kept.tensors)
         u = kept.before(len(coefficients))[0]
         return layout.leave(u).contiguous()
@@ -179,26 +208,26 @@ class TritonFromAffinities(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """The iterations in reverse, then the weights."""
+        """Return the gradients of the tensors: the iterations in reverse, then the weights."""
         layout: PaddedLayout = ctx.layout
         affinities, scales, w, trust, coefficients, *rest = ctx.saved_tensors
         last = () if ctx.A is None else (torch.zeros_like(rest[0]),)
-        sensor, kept = _kept_with_sensor(layout, ctx.A, rest, last)
+        sample_gradients, kept = _restored(layout, ctx.A, rest, last)
         padded = (layout.enter(grads[0]), layout.zeros(kept.u), layout.zeros(w, layout.pairs))
-        found = undo(layout, padded, kept, (w, kept.u, trust), coefficients, sensor)
+        found = undo(layout, padded, kept, (w, kept.u, trust), coefficients, sample_gradients)
         grad_a, grad_scales = layout.support_gradients(affinities, scales, w, found.w)
         grad_f = layout.leave(found.u + found.u_bar + found.f)
-        measured = () if sensor is None else (sensor.grad_d, sensor.grad_lam)
+        measured = () if sample_gradients is None else (sample_gradients.grad_d, sample_gradients.grad_lam)
         maps = (grad_f.contiguous(), grad_a, layout.leave(found.c).contiguous())
         return (None, None, *maps, grad_scales, found.rows, *measured)
 
 
-def _kept_with_sensor(
+def _restored(
     layout: PaddedLayout, A: LinearOperator | None, saved: list[Tensor], grad_q: tuple[Tensor, ...]
-) -> tuple[SampleGradients | None, Kept]:
-    """Take apart what was saved behind the coefficients: d and lam of the samples, if any, and the states."""
+) -> tuple[SampleGradients | None, KeptStates]:
+    """Return what was saved behind the coefficients: d and lam of the samples, if any, then the states."""
     if A is None:
-        return None, Kept.of(*saved)
+        return None, KeptStates.of(*saved)
     d, lam, *states = saved
-    kept = Kept.of(*states)
+    kept = KeptStates.of(*states)
     return SampleGradients(layout.leave, SampleTerm(A, d, lam), grad_q[0].contiguous(), kept.q), kept

@@ -1,6 +1,6 @@
-"""The kernels themselves; triton.py beside this file launches them and says what they compute.
+"""The kernels themselves; triton_steps.py and padded_layout.py beside this file launch them.
 
-All arrays lie in the padded layout of triton.py: rows above and below the frame, columns to the right
+All arrays lie in the layout of padded_layout.py: rows above and below the frame, columns to the right
 that also serve as the left margin of the next row. The weights are zero in the margin and
 at pairs that leave the frame, and a pair of weight zero carries nothing, so no access needs a mask.
 Pairwise maps are interleaved by rows, (B, rows, N, pitch): what a tile needs of all N maps lies in
@@ -33,6 +33,13 @@ def _tile(pitch, area, RADIUS: tl.constexpr, PAIRS: tl.constexpr, BY: tl.constex
     y = tl.arange(0, BY)[:, None]
     x = tl.program_id(0) * BX + tl.arange(0, BX)[None, :]
     return start, y * pitch + x, y * (PAIRS * pitch) + x
+
+
+@triton.jit
+def _program():
+    """Number of this program among all of the launch."""
+    row = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
+    return row * tl.num_programs(0) + tl.program_id(0)
 
 
 @triton.jit
@@ -99,8 +106,7 @@ def support_backward_kernel(
     target = grad + image * grad_image + y.to(tl.int64) * grad_y
     tl.store(target + column * grad_x + k.to(tl.int64) * grad_pair, -side * flow / width_of_a, inside)
     length = tl.sqrt((dy * dy + dx * dx).to(tl.float32))
-    row = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
-    partial += (row * tl.num_programs(0) + tl.program_id(0)) * 2
+    partial += _program() * 2
     tl.store(partial, tl.sum(flow * length) / (reach * reach))
     tl.store(partial + 1, tl.sum(flow * tl.abs(a)) / (width_of_a * width_of_a))
 
@@ -185,20 +191,23 @@ def forward_kernel(
 
 
 @triton.jit
+def _through_pair(k, through, pair, pitch, RADIUS: tl.constexpr, PAIRS: tl.constexpr):
+    """What pair k carries where it starts, less what it carries where it ends."""
+    dy, dx = _offset(k, RADIUS)
+    at = pair + k * pitch
+    there = at - dy * (PAIRS * pitch) - dx
+    return tl.load(through + at).to(tl.float32) - tl.load(through + there).to(tl.float32)
+
+
+@triton.jit
 def _gathered(through, pair, pitch, total, RADIUS: tl.constexpr, PAIRS: tl.constexpr):
     """Total + K' t: what the pairs that start at a pixel carry, less what those that end there do."""
     if PAIRS <= UNROLLED:
         for k in tl.static_range(PAIRS):
-            dy, dx = _offset(k, RADIUS)
-            at = pair + k * pitch
-            there = at - dy * (PAIRS * pitch) - dx
-            total += tl.load(through + at).to(tl.float32) - tl.load(through + there).to(tl.float32)
+            total += _through_pair(k, through, pair, pitch, RADIUS, PAIRS)
     else:
         for k in range(PAIRS):
-            dy, dx = _offset(k, RADIUS)
-            at = pair + k * pitch
-            there = at - dy * (PAIRS * pitch) - dx
-            total += tl.load(through + at).to(tl.float32) - tl.load(through + there).to(tl.float32)
+            total += _through_pair(k, through, pair, pitch, RADIUS, PAIRS)
     return total
 
 
@@ -238,8 +247,7 @@ def image_backward_kernel(
         tl.store(grad_u + at, h - theta * bar)
         tl.store(grad_f + at, to_f)
         tl.store(grad_c + at, to_c)
-        row = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
-        partial += (row * tl.num_programs(0) + tl.program_id(0)) * 3
+        partial += _program() * 3
         tl.store(partial, tl.sum(h * move) / tau)
         tl.store(partial + 1, tl.sum(tau * trust * h * departure))
         tl.store(partial + 2, tl.sum(bar * move))
@@ -313,48 +321,19 @@ def pairs_backward_kernel(
     if PAIRS <= UNROLLED:
         for k in tl.static_range(0, PAIRS, 2):
             by_sigma, by_eps = _two_back_pairs(
-                k,
-                grad_p,
-                grad_div,
-                u_bar,
-                p_next,
-                w,
-                grad_w,
-                bar,
-                pull,
-                here,
-                pair,
-                pitch,
-                eps,
-                shrink,
-                RADIUS,
-                PAIRS,
-            )
+                k, grad_p, grad_div, u_bar, p_next, w, grad_w, bar, pull, here, pair, pitch, eps, shrink,
+                RADIUS, PAIRS,
+            )  # fmt: skip
             to_sigma += by_sigma
             to_eps += by_eps
     else:
         for k in range(0, PAIRS, 2):
             by_sigma, by_eps = _two_back_pairs(
-                k,
-                grad_p,
-                grad_div,
-                u_bar,
-                p_next,
-                w,
-                grad_w,
-                bar,
-                pull,
-                here,
-                pair,
-                pitch,
-                eps,
-                shrink,
-                RADIUS,
-                PAIRS,
-            )
+                k, grad_p, grad_div, u_bar, p_next, w, grad_w, bar, pull, here, pair, pitch, eps, shrink,
+                RADIUS, PAIRS,
+            )  # fmt: skip
             to_sigma += by_sigma
             to_eps += by_eps
-    row = tl.program_id(2) * tl.num_programs(1) + tl.program_id(1)
-    partial += (row * tl.num_programs(0) + tl.program_id(0)) * 2
+    partial += _program() * 2
     tl.store(partial, tl.sum(to_sigma))
     tl.store(partial + 1, sigma * tl.sum(to_eps))

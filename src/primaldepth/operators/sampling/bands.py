@@ -47,6 +47,9 @@ class Band(NamedTuple):
         Args:
             matrices: (B, m, n), at most `taps` columns from the first to the last weight of every row.
             taps: places to keep, at most n.
+
+        Returns:
+            The bands, with `taps` places in every row.
         """
         n = matrices.shape[2]
         used = (matrices != 0).to(torch.int32)

@@ -53,7 +53,16 @@ def _along_columns(x: Array, first: NDArray[np.int64], weights: Array, out: Arra
 
 
 def reduce(A: Resample, u: Tensor, channel: int = 0) -> Tensor:
-    """A_y u A_x' of one channel of u: (B, C, H, W) -> (B, 1, h, w)."""
+    """Return A_y u A_x' of one channel of u.
+
+    Args:
+        A: the reduction.
+        u: (B, C, H, W).
+        channel: that is read.
+
+    Returns:
+        (B, 1, h, w).
+    """
     rows, columns = A.stretches(u.dtype, transposed=False)
     images, width = u.shape[0], u.shape[3]
     _, h, w = A.out_shape
@@ -65,7 +74,17 @@ def reduce(A: Resample, u: Tensor, channel: int = 0) -> Tensor:
 
 
 def spread(A: Resample, p: Tensor, channels: int = 1, channel: int = 0) -> Tensor:
-    """A_y' p A_x of p: (B, 1, h, w) as one of several channels, 0 in the others: (B, channels, H, W)."""
+    """Return A_y' p A_x as one of several channels, 0 in the others.
+
+    Args:
+        A: the reduction.
+        p: (B, 1, h, w).
+        channels: of the result.
+        channel: that holds the product.
+
+    Returns:
+        (B, channels, H, W).
+    """
     rows, columns = A.stretches(p.dtype, transposed=True)
     images, _, h, w = p.shape
     _, height, width = A.in_shape
@@ -79,7 +98,17 @@ def spread(A: Resample, p: Tensor, channels: int = 1, channel: int = 0) -> Tenso
 
 
 def sample_step(samples: SampleTerm, u_bar: Tensor, q: Tensor, step: float) -> tuple[Tensor, Tensor]:
-    """q+ = lam (q + step (A u_bar - d)) / (lam + step), and A' q+: (B, 1, H, W)."""
+    """Return q+ = lam (q + step (A u_bar - d)) / (lam + step), and A' q+.
+
+    Args:
+        samples: A, d and lam.
+        u_bar: (B, 1, H, W).
+        q: (B, 1, h, w).
+        step: dual step.
+
+    Returns:
+        (B, 1, h, w) and (B, 1, H, W).
+    """
     A, lam = samples.A, samples.lam
     seen = reduce(A, u_bar) if isinstance(A, Resample) else A(u_bar)
     q = lam * (q + step * (seen - samples.d)) / (lam + step)

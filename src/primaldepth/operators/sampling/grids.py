@@ -62,7 +62,15 @@ def _area_matrix(n_in: int, n_out: int) -> Array:
 
 
 def nearest_index(n_in: int, n_out: int) -> NDArray[np.int64]:
-    """(n_out,) the input pixel whose cell holds the centre of each output pixel."""
+    """Return the input pixel whose cell holds the centre of each output pixel.
+
+    Args:
+        n_in: pixels of the input along the axis.
+        n_out: pixels of the output.
+
+    Returns:
+        (n_out,).
+    """
     return np.minimum(((np.arange(n_out) + 0.5) * (n_in / n_out)).astype(np.int64), n_in - 1)
 
 
@@ -73,7 +81,16 @@ def _nearest_matrix(n_in: int, n_out: int) -> Array:
 
 
 def resampling_matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
-    """(n_out, n_in) weights of one axis, read-only; rows sum to one."""
+    """Return the weights of one axis, read-only; rows sum to one.
+
+    Args:
+        kernel: as of `resample`.
+        n_in: pixels of the input along the axis.
+        n_out: pixels of the output.
+
+    Returns:
+        (n_out, n_in).
+    """
     weights = _matrix(kernel, n_in, n_out).view()
     weights.flags.writeable = False
     return weights
@@ -95,6 +112,9 @@ def stretches(matrix: Array) -> Stretches:
     """Return the first column with a weight in each row of (m, n), and the weights from it on, (m, taps).
 
     Everything beyond is 0: an output pixel reads a few neighbouring input pixels.
+
+    Args:
+        matrix: (m, n).
     """
     n = matrix.shape[1]
     first, last = _ends(matrix)
@@ -135,11 +155,11 @@ class Resample(LinearOperator):
         columns = _matrix(kernel, in_size[1], out_size[1])
         self._set(rows, columns, channels)
 
-    def _set(self, rows: Array, columns: Array, channels: int, bound: float | None = None) -> None:
+    def _set(self, rows: Array, columns: Array, channels: int) -> None:
         self.rows, self.columns = torch.from_numpy(rows), torch.from_numpy(columns)
         self.in_shape = (channels, rows.shape[1], columns.shape[1])
         self.out_shape = (channels, rows.shape[0], columns.shape[0])
-        self._bound = bound
+        self._bound: float | None = None
         self._averaging: Resample | None = None
         self._cast: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor]] = {}
         self._stretches: dict[tuple[torch.dtype, bool], tuple[Stretches, Stretches]] = {}
@@ -152,7 +172,12 @@ class Resample(LinearOperator):
         return self._cast[key]
 
     def stretches(self, dtype: torch.dtype, *, transposed: bool) -> tuple[Stretches, Stretches]:
-        """The weights of both axes, or those of the adjoint, without their zeros."""
+        """Return the weights of both axes, or those of the adjoint, without their zeros.
+
+        Args:
+            dtype: of the weights.
+            transposed: whether to return those of the adjoint.
+        """
         key = (dtype, transposed)
         if key not in self._stretches:
             both = [m.mT if transposed else m for m in (self.rows, self.columns)]
@@ -162,7 +187,12 @@ class Resample(LinearOperator):
         return self._stretches[key]
 
     def bands(self, like: Tensor, *, transposed: bool) -> tuple[Band, Band]:
-        """Return `stretches` as tensors on the device of `like`; only the first call copies them there."""
+        """Return `stretches` as tensors on the device of `like`; only the first call copies them there.
+
+        Args:
+            like: tensor of the wanted type and device.
+            transposed: whether to return those of the adjoint.
+        """
         key = (like.dtype, like.device, transposed)
         if key not in self._bands:
             y, x = self.stretches(like.dtype, transposed=transposed)
@@ -170,29 +200,34 @@ class Resample(LinearOperator):
         return self._bands[key]
 
     def forward(self, u: Tensor) -> Tensor:
-        """A_y u A_x'."""
+        """Return A_y u A_x'."""
         rows, columns = self._matrices(u)
         return rows @ u @ columns.mT
 
     def adjoint(self, p: Tensor) -> Tensor:
-        """A_y' p A_x."""
+        """Return A_y' p A_x."""
         rows, columns = self._matrices(p)
         return rows.mT @ (p @ columns)
 
     @property
     def norm_bound(self) -> float:
-        """Product of the bounds of the two axes; a part of an operator has the bound of the whole."""
+        """Return the product of the bounds of the axes; a part of an operator has the bound of the whole."""
         if self._bound is None:
             squares = [m.abs().sum(1).max() * m.abs().sum(0).max() for m in (self.rows, self.columns)]
             self._bound = float((squares[0] * squares[1]).sqrt())
         return self._bound
 
     def magnitude(self) -> LinearOperator:
-        """The same with absolute weights."""
+        """Return the operator with absolute weights."""
         return self._like(self.rows.abs(), self.columns.abs())
 
     def window(self, rows: slice, columns: slice) -> "Resample":
-        """The operator that gives only these rows and columns of the output."""
+        """Return the operator that gives only these rows and columns of the output.
+
+        Args:
+            rows: of the output.
+            columns: of the output.
+        """
         return self._like(self.rows[rows], self.columns[columns])
 
     def averaging(self) -> "Resample":
@@ -206,16 +241,30 @@ class Resample(LinearOperator):
         """Return the operator from a window of the input to the outputs that read nothing else, and which.
 
         Its norm bound is that of the whole, which holds for every part: steps do not depend on windows.
+
+        Args:
+            rows: of the input.
+            columns: of the input.
         """
         y, x = _inside(self.rows, rows), _inside(self.columns, columns)
         return self._bounded(self.rows[y, rows], self.columns[x, columns]), (y, x)
 
     def padded(self, below: int, right: int) -> "Resample":
-        """Return the operator for an input with as many more rows and columns, which it does not read."""
+        """Return the operator for an input with as many more rows and columns, which it does not read.
+
+        Args:
+            below: rows.
+            right: columns.
+        """
         return self._bounded(pad(self.rows, (0, below)), pad(self.columns, (0, right)))
 
     def turned(self, turns: int, flip: bool) -> "Resample":
-        """Return the operator on images turned by `rot90(turns)`, then with `flip` mirrored left to right."""
+        """Return the operator on images turned by `rot90(turns)`, then with `flip` mirrored left to right.
+
+        Args:
+            turns: quarter turns.
+            flip: whether to mirror.
+        """
         rows, columns = self.rows, self.columns
         for _ in range(turns % 4):
             rows, columns = columns.flip(0, 1), rows

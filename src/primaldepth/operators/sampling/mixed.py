@@ -41,7 +41,13 @@ class MixedResample(LinearOperator):
 
     @classmethod
     def interleaved(cls, parts: Sequence[Resample], count: int, like: Tensor) -> "MixedResample":
-        """Return the operator of a batch in which `parts` operators take turns, `count` times each."""
+        """Return the operator of a batch in which `parts` operators take turns, `count` times each.
+
+        Args:
+            parts: operators on images of one size.
+            count: images of each operator.
+            like: tensor of the wanted type and device.
+        """
         h, w = (max(part.out_shape[axis] for part in parts) for axis in (1, 2))
         rows = torch.stack([_taller(part.rows, h) for part in parts]).to(like)
         columns = torch.stack([_taller(part.columns, w) for part in parts]).to(like)
@@ -51,17 +57,26 @@ class MixedResample(LinearOperator):
 
     @classmethod
     def given(cls, rows: Tensor, columns: Tensor) -> "MixedResample":
-        """Return the operator of one image from its matrices, (h, H) and (w, W), without asking for sizes."""
+        """Return the operator of one image from its matrices, (h, H) and (w, W), without asking for sizes.
+
+        Args:
+            rows: (h, H) weights along columns of pixels.
+            columns: (w, W) weights along rows of pixels.
+        """
         squares = [m.abs().sum(1).amax(0) * m.abs().sum(0).amax(0) for m in (rows, columns)]
         return cls(rows[None, None], columns[None, None], (squares[0] * squares[1]).sqrt().view(1, 1, 1, 1))
 
     def part(self, share: slice) -> "MixedResample":
-        """Return the operator of some images of the batch."""
+        """Return the operator of some images of the batch.
+
+        Args:
+            share: which images.
+        """
         return MixedResample(self.rows[share], self.columns[share], self.norms[share], taps=self.taps)
 
     @property
     def matrices(self) -> tuple[Tensor, Tensor, Tensor]:
-        """All tensors of the operator: rows, columns and norms."""
+        """Return all tensors of the operator: rows, columns and norms."""
         return self.rows, self.columns, self.norms
 
     def copied(self) -> "MixedResample":
@@ -70,7 +85,12 @@ class MixedResample(LinearOperator):
         return MixedResample(rows, columns, norms, self._bound, self.taps)
 
     def on_larger_maps(self, size: tuple[int, int], taps: Taps) -> "MixedResample":
-        """Return the same operator with maps of samples of size (h, w), and places for so many weights."""
+        """Return the same operator with maps of samples of size (h, w), and places for so many weights.
+
+        Args:
+            size: (h, w), at least that of the samples.
+            taps: places for weights, at least those of the matrices.
+        """
         rows, columns = (
             torch.nn.functional.pad(each, (0, 0, 0, side - each.shape[2]))
             for each, side in zip((self.rows, self.columns), size, strict=True)
@@ -106,16 +126,16 @@ class MixedResample(LinearOperator):
         return self._bands[transposed]
 
     def forward(self, u: Tensor) -> Tensor:
-        """A_y u A_x' with the matrices of each image."""
+        """Return A_y u A_x' with the matrices of each image."""
         return self.rows.to(u.dtype) @ u @ self.columns.mT.to(u.dtype)
 
     def adjoint(self, p: Tensor) -> Tensor:
-        """A_y' p A_x with the matrices of each image."""
+        """Return A_y' p A_x with the matrices of each image."""
         return self.rows.mT.to(p.dtype) @ (p @ self.columns.to(p.dtype))
 
     @property
     def norm_bound(self) -> float:
-        """The largest of the images."""
+        """Return the largest bound of the images."""
         if self._bound is None:
             self._bound = float(self.norms.max())
         return self._bound
@@ -126,7 +146,11 @@ class MixedResample(LinearOperator):
 
 
 def taps_of(parts: Sequence[Resample]) -> Taps:
-    """Return the places that are enough for the weights of every one of some operators."""
+    """Return the places that are enough for the weights of every one of some operators.
+
+    Args:
+        parts: the operators.
+    """
     straight, transposed = (
         [part.stretches(torch.float32, transposed=turned) for part in parts] for turned in (False, True)
     )

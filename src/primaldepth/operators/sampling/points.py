@@ -44,18 +44,18 @@ class PointSamples(LinearOperator):
 
     @property
     def norm_bound(self) -> float:
-        """Root of the largest column sum."""
+        """Return the root of the largest column sum."""
         if self._bound is None:
             one = self.weight.new_ones((len(self.index), *self.out_shape))
             self._bound = float(self.adjoint(one).max().sqrt()) if self.out_shape[2] else 0.0
         return self._bound
 
     def averaging(self) -> "PointSamples":
-        """Itself: the weights of a sample sum to one."""
+        """Return itself: the weights of a sample sum to one."""
         return self
 
     def magnitude(self) -> LinearOperator:
-        """Itself: no weight is negative."""
+        """Return itself: no weight is negative."""
         return self
 
 

@@ -59,6 +59,9 @@ def dual_backward(
         grad_pull: (B, 1, H, W) gradient of A' q+, rows contiguous.
         q: (B, 1, h, w) before the step, as is everything below.
         arrived: as from `dual_step`.
+        samples: of the term.
+        step: s, as of `dual_step`.
+        totals: gradients of d and lam so far; they are added to.
     """
     through = reduce(samples.A, grad_pull)
     count = q.numel()
@@ -73,14 +76,25 @@ def dual_backward(
 
 
 def reduce(A: LinearOperator, u: Tensor) -> Tensor:
-    """A u as contiguous (B, 1, h, w)."""
+    """Return A u as contiguous (B, 1, h, w).
+
+    Args:
+        A: how samples come from the image.
+        u: (B, 1, H, W), rows contiguous.
+    """
     if not isinstance(A, Banded):
         return A(u).contiguous()
     return _columns(A, _rows(A, u), transposed=False)
 
 
 def spread(A: LinearOperator, q: Tensor, out: Tensor) -> None:
-    """Write A' q into `out`: (B, 1, h, w), contiguous, to (B, 1, H, W), rows contiguous."""
+    """Write A' q into `out`.
+
+    Args:
+        A: how samples come from the image.
+        q: (B, 1, h, w), contiguous.
+        out: (B, 1, H, W), rows contiguous.
+    """
     if not isinstance(A, Banded):
         out.copy_(A.adjoint(q))
         return

@@ -33,7 +33,15 @@ class SampleDual:
         self._pull: Tensor | None = None
 
     def step(self, u_bar: Tensor, row: Tensor) -> Tensor:
-        """Update q from the padded u_bar; return A' q+, padded, in memory that the next step overwrites."""
+        """Update q, and return A' q+, padded, in memory that the next step overwrites.
+
+        Args:
+            u_bar: padded.
+            row: coefficients of the iteration; the last is the step of q.
+
+        Returns:
+            The pull, padded.
+        """
         if self._pull is None:
             self._pull = torch.zeros_like(u_bar)
         self.arrived, self.q = sampling.dual_step(self._samples, self._leave(u_bar), self.q, row[5])
@@ -58,9 +66,17 @@ class SampleGradients:
         self.grad_d, self.grad_lam = torch.zeros_like(samples.d), torch.zeros_like(samples.lam)
 
     def step(self, n: int, grad_div: Tensor, row: Tensor) -> tuple[Tensor, Tensor]:
-        """Undo step n; return the gradient of the step of q, and what flows to u_bar, padded.
+        """Undo step n of q.
 
         The next step overwrites the memory of the second.
+
+        Args:
+            n: number of the iteration.
+            grad_div: padded gradient of the divergence.
+            row: coefficients of the iteration.
+
+        Returns:
+            The gradient of the step of q, and what flows to u_bar, padded.
         """
         q, arrived = self._kept[2 * n], self._kept[2 * n + 1]
         totals = (self.grad_d, self.grad_lam)

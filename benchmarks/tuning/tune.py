@@ -1,9 +1,11 @@
-"""Choose parameters of a baseline on middlebury-2006, all scales at once.
+"""Choose parameters of a method on middlebury-2006, all scales at once.
 
-    python -m benchmarks.tuning.tune_baselines diebel05 smoothness contrast --data DIR --trials 40
+    python -m benchmarks.tuning.tune diebel05 smoothness contrast --data DIR --trials 40
+    python -m benchmarks.tuning.tune nlh-l2 lam growth sigma_d sigma_v eps --data DIR --device cuda
+    python -m benchmarks.tuning.tune nlh-l2 --data DIR --set lam=8 growth=1
 
-A seeded evolution in the logarithm of each named parameter, from the present defaults. The score is
-the geometric mean of RMSE over scenes and scales, on crops, so that a trial takes seconds.
+A seeded evolution in the logarithm of each named parameter, from the present defaults or those that are
+set. The score is the geometric mean of RMSE over scenes and scales, on crops, so that a trial takes seconds.
 """
 
 import argparse
@@ -27,9 +29,9 @@ TOP, LEFT, SIZE = 96, 128, (320, 384)  # multiples of 16: the crop has the phase
 Case = tuple[Frame, torch.Tensor, torch.Tensor]
 
 
-def load_case(data: Path, scene: str, scale: int) -> Case:
+def load_case(data: Path, scene: str, scale: int, device: str) -> Case:
     """The middle of a scene at one scale."""
-    case = get_protocol("middlebury-2006").load(data, scene, scale)
+    case = get_protocol("middlebury-2006").load(data, scene, scale).to(device)
 
     def cut(image: torch.Tensor, step: int) -> torch.Tensor:
         top, left, height, width = (n // step for n in (TOP, LEFT, *SIZE))
@@ -72,11 +74,15 @@ def main() -> None:
     parser.add_argument("--scenes", nargs="+", default=list(SCENES))
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE")
     args = parser.parse_args()
     random.seed(0)
     torch.set_num_threads(args.threads)
-    cases = {scale: [load_case(args.data, scene, scale) for scene in args.scenes] for scale in args.scales}
+    cases = {
+        scale: [load_case(args.data, scene, scale, args.device) for scene in args.scenes]
+        for scale in args.scales
+    }
     defaults = {info.name: dict(info.settings) for info in list_methods()}[args.method]
     options = {**defaults, **dict(item.split("=") for item in args.set)}
     tune(args.method, args.keys, options, cases, args.trials if args.keys else 0)
