@@ -172,7 +172,7 @@ def _store(uploads: dict[str, UploadFile | None], folder: Path) -> None:
 
 
 async def _awaited(request: Request, future: "Future[Answer]") -> Answer:
-    """The answer, unless the client goes away first; what only waits for it is then dropped."""
+    """Return the answer; if the client goes away first, raise and drop the task."""
     promise = asyncio.wrap_future(future)
     try:
         while not promise.done():

@@ -110,7 +110,7 @@ def problem_of(error: PrimalDepthError, folder: Path | None = None) -> Problem:
 
 
 def _told(error: PrimalDepthError, folder: Path | None) -> tuple[str, str]:
-    """What was found and what to do, in the words of a form."""
+    """Return message and hint of an error in the words of the form, without text of the client."""
     subject, hint = (getattr(each, "in_form", each) for each in (error.subject, error.hint))
     quoted: Sequence[str] = error.quoted
     if folder is not None and folder in Path(subject).parents:

@@ -117,7 +117,7 @@ class RequestChecks:
         return hmac.compare_digest(given.encode(), token.get_secret_value().encode())
 
     def _limited(self, receive: Receive, exchange: _Exchange) -> Receive:
-        """`receive` that refuses a body which is too long, or which takes too long to arrive."""
+        """Return a `receive` that raises if the body is too long or takes too long to arrive."""
 
         async def limited() -> Message:
             if exchange.complete:
@@ -199,7 +199,7 @@ def _watched(send: Send, exchange: _Exchange) -> Callable[[Any], Awaitable[None]
 
 
 def _parts(message: Message) -> Iterator[Message]:
-    """A long body in pieces: before each of them the server waits until the last one has left."""
+    """Yield a long body in pieces; the server waits before each of them until the last one was sent."""
     body = message.get("body", b"")
     if len(body) <= PART_BYTES:
         yield message
@@ -211,7 +211,7 @@ def _parts(message: Message) -> Iterator[Message]:
 
 
 def _credential(header: str) -> str:
-    """The token of `Bearer TOKEN`, or the password of `Basic`, which browsers can send."""
+    """Return the token of `Bearer TOKEN`, or the password of `Basic`, which browsers can send."""
     scheme, _, rest = header.partition(" ")
     if scheme.lower() == "bearer":
         return rest.strip()

@@ -235,7 +235,7 @@ def _failed(ticket: Ticket, error: Exception) -> Failed:
 
 
 def _groups(held: Sequence[_Loaded]) -> Iterator[list[_Loaded]]:
-    """Those that can be one batch, in the order in which the first of each came."""
+    """Yield the frames that can be computed as one batch, in the order in which the first of each came."""
     found: dict[tuple[Any, ...], list[_Loaded]] = {}
     for each in held:
         found.setdefault(each.key, []).append(each)

@@ -180,7 +180,7 @@ def _parts(protocol: Protocol, data: Path | None, scales: list[int], names: list
 
 
 def _root(protocol: Protocol, data: Path | None, scenes: Sequence[str]) -> Path:
-    """The folder of the inputs, made first where that is needed; a changed one is refused at once."""
+    """Return the folder of the inputs, after making it if needed; raise if an input was changed."""
     with StagedBar() as bar:
         root = protocol.root(
             data,

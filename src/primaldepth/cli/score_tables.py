@@ -57,7 +57,7 @@ def _print_means(protocol: Protocol, rows: Sequence[Row]) -> None:
 
 
 def _mean(rows: Sequence[Row], column: ScoreColumn) -> str:
-    """Mean over the rows that have the number; a dash if none has it."""
+    """Return the mean over the rows that have the number, or a dash if none has it."""
     found = mean_number(rows, column.key)
     return "-" if found is None else f"{found:.{column.digits}f}"
 

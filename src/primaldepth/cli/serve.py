@@ -65,7 +65,7 @@ def serve(
 
 
 def _workers(device: str) -> int:
-    """One decodes and encodes while others compute; on the CPU they would only share the cores."""
+    """Return how many workers suit the device: on a GPU one decodes while others compute, on the CPU one."""
     return _ON_GPU if pick_device(device).type == "cuda" else 1
 
 

@@ -87,7 +87,7 @@ def upsample(
 
 
 def _device(device: str, engine: str, gpus: float, temporal: bool) -> str:
-    """Where to compute; options that do not go together are refused."""
+    """Return the device to compute on; raise if options do not go together."""
     ray = check_engine(engine, gpus, temporal)
     return worker_device(device, gpus) if ray else pick_device(device).type
 

@@ -280,7 +280,7 @@ def around(place: tuple[int, ...], reach: tuple[int, ...]) -> tuple[slice, ...]:
 
 
 def _parabola(z: Tensor, place: tuple[int, ...], dim: int) -> float:
-    """Where the parabola through the largest value and its two neighbours along a dimension is highest."""
+    """Return where the parabola through the largest value and its two neighbours along `dim` is highest."""
     at = place[dim]
     if not 0 < at < z.shape[dim] - 1:
         return float(at)

@@ -159,7 +159,7 @@ class Network:
         return self.net.is_for_any_scale
 
     def _margin(self, frame: Frame) -> int:
-        """Pixels around a tile that the network reads for it.
+        """Return how many pixels around a tile the network reads for it.
 
         The sample term couples pixels across whole samples, with an influence that falls by a constant factor
         from one sample to the next.
@@ -170,7 +170,7 @@ class Network:
         return self.net.fcn.radius + max(self.net.pdn.radius, math.ceil(SAMPLES_AROUND * ratio))
 
     def _run(self, maps: NetworkInput) -> Tensor:
-        """Depth and, where the network gives it, sigma of a window, (B, 1 or 2, rows, columns)."""
+        """Return depth and, where the network gives it, sigma of a window, (B, 1 or 2, rows, columns)."""
         maps = maps.each(lambda image: image.float())
         infer = self._inference if self.memory_gib is None else self._inference.run  # recordings hold memory
         if not self.ensemble:
@@ -196,7 +196,7 @@ class Network:
 
 
 def _depth_and_sigma(prediction: Prediction) -> Tensor:
-    """(B, 1 or 2, H, W): both maps together, so that they are resampled together."""
+    """Return both maps as channels, (B, 1 or 2, H, W), so that they are resampled together."""
     sigma = prediction.sigma
     return prediction.depth if sigma is None else torch.cat([prediction.depth, sigma], dim=1)
 

@@ -130,7 +130,7 @@ class _Points:
 
 
 def _moments(points: _Points, grid: tuple[int, int], images: int) -> Tensor:
-    """(12, images * cells): sums of w (1, x, y, d, xx, xy, yy, xd, yd, dd), w^2 variance and w trust.
+    """Return (12, images * cells): sums of w (1, x, y, d, xx, xy, yy, xd, yd, dd), w^2 variance and w trust.
 
     Depths are large against their differences, so sums are of 64 bits.
     """
@@ -187,7 +187,7 @@ def drawn_to_samples(depth: Tensor, frame: Frame, cells: Cells) -> Tensor:
 
 
 def _disc(radius: int, apart: float, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(rows, columns, weights) of the pixels around a sample; weights fall with the squared distance."""
+    """Return (rows, columns, weights) of pixels around a sample; weights fall with the squared distance."""
     side = torch.arange(-radius, radius + 1, device=like.device)
     down, right = (each.flatten() for each in torch.meshgrid(side, side, indexing="ij"))
     distance = (down.square() + right.square()).to(like.dtype).sqrt()
@@ -196,7 +196,7 @@ def _disc(radius: int, apart: float, like: Tensor) -> tuple[Tensor, Tensor, Tens
 
 
 def _alike(depth: Tensor, colours: Tensor, one: Tensor, other: Tensor) -> Tensor:
-    """Weights of pairs of pixels by their depth and colour, 1 to 0."""
+    """Return weights of pairs of pixels by their depth and colour, 1 to 0."""
     a, b = depth[one], depth[other]
     deeper = (a - b).abs() / torch.maximum(a.abs(), b.abs()).clamp_min(1e-30)
     colour = (colours[one] - colours[other]).abs().mean(dim=1)

@@ -121,7 +121,7 @@ class Inference:
         return found.depth if found.sigma is None else torch.cat([found.depth, found.sigma], dim=1)
 
     def _can_be_recorded(self, image: Tensor) -> bool:
-        """Only kernels that never ask the host can."""
+        """Return whether the network can be recorded: on a GPU, not too large, without asking the host."""
         if not image.is_cuda or image.shape[0] * image.shape[2] * image.shape[3] > LARGEST:
             return False
         solver = self._net.pdn

@@ -323,5 +323,5 @@ class DepthNet(nn.Module):
 
 
 def _limited(log_weight: Tensor) -> Tensor:
-    """Exp of a logarithm that is bent to stay within +-LARGEST_WEIGHT."""
+    """Return exp of a logarithm that is bent to stay within +-LARGEST_WEIGHT."""
     return torch.exp(LARGEST_WEIGHT * torch.tanh(log_weight / LARGEST_WEIGHT))

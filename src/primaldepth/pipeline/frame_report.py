@@ -217,7 +217,7 @@ def _largest_samples(inputs: Inputs) -> int:
 
 
 def _metres(value: float | None, inputs: Inputs) -> float | None:
-    """The same in metres; None where the unit of an array is not known."""
+    """Return a length in metres, or None where the unit of an array is not known."""
     if value is None or inputs.metres is None:
         return None
     found: float | None = _plain(value * inputs.metres)

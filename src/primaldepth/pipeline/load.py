@@ -121,7 +121,7 @@ def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
 
 
 def _projected(item: Item, request: Request, size: tuple[int, int]) -> tuple[Item, str | None]:
-    """The item with a sparse map in place of a point cloud, and what was done; other items as they are."""
+    """Return the item with a sparse map in place of a point cloud, and a note; other items as they are."""
     if not isinstance(item.depth, File) or not is_cloud(Path(item.depth)):
         return item, None
     cameras = known_cameras(item.cameras, size, size)

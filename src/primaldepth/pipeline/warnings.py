@@ -231,7 +231,7 @@ def _estimates(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
 
 
 def _views(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
-    """Of one view depth and image have one shape, up to a sample in each direction, and the same edges."""
+    """Yield a warning if depth and image differ in shape by more than a sample, or in their edges."""
     low, high = report.input_size, report.output_size
     across, down = high[0] / low[0], high[1] / low[1]
     if abs(across - down) > STRETCHED * max(across, down) and abs(down * low[0] - high[0]) > down:
@@ -264,7 +264,7 @@ def _scale(report: "Report") -> Iterator[DepthWarning]:
 
 
 def _trained_scales(method: str) -> tuple[int, ...]:
-    """Scales a network was trained for, of own weights from their card; empty if that does not list them."""
+    """Return the scales a network was trained for, of own weights by their card; empty if it lists none."""
     if method in SHIPPED:
         return SHIPPED[method].scales or ANY_SCALES
     return card_of(method).scales if method.endswith(".safetensors") else ()

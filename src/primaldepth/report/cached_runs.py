@@ -127,7 +127,7 @@ class PeakMemory(KeptOfTask):
     kept = ("measured", "peak memory")
 
     def __call__(self) -> dict[str, Any]:
-        """`Row.as_json` and "peak_mib", which is None where the system does not tell."""
+        """Return `Row.as_json` with "peak_mib" beside it, which is None where the system does not tell."""
         before = _reset_peak(self.task.device)
         row = self.task().as_json()
         after = _peak_mib(self.task.device)

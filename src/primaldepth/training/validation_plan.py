@@ -95,7 +95,7 @@ def planned(recipe: Recipe, data: Path | None) -> Plan:
 
 
 def _allowed(name: str, scales: tuple[int, ...]) -> Protocol:
-    """The protocol of that name; not the benchmark, on which weights must not be chosen."""
+    """Return the protocol of that name; raise for the benchmark, on which weights must not be chosen."""
     if name == BENCHMARK:
         raise InputError(
             "validation.protocols",

@@ -168,13 +168,13 @@ def _allow(method: str, *methods: str) -> None:
 
 
 def _refusal(problem: Problem) -> JSONResponse:
-    """A problem as everywhere; Gradio's program in the browser shows `detail`."""
+    """Return the answer for a problem; `detail` repeats it for Gradio's program in the browser."""
     detail = f"{problem.message}; {problem.hint}" if problem.hint else problem.message
     return JSONResponse({**problem.body(), "detail": detail}, problem.status, problem.headers)
 
 
 def _body(body: bytes) -> Receive:
-    """`receive` that has read this body."""
+    """Return a `receive` that gives this body, which was read already, and then a disconnect."""
     parts = [body]
 
     async def receive() -> Message:

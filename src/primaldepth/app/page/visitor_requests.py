@@ -77,7 +77,7 @@ def results(
 
 
 def _all_of(engine: Engine, tasks: Sequence[Task]) -> list[Drawn]:
-    """The result of every task; where one is refused, none is left in the queue."""
+    """Return the result of every task; if one is refused, take the others out of the queue."""
     promises: list[Future[Drawn]] = []
     try:
         for task in tasks:
@@ -153,7 +153,7 @@ def facts(drawn: Drawn, other: Drawn | None) -> str:
 
 
 def _warnings(report: dict[str, Any], other: dict[str, Any] | None) -> str:
-    """What to look at; what only the second method is warned of comes with its name."""
+    """Return the warnings as HTML; those of the second method alone begin with its name."""
     found = [text[:1].upper() + text[1:] for text in report["warnings"]]
     if other is not None:
         new = [text for text in other["warnings"] if text not in report["warnings"]]

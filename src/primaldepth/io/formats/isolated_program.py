@@ -50,7 +50,7 @@ def _confine(limits: Limits) -> None:
 
 
 def _address_space() -> int:
-    """Bytes that are mapped now; half a GiB where the system does not say."""
+    """Return the bytes that are mapped now; half a GiB where the system does not say."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
@@ -79,7 +79,7 @@ def _import(name: str) -> Any:
 
 
 def _exr(package: Any, data: bytes, names: list[str]) -> NDArray[Any]:
-    """The named channels of the first part; no other channel is expanded."""
+    """Return the named channels of the first part; other channels are not decompressed."""
     file = package.InputFile(io.BytesIO(data))
     header = file.header()
     window, kinds = header["dataWindow"], header["channels"]
@@ -123,7 +123,7 @@ def _described(package: Any, name: str, each: Any) -> dict[str, Any]:
 
 
 def _word(each: Any, name: str) -> bytes:
-    """An attribute that is one short text; empty if it is missing or anything else."""
+    """Return the text of a short attribute; empty if it is missing or of another kind."""
     if name not in each.attrs:
         return b""
     attribute = each.attrs.get_id(name)

@@ -67,7 +67,7 @@ class Video:
             return sum(packet.size > 0 and not packet.is_discard for packet in packets)
 
     def unpaired(self, frames: int, depths: int) -> FileFormatError:
-        """Error for a video with more or fewer frames than depth files, so that they cannot be matched."""
+        """Return the error for a video whose frames and depth files differ in number."""
         return FileFormatError(
             self.path,
             f"{frames} frames, but there are {depths} depth maps",
