@@ -1,4 +1,4 @@
-"""How long a batch still takes."""
+"""Estimate how long a batch still takes."""
 
 import time
 from datetime import timedelta

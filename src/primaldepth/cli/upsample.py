@@ -133,7 +133,7 @@ def _run_items(
 
 
 def _run_all(batch: Batch) -> dict[Item, FinishedFrame]:
-    """Run every frame and tell how each ended, with a progress bar."""
+    """Run every frame and print how each ended, with a progress bar."""
     request, clock = batch.request, RemainingTime(len(batch.items) - len(batch.kept))
     ended: dict[Item, FinishedFrame] = {}
     told: set[type | str] = set()
@@ -153,7 +153,7 @@ def _run_all(batch: Batch) -> dict[Item, FinishedFrame]:
 
 
 def _tell(ended: FinishedFrame, rest: str, told: set[type | str]) -> None:
-    """Say how a frame ended; a note or a warning that concerns the whole batch is said once."""
+    """Print how a frame ended; a note or a warning that concerns the whole batch is printed once."""
     if ended.report is None:
         fail(ended.message)
         return

@@ -79,7 +79,7 @@ class Page:
         secret = secrets.token_urlsafe(16)
 
         class Handler(_Handler):
-            """Answers for this page."""
+            """Answers the HTTP requests for this page."""
 
         handler: type[_Handler] = Handler
         handler.screen, handler.title, handler.root = screen, title, f"/{secret}/"

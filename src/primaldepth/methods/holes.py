@@ -84,7 +84,7 @@ def everywhere(
 def measured_mask(frame: Frame) -> Tensor:
     """Return True where the sample that covers the pixel is valid and trusted.
 
-    Samples that stand alone cover all that lies between them, but not gaps of three times their distance.
+    Lone samples cover all that lies between them, but not gaps of three times their distance.
 
     Args:
         frame: whose samples cover the pixels.

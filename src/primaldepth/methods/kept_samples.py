@@ -67,7 +67,7 @@ def overruled(prediction: Prediction, frame: Frame, sigmas: float) -> int:
 def confirmed(frame: Frame) -> Tensor:
     """Return True for trusted samples that `WITNESSES` neighbours lie within `ALIKE` of, (B, 1, h, w).
 
-    Samples that stand alone on a fine grid have as neighbours the means of the cells around theirs.
+    Lone samples on a fine grid have as neighbours the means of the cells around theirs.
     """
     found = []
     for image in frame.images():

@@ -82,7 +82,7 @@ class Network:
     _inference: Inference = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Nothing is recorded yet."""
+        """Make the inference, which has recorded nothing yet."""
         object.__setattr__(self, "_inference", Inference(self.net, self.precision))
 
     def comparable(self) -> "Network":
@@ -266,7 +266,7 @@ class ShippedNetwork:
 def _loaded(
     name: str, scale: int | None, _path: Path, options: NetworkOptions, device: torch.device
 ) -> Network:
-    """Weights of a file are read, and fitted to the options, once and not for every frame."""
+    """Return a network with these options; it is read once and kept for the next frames."""
     return _with_options(name, load(name, scale, device), options, device)
 
 

@@ -193,7 +193,7 @@ class _Past:
     def of(
         cls, memory: Memory, guide: Tensor, motion: Motion, settings: TemporalSettings, at_rest: float
     ) -> "_Past":
-        """Carried along the motion to where `guide` is seen; `at_rest`: slack while nothing moves."""
+        """Carry the past along the motion into the view of `guide`; `at_rest`: slack while nothing moves."""
         depth, variance, before, steps = memory.depth, memory.variance, memory.guide, steps_of(memory.depth)
         if not motion.still:
             depth, before = (carried(image, motion.flow) for image in (depth, before))

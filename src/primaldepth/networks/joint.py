@@ -227,7 +227,7 @@ class DepthNet(nn.Module):
     def stored_as(self, precision: torch.dtype) -> "DepthNet":
         """Store the kernels in this type, channels last, as convolutions under autocast read them.
 
-        Otherwise they are made so for every frame. The first layer of a unet stays in float32.
+        Otherwise autocast converts them for every frame. The first layer of a unet stays in float32.
 
         Args:
             precision: type of the kernels.

@@ -226,7 +226,7 @@ def _pair(path: Path) -> tuple[Path, Path]:
 
 
 def _found(path: Path) -> Path:
-    """A folder stands for the one network inside it."""
+    """Return the weight file of a path; a folder must have exactly one inside."""
     if not path.is_dir() or (path.parent / f"{path.name}{_SUFFIXES[0]}").is_file():
         return path
     inside = sorted(path.glob("*.safetensors"))
@@ -279,7 +279,7 @@ def _network(settings: NetworkSettings, card_path: Path) -> DepthNet:
 
 
 def _check_tensors(path: Path, found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    """Exactly the expected names, shapes and stored types, all finite."""
+    """Raise unless the tensors have the expected names, shapes and stored types, and finite values."""
     advice = "the file does not belong to this card"
     for name in sorted(set(expected) - set(found)):
         raise FileFormatError(path, f"tensor '{name}' is missing", advice)

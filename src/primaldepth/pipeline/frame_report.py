@@ -1,4 +1,4 @@
-"""What was assumed, measured and is doubtful about one result, as typed values."""
+"""The report on one result, as typed values: what was assumed and measured, and warnings."""
 
 import math
 from collections.abc import Iterator, Mapping

@@ -269,7 +269,7 @@ def _listing(paths: Sequence[Path]) -> str:
 
 
 def _refuse_collisions(items: list[Item]) -> None:
-    """No result may take the place of an input or of another result."""
+    """Raise if a result would replace an input or another result."""
     inputs = {os.path.realpath(path) for item in items for path in item.files}
     taken: set[str] = set()
     for item in items:

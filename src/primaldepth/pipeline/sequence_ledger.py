@@ -47,7 +47,7 @@ class SequenceLedger(Ledger):
         self._stored = _stored_after(self._file)
 
     def kept(self, items: Sequence[Item]) -> dict[Item, dict[str, Any]]:
-        """Return the reports of finished frames, whether the others will fail again or succeed."""
+        """Return the reports of frames that count as finished, if the others now fail or succeed."""
         found: dict[Item, dict[str, Any]] = {}
         failed = done = ""  # keys of the frame before, if those that are not finished fail, or succeed
         for item in items:

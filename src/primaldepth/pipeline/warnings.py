@@ -50,7 +50,7 @@ class DepthWarning(UserWarning):
 
 
 class UnitWarning(DepthWarning):
-    """The numbers of the depth hardly mean what they are taken for."""
+    """The depth has probably another unit or kind than was assumed."""
 
     of_batch = True
 
@@ -146,7 +146,7 @@ def warnings_of(report: "Report", meaning: str | None, advice: Advice) -> tuple[
     Args:
         report: whose own warnings are not read.
         meaning: unit or kind of the depth as the user gave it, or None.
-        advice: words for what can be chosen.
+        advice: the front end's words for options.
     """
     return (
         *_unit(report, meaning, advice),
@@ -245,7 +245,7 @@ def _views(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
 
 
 def _difference(found: Alignment) -> str:
-    """Say by what view the edges of the depth come to lie on those of the image."""
+    """Describe the shift and zoom by which edges of depth and image would coincide."""
     if not found.zoomed:
         right, down = (f"{-each:+.0f}" for each in found.view.offset)
         return f"the depth seems to lie ({right}, {down}) px (right, down) off the image"

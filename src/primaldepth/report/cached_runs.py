@@ -1,4 +1,4 @@
-"""Run what the report needs, or take it from the cache, and tell of the progress."""
+"""Run what the report needs, or take it from the cache, and report the progress."""
 
 import re
 from abc import ABC, abstractmethod
@@ -135,7 +135,7 @@ class PeakMemory(KeptOfTask):
 
 
 def _reset_peak(device: str) -> float | None:
-    """Forget the peak so far; MiB in use now."""
+    """Reset the peak; return the MiB in use now, or None where the system does not say."""
     if device.startswith("cuda"):
         torch.cuda.reset_peak_memory_stats(device)
         return _peak_mib(device)

@@ -38,7 +38,7 @@ class TrainingError(PrimalDepthError):
 
 @dataclass(frozen=True, slots=True)
 class TrainingEvent:
-    """Something to tell the user: `kind` is "step", "log", "validation", "saved", "skipped" or "note"."""
+    """News for the user: `kind` is "step", "log", "validation", "saved", "skipped" or "note"."""
 
     kind: str
     stage: int

@@ -77,7 +77,7 @@ class RunLog:
 
 
 def _coefficients(net: DepthNet) -> dict[str, list[float]]:
-    """Name -> its value in each iteration; empty without a primal-dual part."""
+    """Return each coefficient's values, one per iteration, by name; none without a primal-dual part."""
     if net.pdn is None:
         return {}
     columns = net.pdn.coefficients.detach().cpu().T.tolist()

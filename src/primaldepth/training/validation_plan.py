@@ -111,7 +111,7 @@ def _allowed(name: str, scales: tuple[int, ...]) -> Protocol:
 def _groups(
     protocol: Protocol, data: Path | None, names: tuple[str, ...], scales: tuple[int, ...], numbered: bool
 ) -> Iterator[tuple[str, Group]]:
-    """Name and frames of each group of one protocol, those kept for judging left out."""
+    """Return name and frames of each group of one protocol, without those kept for judging."""
     for name in names:
         if (protocol.name, name.partition("/")[0]) in KEPT_FOR_JUDGING:
             raise InputError(

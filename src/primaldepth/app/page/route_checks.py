@@ -1,4 +1,4 @@
-"""The only way to Gradio: requests pass on the routes that the page needs, with what these routes need.
+"""Let only those requests reach Gradio that the page needs, with only what their routes need.
 
 Gradio offers some eighty routes: to fetch addresses, to call functions, to reload the program, to look at its
 state. A browser with the page open uses the few listed here; all others are answered 404. Uploads and
@@ -143,7 +143,7 @@ class RouteChecks:
 
 
 class _AnswerInParts:
-    """Gradio's answer on its way out; a refusal is told in our words, as Gradio's may quote the client."""
+    """Sends Gradio's answer on, but replaces the text of its errors, which may quote the client."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send

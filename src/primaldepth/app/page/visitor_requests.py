@@ -1,4 +1,4 @@
-"""From what a visitor chose to what the page shows."""
+"""Turn what a visitor chose into tasks, and their results into what the page shows."""
 
 import logging
 import tempfile
@@ -25,7 +25,7 @@ NO_METHOD = "none"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a visitor chose; paths are of uploads, which Gradio has put in its own folder."""
+    """What a visitor chose; paths are those of uploads in Gradio's own folder."""
 
     depth: str | None
     guide: str | None
@@ -89,7 +89,7 @@ def _all_of(engine: Engine, tasks: Sequence[Task]) -> list[Drawn]:
 
 
 def _check_places(drawn: Sequence[Drawn], place: Path) -> None:
-    """Raise if a worker names files in another place than it was told: they would be shown to the visitor."""
+    """Raise if a worker names files outside the folder of this result: they would be shown to the visitor."""
     only = ReadableFiles([place])
     for each in drawn:
         shown = (each.before, each.after, each.guide, each.residual, each.sigma)

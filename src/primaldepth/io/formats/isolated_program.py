@@ -133,7 +133,7 @@ def _word(each: Any, name: str) -> bytes:
 
 
 def _check_dataset(package: Any, dataset: Any, limits: Limits) -> None:
-    """The numbers must lie in this file, in chunks that together are little more than the array."""
+    """Raise unless the numbers lie in this file, in chunks that together are little more than the array."""
     plan = dataset.id.get_create_plist()
     if plan.get_external_count() or plan.get_layout() == package.h5d.VIRTUAL:
         raise ValueError("its numbers are stored in another file; save the map itself")

@@ -114,7 +114,7 @@ def _shot(name: str, depth: Path, image: Path, file: Path, trust: Path, camera: 
 
 
 def _polycam_camera(values: _Values, path: Path, size: tuple[int, int]) -> tuple[Cameras, Pose | None]:
-    """Return fx, fy, cx, cy of a width x height image, pixel centres at integers, and the pose t_00 to t_23."""
+    """Return fx, fy, cx, cy of a width x height image, pixel centres at integers, and its pose."""
     names = ("fx", "fy", "cx", "cy", "width", "height")
     fx, fy, cx, cy, width, height = finite_numbers(
         [values.get(name) for name in names], path, f"numbers for {', '.join(names)}"

@@ -99,7 +99,7 @@ class Video:
 
 
 def _upright(frame: Any) -> Image:
-    """Phones store how the picture has to be turned beside it; what is no angle is taken for none."""
+    """Return a frame turned by the angle that phones store beside it; one without a valid angle as it is."""
     angle = float(getattr(frame, "rotation", 0) or 0)
     turns = round(angle / 90) % 4 if math.isfinite(angle) else 0
     return np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))
