@@ -78,10 +78,10 @@ class Page:
     def __init__(self, screen: Screen, title: str, port: int = 0) -> None:
         secret = secrets.token_urlsafe(16)
 
-        class Handler(_Handler):
-            """Answers the HTTP requests for this page."""
+        class BoundHandler(_PageHandler):
+            """The handler with the values of this page."""
 
-        handler: type[_Handler] = Handler
+        handler: type[_PageHandler] = BoundHandler
         handler.screen, handler.title, handler.root = screen, title, f"/{secret}/"
         handler.seats = threading.Semaphore(MOST_WATCHERS)
         try:
@@ -109,7 +109,7 @@ class Page:
         self._server.server_close()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _PageHandler(BaseHTTPRequestHandler):
     """Answers for the page and its stream; everything else is not found."""
 
     screen: ClassVar[Screen]

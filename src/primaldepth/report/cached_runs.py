@@ -75,7 +75,7 @@ class CachedRuns:
         return found
 
     def results(self, what: str, works: "Sequence[KeptOfTask]") -> list[dict[str, Any]]:
-        """Return the result of every computation, in order; `what` names them for who watches."""
+        """Return the result of every computation, in order; `what` names them in the progress."""
         found: list[dict[str, Any]] = []
         if works:
             self.watch(what, "", 0, len(works))

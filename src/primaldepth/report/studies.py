@@ -1,4 +1,4 @@
-"""From nothing but a data folder to the whole report, section by section."""
+"""Run all studies and make the whole report of them, section by section."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -87,7 +87,7 @@ class StageBatches:
 
     def __init__(self, scenes: Scenes, recipe: Recipe, stage: int, share: tuple[int, int] = (0, 1)) -> None:
         self._scenes, self._recipe, self._stage, self._share = scenes, recipe, stage, share
-        self._drawn: dict[int, _Drawn] = {}
+        self._drawn: dict[int, _DrawnGroup] = {}
         self._stream: torch.cuda.Stream | None = None
         if scenes.depth.is_cuda:
             self._stream = torch.cuda.Stream(scenes.depth.device)  # type: ignore[no-untyped-call]
@@ -113,17 +113,17 @@ class StageBatches:
             if self._stream is not None:  # the device is busy with these steps
                 self._drawn[group + 1] = self._group(group + 1)
 
-    def _group(self, group: int) -> "_Drawn":
+    def _group(self, group: int) -> "_DrawnGroup":
         recipe, stage = self._recipe, self._recipe.stages[self._stage]
         count = TOGETHER * (stage.batch // recipe.accumulate)
         places = [(self._stage, group, micro) for micro in range(recipe.accumulate)]
         with nullcontext() if self._stream is None else torch.cuda.stream(self._stream):
             found = [draw_batch(self._scenes, recipe, count, stage.patch, place) for place in places]
-        return _Drawn(found, None if self._stream is None else self._stream.record_event())
+        return _DrawnGroup(found, None if self._stream is None else self._stream.record_event())
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _DrawnGroup:
     """The batches of a few steps.
 
     Args:

@@ -46,7 +46,7 @@ class Plan:
     missing: list[str] = field(default_factory=list)
 
     def add(self, criterion: Criterion, groups: dict[str, Group]) -> None:
-        """Take over the groups of a criterion; frames that another one has, too, are looked at once."""
+        """Add the groups of a criterion; frames that another criterion has too are scored once."""
         for name, new in groups.items():
             group = self.groups.setdefault(name, new)
             label = number_name(name, criterion.metric)

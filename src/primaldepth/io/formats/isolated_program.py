@@ -59,7 +59,7 @@ def _address_space() -> int:
 
 
 def _end_with(parent: int) -> None:
-    """Die with the caller; where the system cannot do that, heed the signals that the caller may ignore."""
+    """End with the caller; where the system cannot do that, end on signals, which the caller may ignore."""
     if sys.platform == "linux":
         import ctypes
 
@@ -113,7 +113,7 @@ def _hdf5(package: Any, data: bytes, limits: Limits, action: str, names: list[st
 
 
 def _described(package: Any, name: str, each: Any) -> dict[str, Any]:
-    """Name, shape as MATLAB counts (the other way round), and whether it is a plain array of numbers."""
+    """Return name, shape as MATLAB counts (the other way round), and whether it is an array of numbers."""
     if not isinstance(each, package.Dataset):
         return {"name": name, "shape": [], "nbytes": 0, "numeric": False}
     plain = each.dtype.kind in "iuf" and "MATLAB_sparse" not in each.attrs

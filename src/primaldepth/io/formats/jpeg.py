@@ -45,7 +45,7 @@ class ScreenedJpeg:
         height: of the stored image, before it is turned.
         width: likewise.
         data: the same image without whatever its pixels do not need.
-        orientation: what its EXIF block, or else its XMP text, says.
+        orientation: of its EXIF block, else of its XMP text.
     """
 
     height: int
