@@ -1,7 +1,7 @@
 """JPEG: 8-bit guides only; lossy compression would smear depth across its edges.
 
 The segments are walked and checked here, and only those that the pixels need reach Pillow: it would follow
-every offset of an EXIF block, and decode any number of scans. Its decoder fills in grey, without a word, what
+every offset of an EXIF block, and decode any number of scans. Its decoder fills in grey, silently, what
 is missing from the coded data of a scan; that is found here by a second decoding.
 """
 
