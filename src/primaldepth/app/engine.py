@@ -31,7 +31,7 @@ class Engine(TaskQueue):
 
     @property
     def ready(self) -> bool:
-        """Whether a worker waits for work or works."""
+        """Whether a worker has started and can take work."""
         return any(worker.ready for worker in self.workers)
 
     @property

@@ -110,7 +110,7 @@ class Page:
 
 
 class _PageHandler(BaseHTTPRequestHandler):
-    """Answers for the page and its stream; everything else is not found."""
+    """Answers requests for the page and its stream; all others get an error."""
 
     screen: ClassVar[Screen]
     title: ClassVar[str]

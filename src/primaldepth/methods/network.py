@@ -90,7 +90,7 @@ class Network:
         return replace(self, precision=torch.float32) if self.precision is None else self
 
     def __call__(self, frame: Frame) -> Prediction:
-        """Estimate window by window."""
+        """Estimate the depth of a frame, window by window."""
         return with_samples(self.predict, frame)
 
     def predict(self, frame: Frame, samples: Frame, deep: bool = True) -> Prediction:
