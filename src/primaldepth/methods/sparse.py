@@ -137,7 +137,7 @@ class _Points:
 
 
 def _moments(points: _Points, grid: tuple[int, int], images: int) -> Tensor:
-    """(12, images * cells): sums of w (1, x, y, d, xx, xy, yy, xd, yd, dd), w^2 variance and w trust.
+    """Return (12, images * cells): sums of w (1, x, y, d, xx, xy, yy, xd, yd, dd), w^2 variance and w trust.
 
     Depths are large against their differences, so sums are of 64 bits.
     """
@@ -192,6 +192,6 @@ def drawn_to_samples(depth: Tensor, frame: Frame) -> Tensor:
 
 
 def pair_weights(guide: Tensor) -> Tensor:
-    """(B, C, H, W) -> (B, 4, H, W): how much pairs of `NEIGHBOURS` are joined, by colour and distance."""
+    """Return how much pairs of `NEIGHBOURS` are joined, by colour and distance: (B, C, H, W) -> (B, 4, H, W)."""
     distance = guide_distance(guide, NEIGHBOURS) / guide.shape[1] ** 0.5
     return (torch.exp(-distance / CONTRAST) + LEAST) / proximity(NEIGHBOURS, guide)
