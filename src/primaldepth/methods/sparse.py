@@ -192,6 +192,6 @@ def drawn_to_samples(depth: Tensor, frame: Frame) -> Tensor:
 
 
 def pair_weights(guide: Tensor) -> Tensor:
-    """Return how much pairs of `NEIGHBOURS` are joined, by colour and distance: (B, C, H, W) -> (B, 4, H, W)."""
+    """Return how much pairs of `NEIGHBOURS` are joined, by colour and distance, (B, 4, H, W)."""
     distance = guide_distance(guide, NEIGHBOURS) / guide.shape[1] ** 0.5
     return (torch.exp(-distance / CONTRAST) + LEAST) / proximity(NEIGHBOURS, guide)
