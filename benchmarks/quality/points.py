@@ -5,7 +5,9 @@
 `lidar`: rendered scenes of 640x480 pixels and a scanner with 64 beams, 20 cm to the right of the camera, 0.7
 degrees between beams, 0.35 between the columns of a turn, 1 cm of noise. Its points go to a .ply and from
 there through `primaldepth.upsample`. `linear` interpolates between the very same points as they fall, the
-hidden ones included. Scored is what lies between the first and the last beam.
+hidden ones included; `linear-seen` between those that are kept as seen by the camera. Scored are pixels with
+a true depth between the first and the last beam: `lidar` all of them, also in shadows that the scanner sees
+nothing of, `lidar-near` those within 9 pixels of a point that is kept.
 
 `nyu-500`: depth completion as Ma and Karaman test it, on the frames of NYU-Depth v2 that lie in DATA/nyu:
 halved, the middle 304x228 pixels, 500 of which keep their depth.
@@ -22,15 +24,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image
 from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
+from scipy.ndimage import distance_transform_edt
 
 import primaldepth
 from primaldepth.core.seeds import derive_seed
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.geometry.clouds import PointCloud
 from primaldepth.geometry.motion import as_tuples
+from primaldepth.geometry.scattered import scattered
 from primaldepth.io import read_depth
 from primaldepth.io.pointcloud import write_cloud
 from primaldepth.scenes.description import Camera
@@ -40,8 +45,8 @@ from primaldepth.scenes.sampler import sample
 Array = NDArray[np.float64]
 METHODS = ("bilinear", "nlh-l2", "atgv-l2", "pdn-any-small", "pdn-any")
 WIDTH, HEIGHT = 640, 480
-BESIDE, BEAMS, BEAM_STEP, TURN_STEP, RANGE_NOISE = 0.2, 64, 0.7, 0.35, 0.01  # m, degrees, degrees, m
-SAMPLES = 500
+BESIDE, BEAMS, BEAM_STEP, TURN, TURN_STEP, RANGE_NOISE = 0.2, 64, 0.7, 64.0, 0.35, 0.01  # m, degrees, m
+SAMPLES, NEAR = 500, 9.0
 
 
 @dataclass(frozen=True)
@@ -83,28 +88,39 @@ def _lidar_rows(options: argparse.Namespace) -> Iterator[PointsRow]:
     for seed in range(options.first, options.first + options.scenes):
         image, truth, points, cameras = lidar_scene(renderer, seed)
         pixels, z = _projected(points, cameras)
-        inside = _between_beams(pixels)
-        yield _scored("lidar", str(seed), "linear", interpolated(pixels, z), truth, inside, 0.0)
+        seen = scattered(torch.from_numpy(points), cameras, truth.shape)
+        kept = seen.valid[0, 0].numpy()
+        scored = _between_beams(pixels) & np.isfinite(truth)
+        near = scored & (distance_transform_edt(~kept) <= NEAR)
+        places = {"lidar": scored, "lidar-near": near}
+        linear = {
+            "linear": interpolated(pixels, z),
+            "linear-seen": interpolated(np.argwhere(kept), seen.depth[0, 0].numpy()[kept]),
+        }
+        for name, found in linear.items():
+            yield from (_scored(test, str(seed), name, found, truth, at, 0.0) for test, at in places.items())
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "scan.ply"
             grey = np.full((len(points), 3), 128, np.uint8)
             write_cloud(file, PointCloud(points.astype(np.float32), grey))
             for method in options.methods:
                 found, seconds = _upsampled(file, image, method, cameras=cameras, noise=RANGE_NOISE)
-                yield _scored("lidar", str(seed), method, found, truth, inside, seconds)
+                for test, at in places.items():
+                    yield _scored(test, str(seed), method, found, truth, at, seconds)
 
 
 def lidar_scene(renderer: Renderer, seed: int) -> tuple[NDArray[np.uint8], Array, Array, Cameras]:
-    """(image, true depth, points of the scanner in its own axes, cameras) of a rendered scene."""
+    """(image, true depth or NaN, points of the scanner in its own axes, cameras) of a rendered scene."""
     scene = sample("rich", seed)
     guide = scene.guide.model_copy(update={"width": WIDTH, "height": HEIGHT})
     beside = np.asarray(guide.position) + np.asarray(guide.rotation) @ [BESIDE, 0.0, 0.0]
-    # A fine view from the scanner's place; rays of the scanner are those of the nearest pixels.
-    fine = {"position": tuple(beside.tolist()), "fov_degrees": 100.0, "width": 2048, "height": 1536}
+    # A fine and wide view from the scanner's place; rays of the scanner are those of the nearest pixels. A
+    # turn is a full circle: what lies near the camera's border is far to the side for the scanner.
+    fine = {"position": tuple(beside.tolist()), "fov_degrees": 130.0, "width": 2400, "height": 1200}
     scanner = guide.model_copy(update={**fine, "centre_shift": (0.0, 0.0)})
     scene = scene.model_copy(update={"guide": guide, "tof": scanner})
     found = renderer.render(scene)
-    truth = np.where(found["valid"], found["depth"], found["depth"].max()).astype(np.float64)
+    truth = np.where(found["valid"], found["depth"], np.nan).astype(np.float64)
     points = _scanned(found["tof_distance"], found["tof_valid"], scanner, seed)
     matrix = scene.guide_from_tof()
     camera = guide.intrinsics(WIDTH)
@@ -120,7 +136,7 @@ def _scanned(distance: Array, valid: NDArray[np.bool_], scanner: Camera, seed: i
     """(N, 3) points along the beams, with noise in their range."""
     camera = scanner.intrinsics(0)
     elevation = np.radians(BEAM_STEP * (np.arange(BEAMS) - (BEAMS - 1) / 2))
-    azimuth = np.radians(np.arange(-49.0, 49.0, TURN_STEP))
+    azimuth = np.radians(np.arange(-TURN, TURN, TURN_STEP))
     a, e = np.meshgrid(azimuth, elevation)
     x, y = np.tan(a), np.tan(e) / np.cos(a)
     column = np.floor(camera.fx * x + camera.cx).astype(int)

@@ -117,4 +117,4 @@ def connection_type(seconds: float, head_seconds: float) -> type[H11Protocol]:
         seconds: that a client may leave a part of its answer unread.
         head_seconds: that the head of a request may take to arrive.
     """
-    return type("Line", (_ClientConnection,), {"seconds": seconds, "head_seconds": head_seconds})
+    return type("ClientConnection", (_ClientConnection,), {"seconds": seconds, "head_seconds": head_seconds})

@@ -1,4 +1,4 @@
-"""The queue and the workers behind it, as one thing that takes tasks and promises answers."""
+"""The queue and its workers as one object: tasks go in, futures of their answers come out."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ class Engine(TaskQueue):
 
     @property
     def ready(self) -> bool:
-        """Whether a worker waits for work or works."""
+        """Whether a worker has started and can take work."""
         return any(worker.ready for worker in self.workers)
 
     @property
@@ -60,7 +60,7 @@ class Engine(TaskQueue):
             queued.refuse(DRAINING)
 
     def _worker_failed(self, problem: Problem) -> None:
-        """What waits is refused only where nobody is left to compute it."""
+        """Refuse the tasks in the queue if no worker is left to compute them."""
         if not self.ready:
             for queued in self.clear():
                 queued.refuse(problem)

@@ -34,7 +34,7 @@ def check_name(name: str) -> str:
 
 
 class HostChecks:
-    """The names and addresses under which a service may be asked.
+    """Checks that requests name this service: by one of its names or addresses.
 
     Args:
         bound: the address or name it listens on.
@@ -72,7 +72,7 @@ class HostChecks:
 
 
 def check_site(method: str, path: str, headers: Mapping[str, str]) -> None:
-    """Raise if a page of another site makes a browser send what changes something or takes up room here.
+    """Raise if a browser sends the request for a page of another site, unless it only reads.
 
     Browsers tell the site of the page in `Sec-Fetch-Site`, older ones and those on plain HTTP in `Origin`;
     programs send neither.

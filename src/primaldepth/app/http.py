@@ -54,7 +54,7 @@ class MethodItem(BaseModel):
 
 
 class ServiceState(BaseModel):
-    """That the service lives, and what it is doing."""
+    """State of the service: whether it runs or is ready, and its version."""
 
     status: str
     version: str
@@ -105,7 +105,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
 
 
 def _add_errors(app: FastAPI) -> None:
-    """JSON for everything that is refused, by us or by the frameworks."""
+    """Register handlers that answer every refused request with JSON, whoever refused it."""
 
     @app.exception_handler(PrimalDepthError)
     async def ours(_: Request, error: PrimalDepthError) -> JSONResponse:
@@ -156,7 +156,7 @@ def _add_upsample(app: FastAPI, engine: Engine, settings: ServiceSettings) -> No
 
 
 def _refuse_unknown(names: Iterable[str]) -> None:
-    """A field of another name is a mistake in writing, and would change the result without a word."""
+    """Raise if the form has an unknown field: a mistyped one would otherwise be ignored."""
     for name in names:
         if name not in FIELDS:
             hint = did_you_mean(name, FIELDS) or f"there are {', '.join(FIELDS)}"
@@ -164,7 +164,7 @@ def _refuse_unknown(names: Iterable[str]) -> None:
 
 
 def _store(uploads: dict[str, UploadFile | None], folder: Path) -> None:
-    """Every upload under the name of its field; the client's own name for it is never used."""
+    """Store every upload under the name of its field; the client's own file name is never used."""
     for name, upload in uploads.items():
         if upload is not None:
             with (folder / name).open("wb") as file:
@@ -172,7 +172,7 @@ def _store(uploads: dict[str, UploadFile | None], folder: Path) -> None:
 
 
 async def _awaited(request: Request, future: "Future[Answer]") -> Answer:
-    """The answer, unless the client goes away first; what only waits for it is then dropped."""
+    """Return the answer; if the client goes away first, raise and drop the task."""
     promise = asyncio.wrap_future(future)
     try:
         while not promise.done():
@@ -192,7 +192,7 @@ def _add_state(app: FastAPI, engine: Engine, metrics: Metrics) -> None:
         tags=["depth"],
     )
     async def methods() -> list[MethodItem]:
-        """In the order of the documentation; `default` is used where a request names none."""
+        """Methods in the order of the documentation; `default` is used where a request names none."""
         default = app.state.settings.method
         return [
             MethodItem(

@@ -1,4 +1,4 @@
-"""What the interface's description says of answers: every status, with an example."""
+"""Responses in the OpenAPI description of the HTTP interface: every status, with an example."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ OF_UPSAMPLE = tuple(_WORDS)
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the descriptions of error answers, by status."""
+    """Return the OpenAPI descriptions of error responses, by status."""
     return {
         status: {
             "description": _WORDS[status],
@@ -64,7 +64,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def depth_answer() -> dict[int | str, dict[str, Any]]:
-    """Return the description of a depth map as answer."""
+    """Return the OpenAPI description of a response with a depth map."""
     binary = {"schema": {"type": "string", "format": "binary"}}
     return {
         200: {
@@ -76,7 +76,7 @@ def depth_answer() -> dict[int | str, dict[str, Any]]:
 
 
 def state_answer() -> dict[int | str, dict[str, Any]]:
-    """Return the description of /readyz when it is not."""
+    """Return the OpenAPI description of /readyz where the service is not ready."""
     found = problems(503)
     found[503]["content"]["application/json"]["example"] = NOT_READY.body()
     return found

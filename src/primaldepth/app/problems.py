@@ -1,4 +1,4 @@
-"""What goes wrong, told the same way everywhere: a status, a code for programs, a message and a hint."""
+"""Errors as clients get them everywhere: a status, a code for programs, a message and a hint."""
 
 import re
 import traceback
@@ -13,7 +13,7 @@ from primaldepth.core.errors import FileFormatError, MissingDependencyError, Pri
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One reason why a request is not answered as wished.
+    """Why a request failed.
 
     Args:
         status: of the HTTP answer.
@@ -40,12 +40,12 @@ class Problem:
 
 
 def _sendable(text: str) -> str:
-    """A client may have sent half a character, and is told what it sent."""
+    """Return the text with characters that cannot be encoded replaced: clients may send halves of pairs."""
     return text.encode("utf-8", "replace").decode()
 
 
 class RefusedError(PrimalDepthError):
-    """A request is refused; the problem is its answer."""
+    """Error for a refused request, which is answered with the problem."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(f"{problem.message}; {problem.hint}" if problem.hint else problem.message)
@@ -53,7 +53,7 @@ class RefusedError(PrimalDepthError):
 
 
 class ErrorDetail(BaseModel):
-    """Why a request was not answered as wished."""
+    """Code, message and hint of an answer that is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -110,7 +110,7 @@ def problem_of(error: PrimalDepthError, folder: Path | None = None) -> Problem:
 
 
 def _told(error: PrimalDepthError, folder: Path | None) -> tuple[str, str]:
-    """What was found and what to do, in the words of a form."""
+    """Return message and hint of an error in the words of the form, without text of the client."""
     subject, hint = (getattr(each, "in_form", each) for each in (error.subject, error.hint))
     quoted: Sequence[str] = error.quoted
     if folder is not None and folder in Path(subject).parents:

@@ -45,7 +45,7 @@ def json_answer(problem: Problem) -> JSONResponse:
 
 @dataclass
 class _Exchange:
-    """One request on its way: what came in, what went out."""
+    """State of one request: bytes received so far, status of its answer."""
 
     started: float
     status: int = 0
@@ -117,7 +117,7 @@ class RequestChecks:
         return hmac.compare_digest(given.encode(), token.get_secret_value().encode())
 
     def _limited(self, receive: Receive, exchange: _Exchange) -> Receive:
-        """`receive` that refuses a body which is too long, or which takes too long to arrive."""
+        """Return a `receive` that raises if the body is too long or takes too long to arrive."""
 
         async def limited() -> Message:
             if exchange.complete:
@@ -146,7 +146,7 @@ class RequestChecks:
         return Problem(413, "too_large", message, "send less", {"Connection": "close"})
 
     def _note(self, scope: Scope, exchange: _Exchange) -> None:
-        """One line: what was asked, how it ended; no name, no field, no query of the client's."""
+        """Log one line on a request and its end, without names, fields or queries of the client."""
         seconds = time.perf_counter() - exchange.started
         route = scope["path"] if scope["path"] in _ROUTES else "other"
         self._metrics.answered(route, exchange.status, seconds)
@@ -163,7 +163,7 @@ class RequestChecks:
 
 
 def _check_head(scope: Scope, headers: Headers) -> None:
-    """Raise if a request is longer than any that is meant, or can be read in two ways."""
+    """Raise if the head of a request is too long, or its length can be read in two ways."""
     if not scope["path"].startswith("/"):
         message = "the target of the request is no path"
         raise RefusedError(Problem(400, "bad_request", message, "ask for a path such as /v1/methods"))
@@ -178,7 +178,7 @@ def _check_head(scope: Scope, headers: Headers) -> None:
 
 
 async def _swallow(receive: Receive, exchange: _Exchange) -> None:
-    """Read on for a moment: a client that still sends would see its line break instead of the answer."""
+    """Read on for a moment: a client that still sends would lose the connection before the answer."""
 
     async def swallow() -> None:
         while not exchange.complete and exchange.received < _SWALLOWED_BYTES:
@@ -199,7 +199,7 @@ def _watched(send: Send, exchange: _Exchange) -> Callable[[Any], Awaitable[None]
 
 
 def _parts(message: Message) -> Iterator[Message]:
-    """A long body in pieces: before each of them the server waits until the last one has left."""
+    """Yield a long body in pieces; the server waits before each of them until the last one was sent."""
     body = message.get("body", b"")
     if len(body) <= PART_BYTES:
         yield message
@@ -211,7 +211,7 @@ def _parts(message: Message) -> Iterator[Message]:
 
 
 def _credential(header: str) -> str:
-    """The token of `Bearer TOKEN`, or the password of `Basic`, which browsers can send."""
+    """Return the token of `Bearer TOKEN`, or the password of `Basic`, which browsers can send."""
     scheme, _, rest = header.partition(" ")
     if scheme.lower() == "bearer":
         return rest.strip()

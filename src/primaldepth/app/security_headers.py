@@ -1,4 +1,4 @@
-"""Headers that tell browsers what an answer may do: nothing that the page does not need."""
+"""Headers that restrict what browsers let an answer do, to what the page needs."""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send

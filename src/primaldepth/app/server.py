@@ -1,4 +1,4 @@
-"""The server: listens, and ends in order when it is told to."""
+"""The server: listens on a socket, and finishes accepted work before it ends."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ _BACKLOG = 2048  # connections that wait to be taken
 
 
 class Server(uvicorn.Server):
-    """A server that ends in order.
+    """A server that finishes accepted work before it ends.
 
     On SIGTERM or SIGINT new work is refused with 503, what was accepted is finished, then the port closes.
     A second signal ends it at once.
@@ -36,7 +36,7 @@ class Server(uvicorn.Server):
         self._told_at: float | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to end; `on_tick` sees when nothing is left to do."""
+        """Begin to shut down; `on_tick` closes the port when nothing is left to do."""
         if self._told_at is None:
             self._told_at = time.monotonic()
             log.info("told to end: %d running, %d waiting", self._engine.running, self._engine.waiting)
@@ -62,7 +62,7 @@ class Server(uvicorn.Server):
 
 
 def create_server(app: FastAPI, settings: ServiceSettings) -> Server:
-    """Return a server that writes no log of its own and takes the service's way to end."""
+    """Return a server that writes no log of its own and shuts down as `Server` does."""
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -94,13 +94,13 @@ async def _serve(server: Server, listener: socket.socket) -> None:
 
 
 def _note(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Write where a failure of the event loop was, without its text, which may quote a client."""
+    """Log where the event loop failed, without the error's text, which may quote a client."""
     error = context.get("exception")
     log.error("the event loop failed: %s", "?" if error is None else place_of(error))
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
-    """Return a socket that listens at the place asked for: who connects from now on waits for the service.
+    """Return a listening socket: clients that connect from now on wait for the service.
 
     Args:
         settings: of the service.

@@ -1,4 +1,4 @@
-"""What an operator decides: where to listen, how much one request and all of them may take."""
+"""Settings of an operator: where to listen, and limits for one request and for all of them."""
 
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ def _option(default: Any, metavar: str, text: str) -> Any:
 
 
 class ServiceSettings(Settings):
-    """Limits and places of one service; `primaldepth serve` has an option for each.
+    """Limits and addresses of one service; `primaldepth serve` has an option for each.
 
     max_pixels and max_side are read from an image's header before anything is decoded.
     """

@@ -1,7 +1,7 @@
-"""Forms that are complete and mean one thing; everything else is refused before it is used.
+"""Refuse forms that are incomplete or ambiguous, before they are used.
 
 A form that was cut off, or in which a field occurs twice, could be read in more than one way: a field would
-be dropped without a word. So would what follows the end of a form.
+be dropped silently. So would what follows the end of a form.
 """
 
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -42,7 +42,7 @@ class _End:
 
 
 class StrictParser(MultiPartParser):
-    """Starlette's parser for forms, which also refuses what is doubtful.
+    """Starlette's parser for forms, which also refuses ambiguous ones.
 
     Args:
         repeated: name of the one field that may occur more than once.

@@ -1,4 +1,4 @@
-"""The queue before the workers: who waits, and for which answer."""
+"""The queue before the workers, with a future for the answer of each task."""
 
 import itertools
 import threading
@@ -16,19 +16,19 @@ from primaldepth.app.worker_messages import Ticket
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueuedTask:
-    """A ticket with the promise of its answer; `alone` where a batch with it has ended badly."""
+    """A ticket with the future of its answer; `alone` if a batch with it has failed."""
 
     ticket: Ticket
     future: "Future[Any]" = field(default_factory=Future)
     alone: bool = False
 
     def answer(self, answer: Any) -> None:
-        """Keep the promise, unless its client has given it up."""
+        """Set the answer, unless the client has given up."""
         with suppress(InvalidStateError):
             self.future.set_result(answer)
 
     def refuse(self, problem: Problem) -> None:
-        """Say why there is no answer, unless its client has given it up."""
+        """Set the problem as answer, unless the client has given up."""
         with suppress(InvalidStateError):
             self.future.set_exception(RefusedError(problem))
 
@@ -93,7 +93,7 @@ class TaskQueue:
         return left
 
     def stop(self) -> None:
-        """Let no thread wait for work any more."""
+        """Wake all threads that wait for work, and let none wait again."""
         with self.changed:
             self.draining = self.stopped = True
             self.changed.notify_all()

@@ -1,4 +1,4 @@
-"""What a client asks for, in a form that can be handed to another process."""
+"""Tasks: what a client asks for, as plain values that can be sent to another process."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +61,7 @@ def method_names() -> list[str]:
 
 
 def request_of(method: str, **options: Any) -> Request:
-    """Return the request that a client's fields mean; raise on one that cannot be meant.
+    """Return the request for the fields of a form; raise if one has an impossible value.
 
     Args:
         method: its name.
@@ -69,7 +69,7 @@ def request_of(method: str, **options: Any) -> Request:
 
     Raises:
         RefusedError: 422 if there is no such method.
-        InputError: if an option cannot be meant.
+        InputError: if an option has an unknown name or a wrong value.
     """
     names = method_names()
     if method not in names:

@@ -1,4 +1,4 @@
-"""How many requests with a body may be here at a time: what each brings lies on the disk until its answer."""
+"""Limit the requests with a body that are open at a time: each keeps its uploads on disk until its answer."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ _WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
 
 
 class UploadSlots:
-    """Places for requests with a body, each held from before the body is read until the answer is sent.
+    """Slots for requests with a body, each held from before the body is read until the answer is sent.
 
     Args:
         most: requests that have one at a time.

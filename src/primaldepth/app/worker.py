@@ -1,7 +1,7 @@
 """The process that decodes and computes: it can be killed, and a crash in it ends nothing else.
 
-It is told tickets, and says when it starts on some of them and how each one ended. What has the same method
-and the same sizes is computed as one batch.
+It receives tickets, and reports when it starts on some of them and how each one ended. Frames with the same
+method and the same sizes are computed as one batch.
 """
 
 import signal
@@ -87,13 +87,13 @@ class _WorkerLoop:
         self._prepared: set[str] = set()  # methods whose kernels are compiled
 
     def warm_up(self) -> None:
-        """Compute once what most requests ask for."""
+        """Run the default method once, so that its kernels are compiled before the first request."""
         self._compute_little(self._settings.method)
         if self._device.type == "cpu":
             _limit_memory(self._settings.memory_gib / self._settings.workers)
 
     def _compute_little(self, method: str) -> None:
-        """Compute a small frame: kernels are compiled on first use, which can take most of a minute."""
+        """Compute a small frame, so that kernels are compiled, which can take most of a minute."""
         self._prepared.add(method)
         depth = torch.linspace(1.0, 2.0, 64).view(1, 1, 8, 8)
         frame = Frame(depth, depth > 0, torch.rand(1, 3, 16, 16), None, torch.full_like(depth, 0.01))
@@ -101,14 +101,14 @@ class _WorkerLoop:
             create(method)(frame.to(self._device))
 
     def _prepare(self, method: str) -> None:
-        """Compile what a method needs, and say so: that is no time of the request which asks for it first."""
+        """Compile what a method needs, and report it: this time is not charged to the request that waits."""
         if method not in self._prepared:
             self._say(Preparing(method))
             with suppress(Exception):  # the request meets it again, and is told
                 self._compute_little(method)
 
     def serve(self, tickets: Sequence[Ticket]) -> None:
-        """Answer every ticket; no more images are held at a time than the limit on pixels means."""
+        """Answer every ticket; hold no more pixels in memory at a time than the limit allows."""
         held: list[_Loaded] = []
         for ticket in tickets:
             if isinstance(ticket.task.wanted, Trial):
@@ -154,7 +154,7 @@ class _WorkerLoop:
         self._say(Done(ticket.number, tried, time.perf_counter() - start))
 
     def _check_device(self, error: Exception) -> None:
-        """Say so and leave, if the device is lost with this error."""
+        """If this error means that the device is lost, report it and end the process."""
         if not is_out_of_memory(error) and _is_lost(self._device):
             self._say(Lost(place_of(error)))
             raise EOFError from error
@@ -235,7 +235,7 @@ def _failed(ticket: Ticket, error: Exception) -> Failed:
 
 
 def _groups(held: Sequence[_Loaded]) -> Iterator[list[_Loaded]]:
-    """Those that can be one batch, in the order in which the first of each came."""
+    """Yield the frames that can be computed as one batch, in the order in which the first of each came."""
     found: dict[tuple[Any, ...], list[_Loaded]] = {}
     for each in held:
         found.setdefault(each.key, []).append(each)

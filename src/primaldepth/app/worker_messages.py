@@ -1,4 +1,4 @@
-"""What the service and its workers say to each other, and how it travels: JSON and raw bytes, no pickle.
+"""Messages between the service and its workers, sent as JSON and raw bytes, without pickle.
 
 Reading a pickle runs what its writer put in it. A worker decodes files of strangers, so nothing that it says
 may do more here than be a value of one of the types below.
@@ -36,7 +36,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """From now on the clock of these tickets runs."""
+    """The worker has started on these tickets: their time runs."""
 
     numbers: tuple[int, ...]
     says: Literal["started"] = "started"
@@ -72,7 +72,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The device is of no use to this process any more: the worker leaves, what it holds is not answered."""
+    """The device has failed for this process: the worker ends without answering its tickets."""
 
     trace: str
     says: Literal["lost"] = "lost"
@@ -84,7 +84,7 @@ _TICKETS: TypeAdapter[list[Ticket]] = TypeAdapter(list[Ticket])
 
 
 def send_tickets(line: Connection, tickets: list[Ticket]) -> None:
-    """Hand tickets to a worker.
+    """Send tickets to a worker.
 
     Args:
         line: to a worker.
@@ -103,7 +103,7 @@ def receive_tickets(line: Connection) -> list[Ticket]:
 
 
 def send_message(line: Connection, message: Message) -> None:
-    """Tell the service; the body of a file follows its JSON as it is.
+    """Send a message to the service; the body of a file follows its JSON as raw bytes.
 
     Args:
         line: to the service.
@@ -118,7 +118,7 @@ def send_message(line: Connection, message: Message) -> None:
 
 
 def receive_message(line: Connection, most_bytes: int) -> Message:
-    """Wait for what a worker says next.
+    """Wait for the next message of a worker.
 
     Args:
         line: to the worker.

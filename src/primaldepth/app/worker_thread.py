@@ -1,4 +1,4 @@
-"""One worker, the thread that feeds it, and what happens when no answer comes."""
+"""One worker process, the thread that feeds it, and what happens when no answer comes."""
 
 import logging
 import multiprocessing
@@ -36,7 +36,7 @@ _BYTES_PER_PIXEL, _HEADER_BYTES = 16, 2**20  # of the largest file that a worker
 
 
 class _WorkerProcess:
-    """The process and the line to it."""
+    """The worker process and the pipe to it."""
 
     def __init__(self, settings: ServiceSettings) -> None:
         context = multiprocessing.get_context("spawn")
@@ -61,13 +61,13 @@ class _WorkerProcess:
             raise EOFError from error
 
     def may_prepare(self, method: str) -> bool:
-        """Whether the process may take its time to prepare for a method: once for each."""
+        """Whether the process may take time to prepare for a method: once for each."""
         known = method in self._unprepared
         self._unprepared.discard(method)
         return known
 
     def tell(self, tickets: list[Ticket]) -> None:
-        """Hand tickets over."""
+        """Send tickets to the worker."""
         send_tickets(self.line, tickets)
 
     @property
@@ -110,14 +110,14 @@ class WorkerThread:
         return None if self._worker is None else self._worker.pid
 
     def stop(self) -> None:
-        """End the worker; the queue is stopped already."""
+        """End the worker and wait for its thread; call it after the queue was stopped."""
         if self._worker is not None:
             self._worker.end()
         if self.thread.ident is not None:
             self.thread.join(timeout=10)
 
     def _loop(self) -> None:
-        """Serve until told to stop; a failure here is answered to all and survived."""
+        """Serve until the queue stops; after an unexpected failure, refuse the tasks in hand and go on."""
         while not self._queue.stopped:
             try:
                 self._serve_once()

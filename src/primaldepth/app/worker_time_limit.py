@@ -1,4 +1,4 @@
-"""How long a worker may still take, so that no request gets more seconds than one request may."""
+"""The time a worker has left, so that no request takes longer than its limit."""
 
 import time
 from collections.abc import Callable, Collection
@@ -23,7 +23,7 @@ class WorkerTimeLimit:
         self._pause = 0.0
 
     def pause(self, seconds: float) -> None:
-        """Charge the time that follows to nobody, until the worker turns to requests again.
+        """Charge the following seconds to no request, until the worker turns to requests again.
 
         Args:
             seconds: it may take.
@@ -38,7 +38,7 @@ class WorkerTimeLimit:
         self._current = self._left.keys() & set(numbers) or set(self._left)
 
     def finish(self, number: int) -> None:
-        """Charge nothing more to a request: it has its answer."""
+        """Charge nothing more to a request, which has its answer."""
         self._charge()
         self._left.pop(number, None)
         self._current.discard(number)
@@ -46,7 +46,7 @@ class WorkerTimeLimit:
 
     @property
     def left(self) -> float:
-        """Seconds that the requests of now, or a pause, have left; 0 if that is none."""
+        """Seconds left to the requests that are computed now, or to the pause; at least 0."""
         self._charge()
         if self._pause:
             return self._pause

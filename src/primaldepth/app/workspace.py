@@ -1,4 +1,4 @@
-"""The folder of one service, for uploads and results: no other place on the disk is written to.
+"""The folder of one service, for uploads and results; the service writes nowhere else.
 
 A service that is killed cannot remove its folder. The next one does: each holds a lock on its folder, which
 the system lets go of when the process ends, however it ends.

@@ -18,7 +18,7 @@ FRAME, PATCHES = (1, 1088, 1376), (64, 128, 128)
 
 @dataclass(frozen=True, slots=True)
 class BenchRow:
-    """One line of the table; times in milliseconds, memory in MiB (on a GPU); None where none is known.
+    """One row of the table; times in milliseconds, memory in MiB (on a GPU); None where none is known.
 
     Args:
         name: what was measured.
@@ -46,13 +46,13 @@ class BenchRow:
     def of(
         cls, name: str, backend: str, run: Measurement, reference: Measurement, floor_ms: float | None = None
     ) -> "BenchRow":
-        """Return the line of two measurements.
+        """Return the row that compares two measurements.
 
         Args:
             name: what was measured.
             backend: that computed it.
-            run: the measurement.
-            reference: what it is compared with.
+            run: its time and memory.
+            reference: time and memory of what it is compared with.
             floor_ms: the least possible time, if it is known.
         """
         speedup = reference.ms / run.ms
@@ -62,7 +62,7 @@ class BenchRow:
 
 @dataclass(frozen=True, slots=True)
 class KernelInputs:
-    """Random data of one size, never zeros."""
+    """Random inputs of one size for the kernels; no value is 0."""
 
     state: State
     w: Tensor
@@ -95,7 +95,7 @@ class KernelInputs:
         return huber_iterations(self.state, self.w, self.f, self.c, self.coefficients, half_window(WINDOW))
 
     def resident(self, storage: torch.dtype | None = None) -> Callable[[], object]:
-        """Return what runs all iterations with Triton on maps that are in its layout already."""
+        """Return a function that runs all iterations with Triton on maps that are in its layout already."""
         from primaldepth.operators.pairwise.padded_layout import PaddedLayout
         from primaldepth.operators.pairwise.triton import iterate
 
@@ -106,7 +106,7 @@ class KernelInputs:
         return lambda: iterate(layout, (*state, dual), fixed, self.coefficients)
 
     def train(self) -> None:
-        """Run forward and backward."""
+        """Run all iterations and differentiate their mean square."""
         loss = self.run().u.square().mean()
         torch.autograd.grad(loss, (self.f, self.w, self.c, self.coefficients))
 

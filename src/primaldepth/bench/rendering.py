@@ -39,7 +39,7 @@ def bench_render(device: str) -> list[BenchRow]:
 
 
 def _render_ms(settings: RenderSettings, scenes: int) -> tuple[float, dict[str, float], Arrays]:
-    """Return medians over scenes after the one that compiles: of all, of each part; and the last arrays."""
+    """Return the median milliseconds of a scene and of each part, and the arrays of the last scene."""
     renderer = settings.open()
     arrays = render_scene(renderer, 0, 0)
     times, parts = [], []

@@ -87,7 +87,7 @@ def bench_stages(device: str, *, repeats: int = 9) -> list[BenchRow]:
 
 
 def _stages(frame: Frame, method: Network) -> dict[str, Callable[[], object]]:
-    """Return everything that is done with a frame, in its order; the last is all of it."""
+    """Return a function for each stage of a frame, by name and in order; the last runs all of them."""
 
     def sigma(valid: Tensor) -> Tensor:
         return noise_map("auto", frame.depth, valid)
@@ -117,5 +117,5 @@ def _method(name: str, net: DepthNet, precision: torch.dtype | None = None) -> N
 
 
 def _untrained(settings: NetworkSettings, device: str, samples: bool) -> DepthNet:
-    """Return a network of the same shape: what its weights are does not change the time."""
+    """Return an untrained network of these settings, with or without the sample term."""
     return DepthNet(settings.model_copy(update={"samples": samples})).to(device).eval()

@@ -17,7 +17,7 @@ class Measurement:
 
 
 def measure(run: Callable[[], object], device: str, *, repeats: int = 9, warmup: int = 2) -> Measurement:
-    """Return the median over `repeats` runs after `warmup`; on a GPU by device events.
+    """Return the median milliseconds of `repeats` runs after `warmup`; on a GPU by device events.
 
     Args:
         run: what is measured.
@@ -39,7 +39,7 @@ def measure(run: Callable[[], object], device: str, *, repeats: int = 9, warmup:
 def measure_both(
     run: Callable[[], object], reference: Callable[[], object], device: str, *, repeats: int = 9
 ) -> tuple[Measurement, Measurement]:
-    """Return the least milliseconds of two functions that take turns, so that other load hits both."""
+    """Return the least milliseconds of two functions, which take turns so that other load hits both."""
     both = (run, reference)
     for each in both:
         each()

@@ -151,7 +151,7 @@ def _protocol(name: str, images: str | None, reduce: int, unit: str | None) -> P
 
 @dataclass(frozen=True, slots=True)
 class _ChosenPart:
-    """A part of a protocol, and what is run of it."""
+    """A part of a protocol, with the scales and scenes to run and the folder of its inputs."""
 
     protocol: Protocol
     root: Path
@@ -164,7 +164,7 @@ class _ChosenPart:
 
 
 def _parts(protocol: Protocol, data: Path | None, scales: list[int], names: list[str]) -> list[_ChosenPart]:
-    """Return what has to be run; a changed input is refused at once."""
+    """Return the parts to run; raise if an input was changed."""
     if not names:
         for line in protocol.left_out(data):
             note(line)
@@ -180,7 +180,7 @@ def _parts(protocol: Protocol, data: Path | None, scales: list[int], names: list
 
 
 def _root(protocol: Protocol, data: Path | None, scenes: Sequence[str]) -> Path:
-    """The folder of the inputs, made first where that is needed; a changed one is refused at once."""
+    """Return the folder of the inputs, after making it if needed; raise if an input was changed."""
     with StagedBar() as bar:
         root = protocol.root(
             data,

@@ -87,7 +87,7 @@ def _run(
     cameras: Cameras | None,
     count: int | None,
 ) -> None:
-    """Push every frame; one that cannot be used is skipped, and told."""
+    """Push every frame; skip one that cannot be used, with a note."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", DepthWarning)
         warnings.showwarning = _tell  # restored at the end

@@ -73,7 +73,7 @@ def processes(jobs: int, device: torch.device) -> int:
 
 
 def early_cameras(path: Path | None) -> Cameras | Path | None:
-    """Read a camera file, so that what is wrong is told early, unless it needs the sizes of the images.
+    """Read a camera file, so that errors show before any work, unless it needs the sizes of the images.
 
     Args:
         path: as the user gave it.
@@ -99,7 +99,7 @@ def declared(name: str, default: Any = None) -> Any:
 
 
 def with_declared_options(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb, in place of its `**asked`, an option for each field of `Request` and each output.
+    """Replace `**asked` of a verb by an option for each field of `Request` and each output.
 
     They stand behind the verb's two arguments, before its other options.
     """
@@ -110,7 +110,7 @@ def with_declared_options(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_parameters(verb: Callable[..., None], parameters: Iterable[Parameter]) -> Callable[..., None]:
-    """Give a verb these parameters, in their order, in place of its own."""
+    """Replace the parameters of a verb by these, in their order."""
     named = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
     verb.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
     return verb

@@ -1,4 +1,4 @@
-"""How long a batch still takes."""
+"""Estimate how long a batch still takes."""
 
 import time
 from datetime import timedelta
@@ -21,6 +21,6 @@ class RemainingTime:
         return (self.total - self.done) * elapsed / max(self.done, 1)
 
     def __str__(self) -> str:
-        """3 of 20, 0:01:25 left."""
+        """Return text such as "3 of 20, 0:01:25 left"."""
         text = f"{self.done} of {self.total}"
         return text if self.done >= self.total else f"{text}, {timedelta(seconds=round(self.left()))} left"

@@ -57,13 +57,13 @@ def _print_means(protocol: Protocol, rows: Sequence[Row]) -> None:
 
 
 def _mean(rows: Sequence[Row], column: ScoreColumn) -> str:
-    """Mean over the rows that have the number; a dash if none has it."""
+    """Return the mean over the rows that have the number, or a dash if none has it."""
     found = mean_number(rows, column.key)
     return "-" if found is None else f"{found:.{column.digits}f}"
 
 
 def _print_sets(protocol: Protocol, parts: Sequence[Protocol], rows: Sequence[Row]) -> None:
-    """One line for each set and method: the mean RMSE over the frames, scale by scale."""
+    """Print a line for each set and method: the mean RMSE over the frames, scale by scale."""
     scales = list(dict.fromkeys(row.scale for row in rows))
     lines = []
     for part in parts:
@@ -79,7 +79,7 @@ def _print_sets(protocol: Protocol, parts: Sequence[Protocol], rows: Sequence[Ro
 
 
 def _print_scenes(protocol: Protocol, scenes: Sequence[str], rows: Sequence[Row]) -> None:
-    """One line for each method and scale: the RMSE scene by scene."""
+    """Print a line for each method and scale: the RMSE scene by scene."""
     cells = {(row.method, row.scene, row.scale): row for row in rows}
     lines = []
     for name, scale in dict.fromkeys((row.method, row.scale) for row in rows):

@@ -26,7 +26,7 @@ _TOKEN_VARIABLE = "PRIMALDEPTH_TOKEN"  # noqa: S105 - the name of a variable
 
 
 def _with_settings(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb, in place of its `**values`, an option for each setting of a service that it has not."""
+    """Replace `**values` of a verb by an option for each setting of the service that it does not declare."""
     own, parameters = inspect.signature(verb).parameters, []
     for name, field in ServiceSettings.model_fields.items():
         if field.description is None:
@@ -65,7 +65,7 @@ def serve(
 
 
 def _workers(device: str) -> int:
-    """One decodes and encodes while others compute; on the CPU they would only share the cores."""
+    """Return how many workers suit the device: on a GPU one decodes while others compute, on the CPU one."""
     return _ON_GPU if pick_device(device).type == "cuda" else 1
 
 
@@ -102,7 +102,7 @@ def _check_packages(settings: ServiceSettings) -> None:
 
 
 def _write_log() -> None:
-    """Our lines to stderr; what libraries say of a request may hold what a client sent."""
+    """Log our lines to stderr; of libraries only errors, since their lines may quote a client."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", force=True)
     for name in ("uvicorn", "httpx", "gradio", "asyncio", "python_multipart"):
         logging.getLogger(name).setLevel(logging.ERROR)

@@ -87,7 +87,7 @@ def upsample(
 
 
 def _device(device: str, engine: str, gpus: float, temporal: bool) -> str:
-    """Where to compute; options that do not go together are refused."""
+    """Return the device to compute on; raise if options do not go together."""
     ray = check_engine(engine, gpus, temporal)
     return worker_device(device, gpus) if ray else pick_device(device).type
 
@@ -133,7 +133,7 @@ def _run_items(
 
 
 def _run_all(batch: Batch) -> dict[Item, FinishedFrame]:
-    """Run every frame and tell how each ended, with a progress bar."""
+    """Run every frame and print how each ended, with a progress bar."""
     request, clock = batch.request, RemainingTime(len(batch.items) - len(batch.kept))
     ended: dict[Item, FinishedFrame] = {}
     told: set[type | str] = set()
@@ -153,7 +153,7 @@ def _run_all(batch: Batch) -> dict[Item, FinishedFrame]:
 
 
 def _tell(ended: FinishedFrame, rest: str, told: set[type | str]) -> None:
-    """Say how a frame ended; a note or a warning that concerns the whole batch is said once."""
+    """Print how a frame ended; a note or a warning that concerns the whole batch is printed once."""
     if ended.report is None:
         fail(ended.message)
         return

@@ -28,7 +28,7 @@ def pick_device(device: DeviceName) -> torch.device:
 
 
 def _current(device: torch.device) -> torch.device:
-    """Return the device itself, if it is the CPU or the GPU that kernels are launched on."""
+    """Return the device; raise if it is missing, or not the GPU that kernels are launched on."""
     found = pick_device(device.type)
     if found.type == "cuda" and device.index not in (None, torch.cuda.current_device()):
         raise InputError(

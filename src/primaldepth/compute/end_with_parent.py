@@ -26,7 +26,7 @@ def end_with_parent() -> None:
 
 
 def _killed_with_parent() -> bool:
-    """Ask the system to kill this process with its parent; False where it cannot do that."""
+    """Ask the system to kill this process with its parent; return whether it can do that."""
     if sys.platform != "linux":
         return False
     import ctypes

@@ -1,4 +1,4 @@
-"""Calls spread over processes; their results in the order in which they were asked for."""
+"""Spread calls over processes; results come in the order of the calls."""
 
 import multiprocessing
 import pickle
@@ -46,7 +46,7 @@ def run_jobs(calls: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Resul
 
 
 def _check_can_be_sent(call: Callable[[], object]) -> None:
-    """The pool would wait for ever for one that cannot be pickled."""
+    """Raise if a call cannot be pickled: the pool would wait for it for ever."""
     try:
         pickle.dumps(call)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
@@ -59,6 +59,6 @@ def _call(call: Callable[[], Result]) -> Result:
 
 
 def _start() -> None:
-    """Leave Ctrl-C to the main process, and end with it even if it was killed."""
+    """Prepare a worker process: ignore Ctrl-C, and end with the main process even if that is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()

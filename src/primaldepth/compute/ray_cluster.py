@@ -1,4 +1,4 @@
-"""Ray as every engine of this package uses it: join or start a cluster, keep it busy, leave it clean."""
+"""Ray clusters: join or start one, keep it busy with tasks, leave it clean."""
 
 import os
 import sys

@@ -96,7 +96,7 @@ def parse_json(
 def parse_toml(
     data: bytes | str, where: object, *, what: str = "TOML document", limits: Limits = DEFAULT
 ) -> dict[str, Any]:
-    """Parse one TOML document as `parse_json` does; dates are refused, which JSON has not either.
+    """Parse one TOML document as `parse_json` does; refuse dates, which JSON does not have.
 
     Args:
         data: text or bytes of unknown origin.
@@ -180,7 +180,7 @@ def _bare_toml(raw: bytes) -> bytes:
 
 
 def _check_extent(bare: bytes, limits: Limits) -> None:
-    """Refuse by nesting and count, before a parser sees the document."""
+    """Raise if a document nests too deeply or holds too many values, before it is parsed."""
     brackets = bare.translate(None, _NO_BRACKET)
     deepest = max(accumulate(map(_STEP.__getitem__, brackets)), default=0)
     dotted = b"." * limits.depth in bare.translate(None, _IN_KEY)  # a.b.c nests too, in quadratic time

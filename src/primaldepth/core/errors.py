@@ -147,7 +147,7 @@ def unknown_name(noun: str, name: str, known: Iterable[str]) -> InputError:
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether the error says that the machine or its GPU has too little memory.
 
-    torch says so in three ways; the class is told by its name, so that no one who needs an error loads torch.
+    torch reports it in three ways; its class is recognised by name, without importing torch.
 
     Args:
         error: any.

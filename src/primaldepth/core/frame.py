@@ -144,7 +144,7 @@ class Frame:
 
     @property
     def trust(self) -> Tensor:
-        """(B, 1, h, w): confidence of valid samples, 0 for holes; 1 where nothing tells samples apart."""
+        """(B, 1, h, w): confidence of valid samples, or 1 if none is known or above 0; 0 for holes."""
         return sample_trust(self.valid, self.confidence, self.depth)
 
     def clean_depth(self) -> Tensor:

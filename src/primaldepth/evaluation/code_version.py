@@ -35,7 +35,7 @@ def _version(modules: tuple[str, ...]) -> str:
 
 
 def reachable(modules: Collection[str]) -> set[str]:
-    """Return the modules of the package that can be reached from some, and the packages they lie in."""
+    """Return the modules of the package that some modules import, directly or not, and their packages."""
     known, found = _files(), set[str]()
     waiting = list(modules if all(name in known for name in modules) else known)
     while waiting:

@@ -47,7 +47,7 @@ class FilesProtocol(Protocol):
         return (folder / self.scenes[0]).is_dir()
 
     def inputs(self, root: Path, scene: str) -> dict[str, str]:
-        """Return the frozen checksums of the scene's files; `problems` tells whether they hold."""
+        """Return the frozen checksums of the scene's files, which `problems` compares."""
         return dict(self.files[scene])
 
     def problems(self, root: Path, scene: str) -> list[str]:

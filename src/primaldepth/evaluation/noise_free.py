@@ -176,7 +176,7 @@ def reduced(truth: Tensor, scale: int) -> Tensor:
 
 
 def assumed_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """Return the noise that methods are told: 0.05 % of the local mean depth, as the noise `auto` assumes.
+    """Return the noise that methods get: 0.05 % of the local mean depth, as the noise `auto` assumes.
 
     A level or centimetre at least is taken for the mean, so that no sample has a sigma of 0.
     """

@@ -189,7 +189,7 @@ def _session(path: Path, expected: tuple[str, ...]) -> Any:
 
 
 def _describe(model: Any, net: DepthNet) -> None:
-    """Our name and the settings in; what the exporter noted of this machine's files out."""
+    """Write producer and settings into the file, and remove paths of this machine that the exporter noted."""
     for part in (*model.graph.node, *model.graph.value_info, *model.graph.input, *model.graph.output):
         part.doc_string = ""
         del part.metadata_props[:]
@@ -209,7 +209,7 @@ def _require(*packages: str) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The exporter's remarks about itself are of no use to those who export."""
+    """Hide warnings and log lines of torch's exporter, which do not concern the user."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,7 +1,7 @@
 """The network written without the image's size, so that one exported graph serves every size.
 
-The pairwise operators slice the image, and slices are made of numbers. Here the same operators
-are convolutions with fixed kernels followed by a mask, which work on any size. Everything else,
+The pairwise operators slice the image, and a graph stores the bounds of slices as constants. Here the same
+operators are convolutions with fixed kernels followed by a mask, which work on any size. Everything else,
 the primal-dual step above all, is the library's own code.
 """
 

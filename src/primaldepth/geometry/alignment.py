@@ -150,7 +150,7 @@ def alignment(
 
 
 def _judged(search: "Search", steps: int, limit: float) -> Alignment:
-    """Return the best of all views with zooms up to a power of `RATIO`, beside the others."""
+    """Return the best of the views with zooms up to RATIO^steps, with its rivals' scores."""
     z = search.scores(View(), RATIO, steps)
     place, view = search.summit(z, View(), RATIO)
     same = z[around((steps, search.reach, search.reach), (1, 1, 1))]
@@ -280,7 +280,7 @@ def around(place: tuple[int, ...], reach: tuple[int, ...]) -> tuple[slice, ...]:
 
 
 def _parabola(z: Tensor, place: tuple[int, ...], dim: int) -> float:
-    """Where the parabola through the largest value and its two neighbours along a dimension is highest."""
+    """Return where the parabola through the largest value and its two neighbours along `dim` is highest."""
     at = place[dim]
     if not 0 < at < z.shape[dim] - 1:
         return float(at)

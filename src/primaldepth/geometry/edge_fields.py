@@ -88,7 +88,7 @@ def _filled(inverse: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _slopes(image: Tensor) -> tuple[Tensor, Tensor]:
-    """Central differences to the right and down."""
+    """Return central differences to the right and down."""
     around = pad(image, (1, 1, 1, 1), mode="replicate")
     across = around[..., 1:-1, 2:] - around[..., 1:-1, :-2]
     down = around[..., 2:, 1:-1] - around[..., :-2, 1:-1]
@@ -96,7 +96,7 @@ def _slopes(image: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _field(slopes: Tensor, clear: Tensor) -> Tensor:
-    """(H, W) of slopes (1, 2, H, W): the angle is doubled by squaring x + iy."""
+    """Return the field (H, W) of slopes (1, 2, H, W): squaring x + iy doubles the angle."""
     normal = torch.complex(slopes[0, 0], slopes[0, 1])
     return clear[0, 0] * normal.square() / normal.abs().square().clamp_min(1e-20)
 
@@ -108,10 +108,10 @@ def local_mean(image: Tensor, side: int) -> Tensor:
 
 
 def _parts(field: Tensor) -> Tensor:
-    """(1, 2, H, W): real and imaginary part."""
+    """Return real and imaginary part as channels, (1, 2, H, W)."""
     return torch.view_as_real(field).permute(2, 0, 1)[None]
 
 
 def _whole(parts: Tensor) -> Tensor:
-    """(1, H, W) of (1, 2, H, W)."""
+    """Return the complex image (1, H, W) of real and imaginary part, (1, 2, H, W)."""
     return torch.complex(parts[:, 0].contiguous(), parts[:, 1].contiguous())

@@ -122,7 +122,7 @@ class _Pair:
 
 
 def _levels(height: int, width: int) -> list[tuple[int, int]]:
-    """Sizes of the images that are compared, coarse to fine."""
+    """Return the sizes of the images that are compared, coarse to fine."""
     finest = min(1.0, LONGEST_SIDE / max(height, width))
     sizes = [(max(2, round(finest * height)), max(2, round(finest * width)))]
     while min(sizes[-1]) >= 2 * SHORTEST_SIDE:

@@ -1,18 +1,20 @@
 """Points of a scanner in the view of a camera: where each falls, without those that a surface hides."""
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import max_pool2d, pad
+from torch.nn.functional import max_pool1d, max_pool2d, one_hot
 
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.rig import Rig, to_pixels
 
 NEARER = 0.05  # of the depth: what is nearer by more hides what lies behind
-REACH = 2.5  # times the distance of the points: how far around a hidden point those before it are
-SIDES = 3  # of the four quarters around a point that have a nearer one before it counts as hidden
+REACH = 1.8  # times the distance of the points: how far around a hidden point those before it are
+SECTORS, OPEN = 24, 15  # of a turn; so many in a row without a nearer point, 225 degrees, and a point is seen
+AT_ONCE = 2**20  # pairs of a point and a pixel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,8 +34,7 @@ def scattered(points: Tensor, cameras: Cameras, size: tuple[int, int]) -> Scatte
     """Project points into the guide's view; on a pixel the nearest counts.
 
     A scanner that stands beside the camera sees what the camera does not: those points fall between the
-    points of a nearer surface. A point is hidden if nearer ones lie in three of the four quarters around it,
-    within a few times the distance of the points. Beside the edge of a surface they lie in two.
+    points of a nearer surface, and are left out.
 
     Args:
         points: (N, 3) in metres, in axes of their own: X_guide = R X + t.
@@ -62,22 +63,39 @@ def scattered(points: Tensor, cameras: Cameras, size: tuple[int, int]) -> Scatte
 
 
 def hidden_points(depth: Tensor, valid: Tensor) -> Tensor:
-    """Return True for points of a sparse map (1, 1, H, W) with nearer ones in three quarters around them."""
-    reach = max(1, round(REACH * _spacing(valid)))
-    inverse = torch.where(valid, 1.0 / depth.clamp_min(1e-6), 0.0)
-    limit = inverse * (1.0 + NEARER)
-    quarters = sum((_quarter(inverse, reach, *side) > limit).int() for side in _QUARTERS)
-    return valid & (torch.as_tensor(quarters) >= SIDES)
+    """Return True for points of a sparse map (1, 1, H, W) that lie among nearer ones.
+
+    Nearer points within REACH times the distance of the points leave no gap of 225 degrees around a hidden
+    point. A point that the camera sees in a corner of nearer surfaces is taken for hidden too.
+    """
+    down, right, sector = _disc(max(1, round(REACH * _spacing(valid))), depth.device)
+    (height, width), y, x = depth.shape[2:], *valid[0, 0].nonzero(as_tuple=True)
+    z, map_ = depth[valid], torch.where(valid, depth, torch.inf)[0, 0]
+    found = []
+    count = max(1, AT_ONCE // len(down))
+    for first in range(0, len(z), count):
+        part = slice(first, first + count)
+        row, column = y[part, None] + down, x[part, None] + right
+        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        there = map_[row.clamp(0, height - 1), column.clamp(0, width - 1)]
+        nearer = inside & (there * (1.0 + NEARER) < z[part, None])
+        covered = (nearer.float() @ sector).clamp_max(1.0)
+        turn = torch.cat([covered, covered[:, : OPEN - 1]], dim=1)
+        found.append(max_pool1d(turn, OPEN, stride=1).amin(dim=1) > 0)
+    hidden = torch.zeros_like(valid)
+    hidden[valid] = torch.cat(found)
+    return hidden
 
 
-_QUARTERS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
-
-
-def _quarter(inverse: Tensor, reach: int, down: int, right: int) -> Tensor:
-    """Return the largest inverse depth in one quarter of each pixel's window, such as up and left of it."""
-    rows = (reach, 0) if down < 0 else (0, reach)
-    columns = (reach, 0) if right < 0 else (0, reach)
-    return max_pool2d(pad(inverse, (*columns, *rows)), reach + 1, stride=1)
+def _disc(radius: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """Return rows and columns (N,) of the pixels around one, and the sector of each, (N, SECTORS) one-hot."""
+    side = torch.arange(-radius, radius + 1, device=device)
+    down, right = (each.flatten() for each in torch.meshgrid(side, side, indexing="ij"))
+    square = down.square() + right.square()
+    use = (square > 0) & (square <= radius * radius)
+    down, right = down[use], right[use]
+    turn = torch.atan2(down.float(), right.float()) / (2.0 * math.pi) % 1.0
+    return down, right, one_hot((turn * SECTORS).long().clamp_max(SECTORS - 1), SECTORS).float()
 
 
 def _spacing(valid: Tensor) -> float:

@@ -161,7 +161,7 @@ def _inverse(
 
 
 def _flat(values: Tensor) -> Tensor:
-    """(B, h, w) -> (B, h w, 1)."""
+    """Return (B, h, w) as (B, h w, 1)."""
     return values.flatten(1)[..., None]
 
 

@@ -84,7 +84,7 @@ def _crossed_part(
 
 
 def _cells(values: NDArray[np.float32], following: NDArray[np.int64]) -> NDArray[np.float32]:
-    """(n, 8, 8, 8, ..., 8): the values at the corners of each cell; NaN or 0 where there is no voxel."""
+    """Return the values at the corners of each cell, (n, 8, 8, 8, ..., 8); NaN or 0 where no voxel is."""
     n, rest = len(following), values.shape[4:]
     padded = np.full((n, SIDE + 1, SIDE + 1, SIDE + 1, *rest), np.nan if not rest else 0.0, np.float32)
     for index, corner in enumerate(_CORNERS):
@@ -102,7 +102,7 @@ def _crosses(low: NDArray[np.float32], high: NDArray[np.float32]) -> NDArray[np.
 
 
 def _vertices(values: NDArray[np.float32]) -> NDArray[np.float64]:
-    """(M, 3): mean of where the surface crosses the edges of a cell, from its first voxel, in voxels."""
+    """Return (M, 3): the mean of where the surface crosses the edges of a cell, in voxels from its first."""
     total, count = np.zeros((len(values), 3)), np.zeros((len(values), 1))
     for low, high in _EDGES:
         a, b = values[:, low].astype(np.float64), values[:, high]
@@ -116,7 +116,7 @@ def _vertices(values: NDArray[np.float32]) -> NDArray[np.float64]:
 def _triangles(
     cells: NDArray[np.int64], values: NDArray[np.float32], points: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """(T, 3) rows of cells, two for each crossed edge around which all four cells have a vertex."""
+    """Return (T, 3) rows of cells, two for each crossed edge around which all four cells have a vertex."""
     found = [np.zeros((0, 3), np.int64)]
     for axis in range(3):
         first, last = values[:, 0], values[:, 4 >> axis]

@@ -91,7 +91,7 @@ def _alive(process: int) -> bool:
 
 
 def _short_stem(path: Path) -> str:
-    """As much of the name as a temporary one has room for: file systems count bytes."""
+    """Return as much of the name as fits beside the suffix of a temporary file; file systems count bytes."""
     return os.fsencode(path.stem)[:80].decode(errors="ignore")
 
 

@@ -140,7 +140,7 @@ class _Plane:
     unit: Unit
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_]]]:
-        """A few rows at a time, which rows they are and their mask: float64, 0 where not valid."""
+        """Yield a few rows at a time: which they are, values (float64, 0 where not valid) and mask."""
         for rows in row_blocks(*self.values.shape):
             mask = self.valid[rows]
             yield rows, np.where(mask, self.values[rows], 0.0).astype(np.float64, copy=False), mask
@@ -185,7 +185,7 @@ def _whole_numbers(plane: _Plane) -> tuple[bool, float, float]:
 
 
 def _fitting(codec: Codec, high: float) -> str | None:
-    """The narrowest integer type that holds every valid number."""
+    """Return the narrowest integer type that holds every valid number."""
     for name in codec.dtypes:
         if name.startswith("uint") and high <= np.iinfo(name).max:
             return name
@@ -203,7 +203,7 @@ def _kept(plane: _Plane, name: str) -> bool:
 
 
 def _integer_type(path: Path, codec: Codec, fitting: str | None, low: float, high: float, unit: Unit) -> str:
-    """The type of a format of integers alone."""
+    """Return the type for a format that stores integers alone; raise if it cannot hold the numbers."""
     if unit == "m":
         raise InputError(
             path, f"{codec.name} stores integers and cannot hold metres", "use mm or 5000, or write .exr"

@@ -101,7 +101,7 @@ def read_depth(
 
 
 def _plane(path: Path, raster: Raster) -> NDArray[np.generic]:
-    """The one channel of real numbers."""
+    """Return the pixels if they are one channel of real numbers, else raise."""
     pixels = _one_channel(path, raster.pixels, "depth")
     if pixels.dtype.kind not in "iuf":
         raise FileFormatError(
@@ -125,7 +125,7 @@ def is_number(values: Any, number: float) -> Any:
 
 
 def _mask(raster: Raster, pixels: NDArray[Any], invalid: float | None) -> NDArray[np.bool_] | None:
-    """What the file masks itself, and what its numbers say to be invalid; None for neither."""
+    """Return the mask of valid pixels, by the file and by its invalid number; None if neither says any."""
     known = None if invalid is None else ~is_number(pixels, invalid)
     if raster.valid is None:
         return known
@@ -134,7 +134,7 @@ def _mask(raster: Raster, pixels: NDArray[Any], invalid: float | None) -> NDArra
 
 
 def _meaning(path: Path, raster: Raster, unit: Unit | None, kind: Kind | None) -> tuple[Unit, Kind]:
-    """Unit and kind, each as asked or by custom."""
+    """Return unit and kind, each as asked for, else by custom."""
     if unit is None and kind == "disparity":
         unit = "disparity"
     if unit is None:
@@ -147,7 +147,7 @@ def _meaning(path: Path, raster: Raster, unit: Unit | None, kind: Kind | None) -
 
 
 def _custom_unit(dtype: np.dtype[Any]) -> Unit:
-    """What numbers of this type mean where nothing is said."""
+    """Return the unit of numbers of this type where nothing says it."""
     if dtype.kind == "f":
         return "m"
     return "disparity" if dtype.itemsize == 1 else "mm"
@@ -199,7 +199,7 @@ def _channels(path: Path, pixels: Pixels) -> Pixels:
 
 
 def _planes(pixels: Pixels, full: float) -> NDArray[np.float32]:
-    """Pixels / full, one channel after the other: made once, in the order tensors have."""
+    """Return pixels / full, (H, W, C), stored one channel after the other as tensors are."""
     height, width, channels = pixels.shape
     planes = np.empty((channels, height, width), np.float32)
     for channel, plane in enumerate(planes):

@@ -58,7 +58,7 @@ class Oak(SdkCamera):
 
 
 def _streams(dai: Any, pipeline: Any) -> Any:
-    """Depth in the view of the colour camera, synchronised with its images; the newest pair is kept."""
+    """Return the queue of depth in the colour camera's view and its images; it keeps the newest pair."""
     sockets = dai.CameraBoardSocket
     colour, left, right = (
         pipeline.create(dai.node.Camera).build(socket)

@@ -71,7 +71,7 @@ class Orbbec(SdkCamera):
 
 
 def _streams(ob: Any, pipeline: Any) -> Any:
-    """The depth stream the camera starts with, and colour in RGB where the camera has it."""
+    """Return the configuration: the depth stream the camera starts with, and colour in RGB if it has that."""
     config = ob.Config()
     depths = pipeline.get_stream_profile_list(ob.OBSensorType.DEPTH_SENSOR)
     config.enable_stream(depths.get_default_video_stream_profile())
@@ -85,7 +85,7 @@ def _streams(ob: Any, pipeline: Any) -> Any:
 
 
 def _pixels(colour: Any, title: str) -> NDArray[np.uint8]:
-    """(H, W, 3) of a colour frame, which may be a JPEG."""
+    """Return (H, W, 3) of a colour frame, which may be a JPEG."""
     data, kind = np.frombuffer(colour.get_data(), np.uint8), str(colour.get_format()).rpartition(".")[2]
     if kind in ("RGB", "BGR"):
         pixels = data.reshape(colour.get_height(), colour.get_width(), 3)

@@ -78,10 +78,10 @@ class Page:
     def __init__(self, screen: Screen, title: str, port: int = 0) -> None:
         secret = secrets.token_urlsafe(16)
 
-        class Handler(_Handler):
-            """Answers for this page."""
+        class BoundHandler(_PageHandler):
+            """The handler with the values of this page."""
 
-        handler: type[_Handler] = Handler
+        handler: type[_PageHandler] = BoundHandler
         handler.screen, handler.title, handler.root = screen, title, f"/{secret}/"
         handler.seats = threading.Semaphore(MOST_WATCHERS)
         try:
@@ -109,8 +109,8 @@ class Page:
         self._server.server_close()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Answers for the page and its stream; everything else is not found."""
+class _PageHandler(BaseHTTPRequestHandler):
+    """Answers requests for the page and its stream; all others get an error."""
 
     screen: ClassVar[Screen]
     title: ClassVar[str]

@@ -10,7 +10,7 @@ from primaldepth.core.frame import Frame
 
 AROUND = 15  # pixels on a side that count as around a sample
 FEWEST = 4  # cells a side: fewer are no map, but a few samples among holes
-SPARSE = 0.2  # share of them that is valid, below which samples stand alone
+SPARSE = 0.2  # share of them that is valid, below which samples are lone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +93,7 @@ def lone_samples(valid: Tensor) -> Cells | None:
 
 
 def cells_of(frame: Frame) -> tuple[Cells | None, ...]:
-    """Return the cells of each image of a frame, None for images whose samples do not stand alone.
+    """Return the cells of each image of a frame, None for images whose samples are not lone.
 
     They are found once and kept with the frame.
 

@@ -47,7 +47,7 @@ def estimate_sigma(depth: Tensor, valid: Tensor) -> Tensor:
     e^u, with u from 0 to a span T of density ~ e^(-c u / T), c = 0 or 2. Together p, a and c maximise the
     likelihood of that mixture. d is a local median; residuals below the step of the stored numbers count as
     the step's own, step / sqrt 12. Noise that neighbours share counts as independent noise with the same
-    effect on means. Samples that stand alone have no such windows: means over cells with about one of them
+    effect on means. Lone samples have no such windows: means over cells with about one of them
     each take their place, and their noise may be larger in some places, as that of time of flight on dark
     things and in corners.
 

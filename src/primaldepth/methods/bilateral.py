@@ -57,7 +57,7 @@ class WindowPlace:
     shift: int | None
 
     def pick(self, padded: Tensor, dim: int, part: slice) -> Tensor:
-        """The samples of the pixels in `part`."""
+        """Return the samples of the pixels in `part`."""
         if self.shift is not None:
             return padded.narrow(dim, self.shift + part.start, part.stop - part.start)
         return padded.index_select(dim, self.index[part])
@@ -96,7 +96,7 @@ class Axis:
         return self.radius * self.step
 
     def places(self, like: Tensor) -> list[WindowPlace]:
-        """Every place of the window, for samples padded by `margin`."""
+        """Return every place of the window, for samples padded by `margin`."""
         position = (torch.arange(self.n_out, dtype=torch.float64) + 0.5) * (self.n_in / self.n_out) - 0.5
         nearest = (position + 0.5).long().clamp(0, self.n_in - 1)
         found = []
@@ -131,7 +131,7 @@ class BilateralWindow:
             yield band, _neighbours(rows, columns, band)
 
     def _columns(self, samples: WeightedSamples) -> list[tuple[Tensor, Tensor]]:
-        """For each column of the window the weights (B, 1, h + 2 margin, W) and what they weigh."""
+        """Return the weights (B, 1, h + 2 margin, W) of each window column, and what they weigh."""
         margins = (self.columns.margin,) * 2 + (self.rows.margin,) * 2
         weight = pad(samples.weight, margins)
         values = pad(torch.cat([samples.depth, samples.guide], dim=1), margins)
@@ -145,7 +145,7 @@ class BilateralWindow:
 def _neighbours(
     rows: list[WindowPlace], columns: list[tuple[Tensor, Tensor]], band: slice
 ) -> Iterator[WeightedSamples]:
-    """One neighbour of every pixel at a time, its weight times that of its distance."""
+    """Yield one neighbour of every pixel at a time, its weight multiplied by that of its distance."""
     for place in rows:
         distance = place.weight[band, None]
         for weight, values in columns:

@@ -100,7 +100,7 @@ class Chan08:
 
 
 def _smooth(depth: Tensor, weight: Tensor, sigma: float) -> Tensor:
-    """Gaussian mean of the trusted samples within 3 sigma, the rest filled."""
+    """Return the Gaussian mean of the trusted samples within 3 sigma, with the rest filled."""
     radius = max(1, math.floor(3 * sigma))
     distance = torch.arange(-radius, radius + 1, dtype=depth.dtype, device=depth.device)
     kernel = torch.exp(-(distance**2) / (2 * sigma**2))

@@ -97,14 +97,14 @@ class WeightedMean:
 
 
 def _box(x: Tensor, reach: tuple[int, int]) -> Tensor:
-    """Mean over the window, 0 outside of the frame. No running sums: they would carry rounding far away."""
+    """Return the mean over the window, 0 outside of the frame. Running sums would carry rounding far away."""
     rows, columns = reach
     x = avg_pool2d(x, (2 * rows + 1, 1), 1, (rows, 0))
     return avg_pool2d(x, (1, 2 * columns + 1), 1, (0, columns))
 
 
 def _covariance(g: Tensor, mean: Tensor, fit: WeightedMean, eps: float) -> list[list[Tensor]]:
-    """Upper triangle of cov(g) + eps: row i has its entries i..C, each (B, 1, H, W)."""
+    """Return the upper triangle of cov(g) + eps: row i has its entries i..C, each (B, 1, H, W)."""
     rows = []
     for i in range(int(g.shape[1])):
         entries = fit(g[:, i : i + 1] * g[:, i:]) - mean[:, i : i + 1] * mean[:, i:]

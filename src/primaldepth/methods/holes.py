@@ -84,7 +84,7 @@ def everywhere(
 def measured_mask(frame: Frame) -> Tensor:
     """Return True where the sample that covers the pixel is valid and trusted.
 
-    Samples that stand alone cover all that lies between them, but not gaps of three times their distance.
+    Lone samples cover all that lies between them, but not gaps of three times their distance.
 
     Args:
         frame: whose samples cover the pixels.
@@ -97,12 +97,12 @@ def measured_mask(frame: Frame) -> Tensor:
 
 
 def _covered(trusted: Tensor, cells: Cells | None) -> Tensor:
-    """(1, 1, h, w) -> where trusted samples cover the map, on their grid or on that of cells."""
+    """Return where trusted samples cover the map, (1, 1, h, w) on their grid or on that of cells."""
     return trusted if cells is None else _closed(cells.sums(trusted.float()) > 0)
 
 
 def _enlarged(mask: Tensor, size: tuple[int, int]) -> Tensor:
-    """To every pixel what the cell around it has."""
+    """Return a map in which every pixel has the value of the cell around it."""
     rows, columns = (
         _nearest(int(low), high, mask.device) for low, high in zip(mask.shape[2:], size, strict=True)
     )
@@ -111,11 +111,11 @@ def _enlarged(mask: Tensor, size: tuple[int, int]) -> Tensor:
 
 @functools.lru_cache(maxsize=16)
 def _nearest(low: int, high: int, device: torch.device) -> Tensor:
-    """`nearest_index` on the device, copied there once for every size."""
+    """Return `nearest_index` on the device, where it is copied once for every size."""
     return torch.from_numpy(nearest_index(low, high)).to(device)
 
 
 def _closed(mask: Tensor) -> Tensor:
-    """Without gaps that a square of 3x3 does not fit into."""
+    """Return the mask without gaps that are too narrow for a square of 3x3."""
     grown = max_pool2d(mask.float(), 3, stride=1, padding=1)
     return max_pool2d(-grown, 3, stride=1, padding=1) < -0.5

@@ -67,7 +67,7 @@ def overruled(prediction: Prediction, frame: Frame, sigmas: float) -> int:
 def confirmed(frame: Frame) -> Tensor:
     """Return True for trusted samples that `WITNESSES` neighbours lie within `ALIKE` of, (B, 1, h, w).
 
-    Samples that stand alone on a fine grid have as neighbours the means of the cells around theirs.
+    Lone samples on a fine grid have as neighbours the means of the cells around theirs.
     """
     found = []
     for image in frame.images():
@@ -138,7 +138,7 @@ def _spread(corrections: Tensor, frame: Frame) -> Tensor:
 
 
 def _reach(frame: Frame) -> tuple[float, float]:
-    """Distance between samples in pixels of the guide, down and across."""
+    """Return the distance between samples in pixels of the guide, down and across."""
     cells = cells_of(frame)[0]
     grid = frame.low_size if cells is None else cells.grid
     return frame.high_size[0] / grid[0], frame.high_size[1] / grid[1]

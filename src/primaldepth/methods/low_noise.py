@@ -40,15 +40,15 @@ ITERATIONS = 24  # of conjugate gradients; with 8 the result is worse than befor
 
 
 def refined(found: Prediction, frame: Frame, scaling: Scaling) -> Prediction:
-    """Return what a network found of a complete map with little noise, improved by both means of this file.
+    """Return a network's prediction of a complete map with little noise, averaged with `nlh-l2` and fitted.
 
     Args:
         found: of the network.
-        frame: what it was found from.
+        frame: that it was made from.
         scaling: of the frame's depth.
 
     Returns:
-        `found` itself for all other frames.
+        The improved prediction, or `found` itself for all other frames.
     """
     return with_samples_met(with_classical(found, frame, scaling), frame, scaling)
 

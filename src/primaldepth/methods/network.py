@@ -82,7 +82,7 @@ class Network:
     _inference: Inference = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Nothing is recorded yet."""
+        """Make the inference, which has recorded nothing yet."""
         object.__setattr__(self, "_inference", Inference(self.net, self.precision))
 
     def comparable(self) -> "Network":
@@ -90,7 +90,7 @@ class Network:
         return replace(self, precision=torch.float32) if self.precision is None else self
 
     def __call__(self, frame: Frame) -> Prediction:
-        """Estimate window by window."""
+        """Estimate the depth of a frame, window by window."""
         return with_samples(self.predict, frame)
 
     def predict(self, frame: Frame, samples: Frame, deep: bool = True) -> Prediction:
@@ -159,7 +159,7 @@ class Network:
         return self.net.is_for_any_scale
 
     def _margin(self, frame: Frame) -> int:
-        """Pixels around a tile that the network reads for it.
+        """Return how many pixels around a tile the network reads for it.
 
         The sample term couples pixels across whole samples, with an influence that falls by a constant factor
         from one sample to the next.
@@ -170,7 +170,7 @@ class Network:
         return self.net.fcn.radius + max(self.net.pdn.radius, math.ceil(SAMPLES_AROUND * ratio))
 
     def _run(self, maps: NetworkInput) -> Tensor:
-        """Depth and, where the network gives it, sigma of a window, (B, 1 or 2, rows, columns)."""
+        """Return depth and, where the network gives it, sigma of a window, (B, 1 or 2, rows, columns)."""
         maps = maps.each(lambda image: image.float())
         infer = self._inference if self.memory_gib is None else self._inference.run  # recordings hold memory
         if not self.ensemble:
@@ -196,7 +196,7 @@ class Network:
 
 
 def _depth_and_sigma(prediction: Prediction) -> Tensor:
-    """(B, 1 or 2, H, W): both maps together, so that they are resampled together."""
+    """Return both maps as channels, (B, 1 or 2, H, W), so that they are resampled together."""
     sigma = prediction.sigma
     return prediction.depth if sigma is None else torch.cat([prediction.depth, sigma], dim=1)
 
@@ -266,7 +266,7 @@ class ShippedNetwork:
 def _loaded(
     name: str, scale: int | None, _path: Path, options: NetworkOptions, device: torch.device
 ) -> Network:
-    """Weights of a file are read, and fitted to the options, once and not for every frame."""
+    """Return a network with these options; it is read once and kept for the next frames."""
     return _with_options(name, load(name, scale, device), options, device)
 
 

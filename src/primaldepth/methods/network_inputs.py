@@ -202,7 +202,7 @@ class NetworkInputs:
         return NetworkInput(depth, sigma, trust, seen, self.ratio, self._measured_in(part))
 
     def _enlarged(self, part: Window) -> Tensor:
-        """(B, 3, rows, columns): depth, noise and trust on the guide's grid."""
+        """Return (B, 3, rows, columns): depth, noise and trust on the guide's grid."""
         maps, size = torch.cat([self.depth, self.sigma, self.trust], dim=1), self.enlarge.out_shape[1:]
         if part.covers(size):
             return resample(maps, size, "bilinear")

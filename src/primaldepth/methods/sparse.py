@@ -1,7 +1,7 @@
 """Samples that stand alone on a fine grid, gathered on one as coarse as they are: what networks expect.
 
 A network sees planes that were fitted to the samples around each cell. Its sample term reads the samples
-where they fall, and what its result still misses there is spread to the pixels around.
+where they fall, and its result is drawn to them afterwards, by the image between them.
 """
 
 import math
@@ -14,16 +14,23 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.measurement.lone_samples import Cells, cells_of
+from primaldepth.methods.interpolation import noise_level
+from primaldepth.methods.network_inputs import sampling_operator
+from primaldepth.operators.pairwise import Offset
+from primaldepth.variational.affinities import guide_distance, proximity
+from primaldepth.variational.quadratic import PairedQuadratic
 
-# Chosen on ten frames of NYU-Depth v2 with 500 samples each, see docs/own-files.md.
+# Chosen on frames of NYU-Depth v2 with 500 samples each and on rendered scans, see docs/own-files.md.
 AROUND = 2  # cells on each side whose samples a plane is fitted to
 WIDTH, FLAT = 0.65, 0.02  # cells: of the Gauss weights of samples; a slope counts as much as this distance
 MISFIT = 1.0  # share of the spread around a plane that counts as noise of its cell
-REACH = 3  # cells: how far a residual is spread
-# Standard deviations of pixels that share a residual: relative, and of [0, 1].
-SAME_DEPTH, SAME_COLOUR = 0.05, 0.06
-ELSE = 1e-9  # weight of pixels that share neither
-AT_ONCE = 2**21  # pairs of a sample and a pixel
+NEIGHBOURS: tuple[Offset, ...] = ((-1, 0), (0, -1), (-1, -1), (-1, 1))
+SHARE = 0.65  # of the network's slopes that the result follows
+CONTRAST, LEAST = 0.01, 1e-4  # of the guide that parts two pixels by 1/e, and what always joins them
+HOLD = 0.2  # of the median depth: noise at which a sample weighs as much as a pair of pixels of one colour
+DOUBT = 0.7  # of the noise: of a residual of that size half counts
+LEAST_NOISE = 3e-3  # of the median depth: samples that are held harder would slow the solver down
+ITERATIONS, TOLERANCE = 300, 3e-5
 
 
 def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) -> Prediction:
@@ -43,7 +50,7 @@ def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) ->
     if cells is None:
         return predict(frame, frame)
     prediction = predict(frame, planes(frame, cells))
-    return replace(prediction, depth=drawn_to_samples(prediction.depth, frame, cells))
+    return replace(prediction, depth=drawn_to_samples(prediction.depth, frame))
 
 
 def gathered(frame: Frame) -> Frame:
@@ -130,7 +137,7 @@ class _Points:
 
 
 def _moments(points: _Points, grid: tuple[int, int], images: int) -> Tensor:
-    """(12, images * cells): sums of w (1, x, y, d, xx, xy, yy, xd, yd, dd), w^2 variance and w trust.
+    """Return (12, images * cells): sums of w (1, x, y, d, xx, xy, yy, xd, yd, dd), w^2 variance and w trust.
 
     Depths are large against their differences, so sums are of 64 bits.
     """
@@ -152,52 +159,39 @@ def _moments(points: _Points, grid: tuple[int, int], images: int) -> Tensor:
     return total
 
 
-def drawn_to_samples(depth: Tensor, frame: Frame, cells: Cells) -> Tensor:
-    """Correct a result by what it misses at the samples, spread to pixels of like depth and colour around.
+def drawn_to_samples(depth: Tensor, frame: Frame) -> Tensor:
+    """Draw a result to lone samples, by the image between them.
 
-    u(x) + sum_i w_i(x) r_i / sum_i w_i(x). The weights fall with distance, and with differences of depth and
-    colour; r_i = e_i^3 / (e_i^2 + sigma_i^2) of the residual e_i = d_i - u(x_i), so that noise counts for
-    less.
+    Returns the minimiser u of
+
+        sum_i t_i (HOLD m / sigma_i)^2 (u(x_i) - f_i)^2
+            + sum_{x~y} w(x, y) (u(x) - u(y) - SHARE (n(x) - n(y)))^2
+
+    over pairs of neighbours, with the result n that was given, w = (exp(-|g(x) - g(y)| / CONTRAST) + LEAST)
+    / |x - y| of the guide g, the trust t and noise sigma of the samples d, and their median m. What colour
+    joins has one depth, or SHARE of the slope of n, and steps lie at edges of the guide. The two err in
+    different places: n where it has blurred or missed an edge, the guide alone on slopes. The samples are
+    drawn from n by f_i = n(x_i) + e_i^3 / (e_i^2 + (DOUBT sigma_i)^2) with e_i = d_i - n(x_i): n is a mean
+    over several samples, so that a residual within their noise counts for less.
 
     Args:
-        depth: (B, 1, H, W) u.
-        frame: with samples that stand alone.
-        cells: how far apart they stand.
+        depth: (B, 1, H, W) n.
+        frame: with lone samples.
     """
-    (height, width), points = frame.high_size, _Points.of(frame)
-    y, x = (points.y * height).long(), (points.x * width).long()
-    at = (points.image * height + y) * width + x
-    flat, colours = depth.flatten(), frame.guide.permute(0, 2, 3, 1).reshape(-1, frame.guide.shape[1])
-    e = points.depth - flat[at]
-    e = points.trust * e.pow(3) / (e.square() + points.variance).clamp_min(1e-30)
-    apart = math.sqrt(height * width / math.prod(cells.grid))
-    down, right, near = _disc(int(REACH * apart), apart, depth)
-    total, weight = torch.zeros_like(flat), torch.zeros_like(flat)
-    count = max(1, AT_ONCE // len(down))
-    for first in range(0, len(at), count):
-        part = slice(first, first + count)
-        row, column = y[part, None] + down, x[part, None] + right
-        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        index = (points.image[part, None] * height + row) * width + column
-        index, own = index[inside], at[part, None].expand_as(inside)[inside]
-        w = near.expand_as(inside)[inside] * (_alike(flat, colours, index, own) + ELSE)
-        total.index_add_(0, index, w * e[part, None].expand_as(inside)[inside])
-        weight.index_add_(0, index, w)
-    return depth + (total / weight.clamp_min(1e-30)).view_as(depth)
+    A = sampling_operator(frame.high_size, frame.low_size, "point")
+    middle = torch.stack([d[v].median() for d, v in zip(frame.depth, frame.valid, strict=True)])
+    middle = middle.view(-1, 1, 1, 1)
+    unit = middle.abs().clamp_min(1e-30)
+    n, sigma = (depth - middle) / unit, (noise_level(frame) / unit).clamp_min(LEAST_NOISE)
+    e = (frame.clean_depth() - middle) / unit - A(n)
+    f = (1.0 - SHARE) * A(n) + e.pow(3) / (e.square() + (DOUBT * sigma).square())
+    w = pair_weights(frame.guide)
+    energy = PairedQuadratic(f, frame.trust * (HOLD / sigma).square(), w, NEIGHBOURS, A)
+    found = energy.minimise((1.0 - SHARE) * n, iterations=ITERATIONS, tolerance=TOLERANCE)
+    return middle + unit * (SHARE * n + found.u)
 
 
-def _disc(radius: int, apart: float, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(rows, columns, weights) of the pixels around a sample; weights fall with the squared distance."""
-    side = torch.arange(-radius, radius + 1, device=like.device)
-    down, right = (each.flatten() for each in torch.meshgrid(side, side, indexing="ij"))
-    distance = (down.square() + right.square()).to(like.dtype).sqrt()
-    use = distance <= radius
-    return down[use], right[use], (distance[use] / apart + 1 / 12).pow(-2)
-
-
-def _alike(depth: Tensor, colours: Tensor, one: Tensor, other: Tensor) -> Tensor:
-    """Weights of pairs of pixels by their depth and colour, 1 to 0."""
-    a, b = depth[one], depth[other]
-    deeper = (a - b).abs() / torch.maximum(a.abs(), b.abs()).clamp_min(1e-30)
-    colour = (colours[one] - colours[other]).abs().mean(dim=1)
-    return torch.exp(-0.5 * ((deeper / SAME_DEPTH).square() + (colour / SAME_COLOUR).square()))
+def pair_weights(guide: Tensor) -> Tensor:
+    """Return how much pairs of `NEIGHBOURS` are joined, by colour and distance, (B, 4, H, W)."""
+    distance = guide_distance(guide, NEIGHBOURS) / guide.shape[1] ** 0.5
+    return (torch.exp(-distance / CONTRAST) + LEAST) / proximity(NEIGHBOURS, guide)

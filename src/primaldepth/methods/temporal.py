@@ -114,7 +114,7 @@ class Temporal:
         return self.method.name
 
     def __call__(self, frame: Frame, kind: Kind = "z") -> Prediction:
-        """The next frame of the sequence; `info["carried"]` is the share of the past in the result."""
+        """Estimate the next frame; `info["carried"]` is the share of the past in the result."""
         if frame.depth.shape[0] != 1:
             raise InputError(
                 "temporal filter", f"a batch of {frame.depth.shape[0]} frames", "give one at a time"
@@ -131,7 +131,7 @@ class Temporal:
 
 
 def _noise_left(memory: Memory, frame: Frame, prediction: Prediction) -> Tensor:
-    """(1, 1, H, W): standard deviation after averaging over that of the single result, at most 1."""
+    """Return the deviation after averaging over that of the single result, (1, 1, H, W), at most 1."""
     single = _sensor_variance(frame, prediction.depth) + _guess_variance(frame, prediction.depth)
     return (memory.variance / single.clamp_min(1e-30)).clamp(max=1.0).sqrt()
 
@@ -193,7 +193,7 @@ class _Past:
     def of(
         cls, memory: Memory, guide: Tensor, motion: Motion, settings: TemporalSettings, at_rest: float
     ) -> "_Past":
-        """Carried along the motion to where `guide` is seen; `at_rest`: slack while nothing moves."""
+        """Carry the past along the motion into the view of `guide`; `at_rest`: slack while nothing moves."""
         depth, variance, before, steps = memory.depth, memory.variance, memory.guide, steps_of(memory.depth)
         if not motion.still:
             depth, before = (carried(image, motion.flow) for image in (depth, before))
@@ -205,7 +205,7 @@ class _Past:
 
 
 def _sensor_variance(frame: Frame, depth: Tensor) -> Tensor:
-    """(1, 1, H, W) square of the sensor's noise, on the guide's grid."""
+    """Return the square of the sensor's noise on the guide's grid, (1, 1, H, W)."""
     sigma = frame.sigma if frame.sigma is not None else estimate_sigma(frame.depth, frame.valid)
     sigma = torch.where(frame.valid, sigma, sigma[frame.valid].median())
     sigma = resample(sigma, frame.high_size, "bilinear")
@@ -213,13 +213,13 @@ def _sensor_variance(frame: Frame, depth: Tensor) -> Tensor:
 
 
 def _guess_variance(frame: Frame, depth: Tensor) -> Tensor:
-    """Of what was filled in, as far as no valid sample is near."""
+    """Return the variance of filled-in depth; 0 where valid samples cover the pixel."""
     covered = resample(frame.valid.to(depth.dtype), frame.high_size, "bilinear")
     return (_GUESS * depth * (1.0 - covered).clamp_min(0.0)).square()
 
 
 def _drift(past: _Past, depth: Tensor, noise: Tensor, usable: Tensor, kind: Kind) -> Tensor:
-    """How the depth of still things changes as the camera moves: z (a x + b y) + c, fitted robustly.
+    """Return how the depth of still things changes with the camera: z (a x + b y) + c, fitted robustly.
 
     Disparities change by c times their square in place of c. The loss is Geman and McClure's.
     """
@@ -242,7 +242,7 @@ def _drift(past: _Past, depth: Tensor, noise: Tensor, usable: Tensor, kind: Kind
 
 
 def _same_depth(past: _Past, frame: Frame, prediction: Prediction, surprise: float) -> Tensor:
-    """Trust in the past, 1 to 0, from z = mean(w (m - u)) / sqrt(mean(w)) over windows, w = 1 / S, S = P + R.
+    """Return trust in the past, 1 to 0, by z = mean(w (m - u)) / sqrt(mean(w)) over windows, w = 1 / (P + R).
 
     The mean over n x n samples shows a slow approach long before a pixel does: noise alone gives it 1 / n,
     or less with a method that smooths. How much less is read off the frame, most of which is as it was.
@@ -265,12 +265,12 @@ def _same_depth(past: _Past, frame: Frame, prediction: Prediction, surprise: flo
 
 
 def _same_guide(past: _Past, guide: Tensor, settings: TemporalSettings) -> Tensor:
-    """Trust in the past from the guides' difference, of which noise and misplaced edges are allowed for."""
+    """Return trust in the past by the guides' difference beyond what noise and misplaced edges explain."""
     edges = (settings.slack if past.motion.still else settings.misplaced) * steps_of(guide)
     noise = guide_noise(past.difference)
     return _trust(mean_over(past.difference.abs(), 3), settings.surprise * (noise + edges))
 
 
 def _trust(value: Tensor, limit: Tensor | float) -> Tensor:
-    """min(1, (limit / |value|)^4)."""
+    """Return min(1, (limit / |value|)^4)."""
     return (limit / value.abs().clamp_min(1e-30)).clamp_max(1.0).pow(4)

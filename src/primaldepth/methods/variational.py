@@ -128,7 +128,7 @@ class Variational:
         return lam.view(-1, 1, 1, 1) * frame.trust / sigma**power
 
     def _ratio(self, depth: Tensor) -> float:
-        """Dual steps over primal ones.
+        """Return the ratio of dual to primal steps.
 
         The depth has to travel as far as it spreads, the dual variables no farther than their weights,
         so primal steps are as much longer as the spread is, in units of the noise.
@@ -143,7 +143,7 @@ class Variational:
         return torch.cat([depth, slopes], dim=1)
 
     def _levels(self, frame: Frame) -> int:
-        """Grids to solve on: the guide's and its halvings, none coarser than the samples."""
+        """Return the sizes of the grids to solve on: the guide and its halvings, at least the samples."""
         count = 1
         while count < self.settings.levels and _covers(_halved(frame.high_size, count), frame.low_size):
             count += 1
@@ -194,12 +194,12 @@ def _covers(size: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 def _halved(size: tuple[int, int], level: int) -> tuple[int, int]:
-    """Size after `level` halvings, rounded up."""
+    """Return the size after `level` halvings, rounded up."""
     return -(-size[0] // 2**level), -(-size[1] // 2**level)
 
 
 def _enlarge(u: Tensor, size: tuple[int, int]) -> Tensor:
-    """Depth and slopes on a finer grid: slopes are per pixel, so they shrink with the pixel."""
+    """Return depth and slopes on a finer grid: slopes are per pixel, so they shrink with the pixel."""
     ratios = [u.shape[2] / size[0], u.shape[3] / size[1]]
     larger = resample(u, size, "bilinear")
     if u.shape[1] == 1:

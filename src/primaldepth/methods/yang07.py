@@ -71,7 +71,7 @@ class Yang07:
     def _refine(
         self, samples: WeightedSamples, window: BilateralWindow, limit: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """One iteration: the refined depth, and where the window held anything."""
+        """Return one iteration: the refined depth, and where the window held anything."""
         count = self.settings.hypotheses
         low, high = _range(samples.depth, window)
         step = (high - low) / (count - 1)
@@ -112,7 +112,7 @@ def between(cost: Tensor) -> Tensor:
 
 
 def _range(depth: Tensor, window: BilateralWindow) -> tuple[Tensor, Tensor]:
-    """Least and largest depth in the window of each pixel."""
+    """Return the least and largest depth in the window of each pixel."""
     rows, columns = window.rows.margin, window.columns.margin
 
     def largest(x: Tensor) -> Tensor:

@@ -71,7 +71,7 @@ class Inference:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type["Inference"], tuple[DepthNet, torch.dtype | None]]:
-        """Another process gets the network and records for itself."""
+        """Pickle only the network and the precision: another process makes its own recordings."""
         return Inference, (self._net, self._precision)
 
     def __call__(self, maps: NetworkInput) -> Tensor:
@@ -101,7 +101,7 @@ class Inference:
         return usual_dtype(self._net, device) if self._precision is None else self._precision
 
     def _remember(self, key: RecordingKey) -> None:
-        """As the newest; the oldest are forgotten where they would take too much memory."""
+        """Keep a recording as the newest; drop the oldest ones that would take too much memory."""
         self._seen[key] = None
         while sum(each.pixels for each in self._seen) > max(KEPT, key.pixels):
             self._seen.popitem(last=False)
@@ -121,7 +121,7 @@ class Inference:
         return found.depth if found.sigma is None else torch.cat([found.depth, found.sigma], dim=1)
 
     def _can_be_recorded(self, image: Tensor) -> bool:
-        """Only kernels that never ask the host can."""
+        """Return whether the network can be recorded: on a GPU, not too large, without asking the host."""
         if not image.is_cuda or image.shape[0] * image.shape[2] * image.shape[3] > LARGEST:
             return False
         solver = self._net.pdn

@@ -227,7 +227,7 @@ class DepthNet(nn.Module):
     def stored_as(self, precision: torch.dtype) -> "DepthNet":
         """Store the kernels in this type, channels last, as convolutions under autocast read them.
 
-        Otherwise they are made so for every frame. The first layer of a unet stays in float32.
+        Otherwise autocast converts them for every frame. The first layer of a unet stays in float32.
 
         Args:
             precision: type of the kernels.
@@ -323,5 +323,5 @@ class DepthNet(nn.Module):
 
 
 def _limited(log_weight: Tensor) -> Tensor:
-    """Exp of a logarithm that is bent to stay within +-LARGEST_WEIGHT."""
+    """Return exp of a logarithm that is bent to stay within +-LARGEST_WEIGHT."""
     return torch.exp(LARGEST_WEIGHT * torch.tanh(log_weight / LARGEST_WEIGHT))

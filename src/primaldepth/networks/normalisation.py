@@ -21,7 +21,7 @@ class Scaling:
         """Take the median of the valid samples, and half the range between their 5 % and 95 % quantiles.
 
         Args:
-            frame: that is to be scaled.
+            frame: with at least one valid sample.
 
         Returns:
             The numbers of each image.

@@ -109,7 +109,7 @@ class UNet(nn.Module):
         return found[:, :, :height, :width]
 
     def _entered(self, x: Tensor) -> Tensor:
-        """The first layer on a CPU, in float32 also under autocast.
+        """Return the result of the first layer on a CPU, in float32 also under autocast.
 
         In bfloat16 depth has eight bits, and what is lost of it here no later layer can restore.
         """
@@ -124,5 +124,5 @@ def _blocks(maps: int, count: int) -> nn.Sequential:
 
 
 def _reach(blocks: Sequence[int]) -> int:
-    """Pixels around one that it can depend on: of each level one per 3x3 layer, and one to change it."""
+    """Return how many pixels around it a pixel depends on: per level one per 3x3 layer, and for resizing."""
     return 2 * FIRST + sum((4 * count + 1) * (FIRST << level) for level, count in enumerate(blocks))

@@ -251,7 +251,7 @@ class PrimalDualNet(nn.Module):
         return u[:, :1] if state is None else state.u[:, :1]
 
     def _sample_terms(self, samples: SampleTerm | None, f: Tensor) -> tuple[Term, ...]:
-        """The sample term on the depth, the first channel; nothing without samples."""
+        """Return the sample term on the depth, the first channel; no term without samples."""
         if samples is None:
             return ()
         A: LinearOperator = samples.A
@@ -261,7 +261,7 @@ class PrimalDualNet(nn.Module):
 
 
 def _between(rows: Tensor, count: int) -> Tensor:
-    """(n, ...) -> (count, ...), linear between the rows; the first and the last stay."""
+    """Return `count` rows, linear between the given (n, ...); the first and the last stay as they are."""
     place = torch.linspace(0, len(rows) - 1, count, device=rows.device) if count > 1 else rows.new_zeros(1)
     below = place.floor().long().clamp(max=max(0, len(rows) - 2))
     above = (below + 1).clamp(max=len(rows) - 1)

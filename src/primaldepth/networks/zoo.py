@@ -216,7 +216,7 @@ def _stored(tensor: Tensor, half: bool) -> Tensor:
 
 
 def _pair(path: Path) -> tuple[Path, Path]:
-    """NAME.safetensors and NAME.json."""
+    """Return the paths NAME.safetensors and NAME.json."""
     name = path.name
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)
@@ -226,7 +226,7 @@ def _pair(path: Path) -> tuple[Path, Path]:
 
 
 def _found(path: Path) -> Path:
-    """A folder stands for the one network inside it."""
+    """Return the weight file of a path; a folder must have exactly one inside."""
     if not path.is_dir() or (path.parent / f"{path.name}{_SUFFIXES[0]}").is_file():
         return path
     inside = sorted(path.glob("*.safetensors"))
@@ -237,7 +237,7 @@ def _found(path: Path) -> Path:
 
 
 def _checked_size(path: Path, size: int, card: ModelCard) -> int:
-    """The size of a weight file, if it can hold the card's network: before it is read and that is built."""
+    """Return the size of a weight file; raise, before it is read, if it cannot hold the card's network."""
     if not size:
         raise FileFormatError(path, "the file is empty (0 bytes)", "copy it again from its source")
     count = card.settings.parameters
@@ -279,7 +279,7 @@ def _network(settings: NetworkSettings, card_path: Path) -> DepthNet:
 
 
 def _check_tensors(path: Path, found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    """Exactly the expected names, shapes and stored types, all finite."""
+    """Raise unless the tensors have the expected names, shapes and stored types, and finite values."""
     advice = "the file does not belong to this card"
     for name in sorted(set(expected) - set(found)):
         raise FileFormatError(path, f"tensor '{name}' is missing", advice)
@@ -298,7 +298,7 @@ def _check_tensors(path: Path, found: dict[str, Tensor], expected: dict[str, Ten
 
 
 def _with_untrained_solver(net: DepthNet) -> DepthNet:
-    """The same FCN followed by the classical iteration."""
+    """Return a network of the same FCN followed by the classical iteration."""
     with torch.random.fork_rng(devices=[]):
         full = DepthNet(NetworkSettings(**{**net.settings.model_dump(), **UNTRAINED}))
     full.fcn.load_state_dict(net.fcn.state_dict())

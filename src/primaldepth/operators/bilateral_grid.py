@@ -123,6 +123,6 @@ class BilateralGrid:
 
 
 def _find(codes: Tensor, wanted: Tensor) -> Tensor:
-    """Index of each wanted code among the sorted `codes`; their number where it is not there."""
+    """Return the index of each wanted code in the sorted `codes`, or their number where it is missing."""
     index = torch.searchsorted(codes, wanted).clamp_max(codes.numel() - 1)
     return torch.where(codes[index] == wanted, index, codes.numel())

@@ -60,7 +60,7 @@ def turntable(points: NDArray[np.float32], colors: RGB, count: int = 48) -> list
 
 
 def _turn(angle: float) -> Array:
-    """(3, 3): about the vertical axis, then down."""
+    """Return the rotation (3, 3) about the vertical axis, then down."""
     c, s, d, e = math.cos(angle), math.sin(angle), math.cos(_TILT), math.sin(_TILT)
     around = np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]])
     down = np.array([[1, 0, 0], [0, d, -e], [0, e, d]])

@@ -249,12 +249,12 @@ def overview(
         low_valid: (h, w).
         depth: (H, W) the result, in the unit of `low`.
         valid: (H, W).
-        name: what the values are, e.g. "Disparity"; shown at the colour bar with
+        name: what the values are, e.g. "Disparity"; shown at the colour bar with `unit`.
         unit: e.g. "mm"; empty for none.
         measured: (H, W) False where holes were filled; they are hatched.
         truth: (H, W) in the unit of `low`.
         truth_valid: (H, W); None where all of it is.
-        reach: pixels of `low` by which its samples are drawn larger, where they stand alone.
+        reach: pixels of `low` by which lone samples are drawn larger.
 
     Returns:
         The picture, (h, w, 3).

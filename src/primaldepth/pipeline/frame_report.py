@@ -1,4 +1,4 @@
-"""What was assumed, measured and is doubtful about one result, as typed values."""
+"""The report on one result, as typed values: what was assumed and measured, and warnings."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -217,7 +217,7 @@ def _largest_samples(inputs: Inputs) -> int:
 
 
 def _metres(value: float | None, inputs: Inputs) -> float | None:
-    """The same in metres; None where the unit of an array is not known."""
+    """Return a length in metres, or None where the unit of an array is not known."""
     if value is None or inputs.metres is None:
         return None
     found: float | None = _plain(value * inputs.metres)

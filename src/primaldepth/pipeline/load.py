@@ -1,4 +1,4 @@
-"""The inputs of one frame, read and checked before any work is done."""
+"""Read and check the inputs of one frame, before any work is done."""
 
 import math
 from dataclasses import dataclass, replace
@@ -19,8 +19,8 @@ from primaldepth.geometry.poses import Pose
 from primaldepth.geometry.scattered import scattered, view_note
 from primaldepth.io import Kind, Unit, read_confidence, read_depth, read_guide
 from primaldepth.io.cameras import read_cameras
-from primaldepth.io.clouds import is_cloud, read_points
 from primaldepth.io.rasters import is_number
+from primaldepth.io.scanner_clouds import is_cloud, read_points
 from primaldepth.io.units import from_stored
 from primaldepth.measurement.spikes import spikes as find_spikes
 from primaldepth.pipeline.request import ArrayLike, File, Item, PathLike, Request
@@ -99,8 +99,9 @@ def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
         _check_metres(given, registered)
     kept = given.without_spikes() if request.spikes == "drop" else given
     seen, note = kept.in_guide_view(cameras, size)
-    sampling = request.sampling or ("point" if registered or cloud_note else given.sampling)
-    frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), sampling, registered)
+    beside = registered or cloud_note is not None  # the samples were seen from another place
+    sampling = request.sampling or ("point" if beside else given.sampling)
+    frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), sampling, beside)
     spikes = int((given.valid & ~kept.valid).sum())
     source = str(request.noise) if item.noise is None else "map"
     camera = None if cameras is None else cameras.guide
@@ -121,7 +122,7 @@ def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
 
 
 def _projected(item: Item, request: Request, size: tuple[int, int]) -> tuple[Item, str | None]:
-    """The item with a sparse map in place of a point cloud, and what was done; other items as they are."""
+    """Return the item with a sparse map in place of a point cloud, and a note; other items as they are."""
     if not isinstance(item.depth, File) or not is_cloud(Path(item.depth)):
         return item, None
     cameras = known_cameras(item.cameras, size, size)
@@ -145,7 +146,7 @@ class _LoadedSamples:
         noise: a sensor's name, a number, or a map.
         unit: as the file or the user says.
         unit_length: metres of the depth's unit, or None if it is not known.
-        number: numbers given in the file's unit, times this, are in that of the depth; 1 for arrays.
+        number: factor from the file's unit to that of the depth, such as for a noise; 1 for arrays.
     """
 
     depth: Tensor

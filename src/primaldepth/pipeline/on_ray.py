@@ -107,7 +107,7 @@ def run_on_ray(
 
 
 def _places(cluster: RayCluster, gpus: float) -> int:
-    """Tasks that fit into the cluster at the same time."""
+    """Return how many tasks fit into the cluster at the same time."""
     places = cluster.resource("CPU")
     if gpus:
         total = cluster.resource("GPU")
@@ -129,7 +129,7 @@ def _outcome(request: Request, inputs: Inputs | None, value: tuple[Prediction, f
 
 
 def _predict(task: RayTask, frame: Frame) -> tuple[Prediction, float] | PrimalDepthError:
-    """Body of a task: the prediction and the seconds it took, or an error of ours."""
+    """Return the prediction of a task and the seconds it took, or an error of this package."""
     try:
         if task.version != __version__:
             versions = f"this worker has primaldepth {__version__}, the batch {task.version}"
@@ -144,5 +144,5 @@ def _predict(task: RayTask, frame: Frame) -> tuple[Prediction, float] | PrimalDe
 
 @lru_cache(maxsize=1)
 def _method(task: RayTask) -> Method:
-    """Kept for the next frame, with its weights."""
+    """Return the method with its weights, which the worker keeps for the next frame."""
     return create(task.method, dict(task.options))

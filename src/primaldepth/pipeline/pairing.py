@@ -99,7 +99,7 @@ def pairs(depths: str, guides: str, note: Note) -> list[tuple[Path, Path]]:
 
 
 def _recording(named: NamedFiles) -> Recording | None:
-    """What DEPTH is without GUIDE or in one folder with it, or depth files with a video; else None."""
+    """Return the recording that DEPTH is, alone or with images in its folder or a video; else None."""
     if named.guide is None and not is_recording(Path(named.depth)):
         raise InputError("Missing argument 'GUIDE'", f"{not_a_recording(Path(named.depth))}")
     if named.guide is None or _same_folder(named):
@@ -128,7 +128,7 @@ def _same_folder(named: NamedFiles) -> bool:
 
 
 def _shots(named: NamedFiles, recording: Recording) -> list[Item]:
-    """An item for each shot."""
+    """Return an item for each shot."""
     for text in (f"{recording.layout}, {len(recording)} shots", *recording.notes):
         named.note(f"{recording.root}: {text}")
     _check_folders(named, len(recording))
@@ -158,7 +158,7 @@ def _batch(named: NamedFiles) -> list[Item]:
 
 
 def _outputs(named: NamedFiles, name: str, depth: Path) -> dict[str, Path]:
-    """Files in the folders of a batch: depth in the input's format, or PNG where that cannot be written."""
+    """Return files in the folders of a batch: depth in the input's format, or PNG where it is only read."""
     suffixes = {each: OUTPUTS[each].suffixes[0] for each in named.outputs}
     suffixes["out"] = depth.suffix if depth.suffix.lower() in OUTPUTS["out"].suffixes else ".png"
     return {each: folder / f"{name}{suffixes[each]}" for each, folder in named.outputs.items()}
@@ -182,7 +182,7 @@ def _is_many(name: str) -> bool:
 
 
 def _matches(name: str) -> list[Path]:
-    """Files of a folder whose extension is a known format, or of a glob; 2.png before 10.png."""
+    """Return the files of a folder whose extension is a known format, or of a glob; 2.png before 10.png."""
     if Path(name).is_dir():
         found = [path for path in numbered(Path(name), *_READABLE) if path.is_file()]
         if not found:
@@ -195,7 +195,7 @@ def _matches(name: str) -> list[Path]:
 
 
 def _partners(name: str, what: str, depths: Sequence[Path], note: Note, within: float) -> Sequence[Path]:
-    """A file for each depth: of the same number, nearest in time, or in order; one file serves them all."""
+    """Return a file for each depth: of the same number, nearest in time, or in order; or one for all."""
     if not _is_many(name):
         return [Path(name)] * len(depths)
     found = _matches(name)
@@ -220,7 +220,7 @@ def _partners(name: str, what: str, depths: Sequence[Path], note: Note, within: 
 
 
 def _last_numbers(depths: Sequence[Path], found: Sequence[Path]) -> tuple[_Files, _Files] | None:
-    """The files by the last number of their names, if each has its own and most depths find theirs."""
+    """Return the files by the last number of their names, if each has its own and most depths find theirs."""
     ours, theirs = ({number(path)[-1:]: path for path in paths} for paths in (depths, found))
     numbers = all(isinstance(key[0], int) for key in (*ours, *theirs))
     unique = len(ours) == len(depths) and len(theirs) == len(found)
@@ -240,7 +240,7 @@ def _without_partner(ours: _Files, theirs: _Files, count: int) -> str:
 def _in_time(
     depths: Sequence[Path], found: Sequence[Path], what: str, note: Note, within: float
 ) -> list[Path]:
-    """The file nearest in time to each depth; none where not all names are times, or of clocks far apart."""
+    """Return the file nearest in time to each depth, or none if names are not times or clocks far apart."""
     ours = [time for path in depths if (time := time_stamp(path)) is not None]
     theirs = sorted((time, path) for path in found if (time := time_stamp(path)) is not None)
     if len(ours) < len(depths) or len(theirs) < len(found):
@@ -263,13 +263,13 @@ def _in_time(
 
 
 def _listing(paths: Sequence[Path]) -> str:
-    """The first four."""
+    """Return the first four names as text."""
     more = f" and {len(paths) - 4} more" if len(paths) > 4 else ""
     return ", ".join(map(str, paths[:4])) + more
 
 
 def _refuse_collisions(items: list[Item]) -> None:
-    """No result may take the place of an input or of another result."""
+    """Raise if a result would replace an input or another result."""
     inputs = {os.path.realpath(path) for item in items for path in item.files}
     taken: set[str] = set()
     for item in items:

@@ -47,7 +47,7 @@ class SequenceLedger(Ledger):
         self._stored = _stored_after(self._file)
 
     def kept(self, items: Sequence[Item]) -> dict[Item, dict[str, Any]]:
-        """Return the reports of finished frames, whether the others will fail again or succeed."""
+        """Return the reports of frames that count as finished, if the others now fail or succeed."""
         found: dict[Item, dict[str, Any]] = {}
         failed = done = ""  # keys of the frame before, if those that are not finished fail, or succeed
         for item in items:
@@ -87,7 +87,7 @@ class SequenceLedger(Ledger):
         return partial(self._run, method, inputs.kind)
 
     def _run(self, method: Method, kind: Kind, frame: Frame) -> Prediction:
-        """The result of the next frame; it enters the memory once it is added."""
+        """Return the result of the next frame; it enters the memory when it is added to the ledger."""
         temporal = Temporal(method)
         temporal.memory = self._memory
         for item in self._behind:
@@ -108,7 +108,7 @@ class SequenceLedger(Ledger):
 
 
 def _stored_after(path: Path) -> str | None:
-    """Key of the frame after which the memory in a file was stored."""
+    """Return the key of the frame after which the memory in a file was stored."""
     try:
         with open_file(path), safe_open(path, "pt") as file:
             return (file.metadata() or {}).get("after")
@@ -117,7 +117,7 @@ def _stored_after(path: Path) -> str | None:
 
 
 def _stored_memory(path: Path, device: torch.device) -> Memory | None:
-    """The memory in a file, or None if it holds none; the frames before are then run again."""
+    """Return the memory in a file, or None if it holds none; the frames before are then run again."""
     try:
         found = Memory.of(safetensors.torch.load(read_file(path, MAX_FILE_BYTES)), device)
     except (InputError, SafetensorError, KeyError):

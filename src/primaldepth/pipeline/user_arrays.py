@@ -85,7 +85,7 @@ def tensor_like(name: str, values: ArrayLike, depth: Tensor) -> Tensor:
 
 
 def _tensor(name: str, values: ArrayLike) -> Tensor:
-    """A copy on the CPU: uint8 and uint16 as they are, everything else as float32."""
+    """Return a copy on the CPU: uint8 and uint16 as they are, everything else as float32."""
     if isinstance(values, Tensor):
         return values.detach().cpu()
     if isinstance(values, np.ma.MaskedArray) and bool(np.ma.getmaskarray(values).any()):

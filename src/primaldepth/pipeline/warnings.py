@@ -50,7 +50,7 @@ class DepthWarning(UserWarning):
 
 
 class UnitWarning(DepthWarning):
-    """The numbers of the depth hardly mean what they are taken for."""
+    """The depth has probably another unit or kind than was assumed."""
 
     of_batch = True
 
@@ -146,7 +146,7 @@ def warnings_of(report: "Report", meaning: str | None, advice: Advice) -> tuple[
     Args:
         report: whose own warnings are not read.
         meaning: unit or kind of the depth as the user gave it, or None.
-        advice: words for what can be chosen.
+        advice: the front end's words for options.
     """
     return (
         *_unit(report, meaning, advice),
@@ -227,7 +227,7 @@ def _estimates(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
 
 
 def _views(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
-    """Of one view depth and image have one shape, up to a sample in each direction, and the same edges."""
+    """Yield a warning if depth and image differ in shape by more than a sample, or in their edges."""
     low, high = report.input_size, report.output_size
     across, down = high[0] / low[0], high[1] / low[1]
     if abs(across - down) > STRETCHED * max(across, down) and abs(down * low[0] - high[0]) > down:
@@ -241,7 +241,7 @@ def _views(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
 
 
 def _difference(found: Alignment) -> str:
-    """Say by what view the edges of the depth come to lie on those of the image."""
+    """Describe the shift and zoom by which edges of depth and image would coincide."""
     if not found.zoomed:
         right, down = (f"{-each:+.0f}" for each in found.view.offset)
         return f"the depth seems to lie ({right}, {down}) px (right, down) off the image"
@@ -260,7 +260,7 @@ def _scale(report: "Report") -> Iterator[DepthWarning]:
 
 
 def _trained_scales(method: str) -> tuple[int, ...]:
-    """Scales a network was trained for, of own weights from their card; empty if that does not list them."""
+    """Return the scales a network was trained for, of own weights by their card; empty if it lists none."""
     if method in SHIPPED:
         return SHIPPED[method].scales or ANY_SCALES
     return card_of(method).scales if method.endswith(".safetensors") else ()

@@ -140,6 +140,6 @@ class Document:
     footer: str
 
     def pictures(self) -> list[Picture]:
-        """Every picture, in order."""
+        """Return every picture, in order."""
         galleries = [b for s in self.sections for b in s.blocks if isinstance(b, Gallery)]
         return [picture for gallery in galleries for picture in gallery.pictures]

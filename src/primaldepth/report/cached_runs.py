@@ -1,4 +1,4 @@
-"""Run what the report needs, or take it from the cache, and tell of the progress."""
+"""Run what the report needs, or take it from the cache, and report the progress."""
 
 import re
 from abc import ABC, abstractmethod
@@ -75,7 +75,7 @@ class CachedRuns:
         return found
 
     def results(self, what: str, works: "Sequence[KeptOfTask]") -> list[dict[str, Any]]:
-        """Return the result of every computation, in order; `what` names them for who watches."""
+        """Return the result of every computation, in order; `what` names them in the progress."""
         found: list[dict[str, Any]] = []
         if works:
             self.watch(what, "", 0, len(works))
@@ -127,7 +127,7 @@ class PeakMemory(KeptOfTask):
     kept = ("measured", "peak memory")
 
     def __call__(self) -> dict[str, Any]:
-        """`Row.as_json` and "peak_mib", which is None where the system does not tell."""
+        """Return `Row.as_json` with "peak_mib" beside it, which is None where the system does not tell."""
         before = _reset_peak(self.task.device)
         row = self.task().as_json()
         after = _peak_mib(self.task.device)
@@ -135,7 +135,7 @@ class PeakMemory(KeptOfTask):
 
 
 def _reset_peak(device: str) -> float | None:
-    """Forget the peak so far; MiB in use now."""
+    """Reset the peak; return the MiB in use now, or None where the system does not say."""
     if device.startswith("cuda"):
         torch.cuda.reset_peak_memory_stats(device)
         return _peak_mib(device)

@@ -60,7 +60,7 @@ def _line(cells: list[str]) -> str:
 
 
 def _cells(cell: Cell) -> list[str]:
-    """One text for each column it takes."""
+    """Return one text for each column that a cell takes."""
     text = cell.text.replace("|", "\\|")
     if cell.kind == "name":
         text = f"`{text}`"

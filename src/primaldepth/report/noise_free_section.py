@@ -135,7 +135,7 @@ def standing(method: str, means: Mapping[str, Mapping[Place, Value]], complete: 
 
 
 def _uncertain(method: str, sets: Sequence[SetFrames], rows: Rows) -> list[str]:
-    """What a set that is run in part is worth."""
+    """Return a paragraph on the standard errors of sets that are run in part; none if all are complete."""
     parts = [each for each in sets if not each.is_complete]
     errors = [f"{each.part.variant} {each.uncertainty(rows, method):.0%}" for each in parts]
     if not parts:
@@ -172,7 +172,7 @@ def _table(
     beside: Mapping[str, Mapping[Place, float]],
     peers: Mapping[str, Mapping[Place, float]],
 ) -> Table:
-    """Ours, then the reference, then the published.
+    """Return the table: our methods, then the reference, then published networks.
 
     On a complete set the best are marked among ours and the published together, else among each alone.
     """

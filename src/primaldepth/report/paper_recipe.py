@@ -52,7 +52,7 @@ class PaperRecipe(Settings):
     networks: Annotated[tuple[TrainedNetwork, ...], Field(min_length=1)]
 
 
-class _Line(NamedTuple):
+class _RecipeLine(NamedTuple):
     """A row of the table: RMSE of every scene, and what the training cost."""
 
     name: str
@@ -96,13 +96,13 @@ def steps_of(card: ModelCard) -> int:
     return sum(int(stage["steps"]) for stage in stages[: last + 1])
 
 
-def _lines(network: TrainedNetwork, scenes: Sequence[str], rows: Rows, scale: int) -> tuple[_Line, ...]:
+def _lines(network: TrainedNetwork, scenes: Sequence[str], rows: Rows, scale: int) -> tuple[_RecipeLine, ...]:
     """Return three rows: as printed, trained by the paper's recipe, and as it is shipped."""
     name, path = network.like, SHIPPED[network.like].present.get(scale)
     printed = published().benchmark.get((name, scale), {})
     found = [
-        _Line(f"{name}, as printed", [printed.get(scene) for scene in scenes]),
-        _Line(
+        _RecipeLine(f"{name}, as printed", [printed.get(scene) for scene in scenes]),
+        _RecipeLine(
             f"{name}, the paper's recipe",
             [network.rmse.get(scene) for scene in scenes],
             network.steps,
@@ -111,11 +111,11 @@ def _lines(network: TrainedNetwork, scenes: Sequence[str], rows: Rows, scale: in
     ]
     if path is not None:
         card, own = card_of(path), [tables.rmse(rows, name, scene, scale) for scene in scenes]
-        found.append(_Line(f"{name}, our recipe", own, steps_of(card), card.seconds))
+        found.append(_RecipeLine(f"{name}, our recipe", own, steps_of(card), card.seconds))
     return tuple(found)
 
 
-def _table(lines: Sequence[_Line], scenes: Sequence[str]) -> Table:
+def _table(lines: Sequence[_RecipeLine], scenes: Sequence[str]) -> Table:
     columns = [
         ours(TableColumn(scene.title()), [line.rmse[index] for line in lines], 2)
         for index, scene in enumerate(scenes)
@@ -126,7 +126,7 @@ def _table(lines: Sequence[_Line], scenes: Sequence[str]) -> Table:
     return assemble([line.name for line in lines], columns, first="network")
 
 
-def _sentence(lines: Sequence[_Line]) -> str:
+def _sentence(lines: Sequence[_RecipeLine]) -> str:
     """Say how the geometric means and the costs of one network compare."""
     parts = []
     for line in lines:

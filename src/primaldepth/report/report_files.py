@@ -14,7 +14,7 @@ PAGE, TWIN, NUMBERS = "report.html", "report.md", "report.json"
 
 
 def write_report(report: EvaluationReport, folder: Path) -> list[Path]:
-    """Write every file, each atomically; the page comes last and tells that all is there.
+    """Write every file, each atomically; the page comes last, so where it exists all is there.
 
     Args:
         report: with everything in it.

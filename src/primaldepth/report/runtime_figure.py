@@ -100,7 +100,7 @@ def label_offsets(
 
 
 def _way(name: str, dx: float, dy: float) -> float:
-    """Squared distance from the mark to the nearest point of the text."""
+    """Return the squared distance from the mark to the nearest point of the text."""
     across = max(0.0, dx, -dx - _LETTER * len(name))
     return across**2 + dy**2
 
@@ -122,7 +122,7 @@ def _placed(
 
 
 def _around(width: float) -> Iterator[tuple[float, float]]:
-    """Starts of a text of this width around the origin: right, left, then above and below, ever farther."""
+    """Yield places for a text of this width near the origin: right, left, above and below, ever farther."""
     yield from ((_NEAR, 0.0), (-_NEAR - width, 0.0))
     for dy in range(8, 96, 6):
         for dx in (-width / 2, _NEAR, -_NEAR - width, 2.5 * _NEAR, -2.5 * _NEAR - width):

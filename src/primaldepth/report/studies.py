@@ -1,4 +1,4 @@
-"""From nothing but a data folder to the whole report, section by section."""
+"""Run all studies and make the whole report of them, section by section."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -141,7 +141,7 @@ class Studies:
         return costs
 
     def _tof(self) -> tuple[Section, dict[str, Rows]]:
-        """The first benchmark whose inputs are there or can be made."""
+        """Return the first benchmark whose inputs are there or can be made."""
         benchmark = next((each for each in self.tof if each.find(self.runs.data)), self.tof[-1])
         names = self.settings.tof_methods
         scale = benchmark.scales[0]
@@ -154,7 +154,7 @@ class Studies:
         return sections.tof(benchmark, names, rows), {benchmark.name: rows}
 
     def _noise_free(self) -> tuple[list[SetFrames], Rows]:
-        """Every set that is in the data folder, or a part of its frames."""
+        """Return every set that is in the data folder, at least as a part of its frames."""
         q, protocol = self.settings, self.noise_free
         if protocol.find(self.runs.data) is None:
             return [], {}
@@ -171,7 +171,7 @@ class Studies:
         return sets, rows
 
     def _cameras(self) -> tuple[list[VariantRows], list[str]]:
-        """Every way to make samples whose inputs are there or can be made, and why others are not run."""
+        """Return ways to make samples whose inputs are there or can be made, and why others are left out."""
         views: list[VariantRows] = []
         missing: dict[str, None] = {}
         for protocol in self.cameras:
@@ -234,7 +234,7 @@ class Studies:
 
 
 def _by_variant(views: Sequence[VariantRows]) -> dict[str, Rows]:
-    """Rows of all scales together, by the name of the protocol and its variant."""
+    """Return the rows of all scales together, by the name of the protocol and its variant."""
     found: dict[str, Rows] = {}
     for view in views:
         rows = found.setdefault(f"{view.protocol} {view.variant}", {})

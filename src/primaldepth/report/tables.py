@@ -221,7 +221,7 @@ def _compared(
 
 
 def _printed(scene: str, scale: int) -> list[Value]:
-    """The column of the paper's own table; numbers taken from elsewhere do not change its marks."""
+    """Return the cells of the paper's own column; numbers taken from elsewhere do not change its marks."""
     known = published()
     return [v.get(scene) for (name, s), v in known.benchmark.items() if s == scale and known.in_table(name)]
 

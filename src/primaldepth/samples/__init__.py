@@ -47,7 +47,7 @@ def sample_files() -> SampleFiles:
 
 
 def example_scenes() -> tuple[Example, ...]:
-    """Every shipped scene, the sample first."""
+    """Return every shipped scene, the sample first."""
     sample, folder = sample_files(), _folder()
     rendered = {"vase": "Vase, 64x64 to 512x512", "ball": "Ball, 128x128 to 512x512"}
     return (

@@ -217,7 +217,7 @@ def cover(options: Options) -> ShapeMesh:
 
 
 def _waves(rng: np.random.Generator, t: Floats, count: int, height: float) -> Floats:
-    """A smooth random curve: a sum of `count` sines of falling height."""
+    """Return a smooth random curve: a sum of `count` sines of falling amplitude."""
     total = np.zeros_like(t)
     for k in range(1, count + 1):
         total += height / k * rng.uniform(-1, 1) * np.sin(k * 1.6 * t + rng.uniform(0, 6.28))

@@ -172,7 +172,7 @@ def _quads(c: np.ndarray, r: np.ndarray, corners: list[tuple[int, int]], z: list
 
 
 def _board(edge: Floats, hole: Floats, thick: float) -> ShapeMesh:
-    """The flat ring between two outlines, with its walls."""
+    """Return the flat ring between two outlines, with its walls."""
 
     def at(line: Floats, z: float) -> Floats:
         return np.column_stack([line, np.full(len(line), z)])

@@ -72,7 +72,7 @@ class StructuredLight(Sensor):
         return local_mean(z, measured).square() / self.baseline_focal * deviation
 
     def _edges(self, disparity: Tensor, seen: Tensor) -> Tensor:
-        """1 where the known disparities of a 3x3 neighbourhood span more than `edge`, else 0."""
+        """Return 1 where the known disparities of a 3x3 neighbourhood span more than `edge`, else 0."""
         high = max_pool2d(torch.where(seen, disparity, -torch.inf), 3, 1, 1)
         low = -max_pool2d(torch.where(seen, -disparity, -torch.inf), 3, 1, 1)
         return (high - low > self.edge).to(disparity.dtype)

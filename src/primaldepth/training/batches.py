@@ -87,7 +87,7 @@ class StageBatches:
 
     def __init__(self, scenes: Scenes, recipe: Recipe, stage: int, share: tuple[int, int] = (0, 1)) -> None:
         self._scenes, self._recipe, self._stage, self._share = scenes, recipe, stage, share
-        self._drawn: dict[int, _Drawn] = {}
+        self._drawn: dict[int, _DrawnGroup] = {}
         self._stream: torch.cuda.Stream | None = None
         if scenes.depth.is_cuda:
             self._stream = torch.cuda.Stream(scenes.depth.device)  # type: ignore[no-untyped-call]
@@ -113,17 +113,17 @@ class StageBatches:
             if self._stream is not None:  # the device is busy with these steps
                 self._drawn[group + 1] = self._group(group + 1)
 
-    def _group(self, group: int) -> "_Drawn":
+    def _group(self, group: int) -> "_DrawnGroup":
         recipe, stage = self._recipe, self._recipe.stages[self._stage]
         count = TOGETHER * (stage.batch // recipe.accumulate)
         places = [(self._stage, group, micro) for micro in range(recipe.accumulate)]
         with nullcontext() if self._stream is None else torch.cuda.stream(self._stream):
             found = [draw_batch(self._scenes, recipe, count, stage.patch, place) for place in places]
-        return _Drawn(found, None if self._stream is None else self._stream.record_event())
+        return _DrawnGroup(found, None if self._stream is None else self._stream.record_event())
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _DrawnGroup:
     """The batches of a few steps.
 
     Args:
@@ -147,7 +147,7 @@ class _Drawn:
 def draw_batch(
     scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[int, ...]
 ) -> TrainingBatch:
-    """The batch at `place` (stage, step, ...) of a run: the same whoever draws it."""
+    """Return the batch at `place` (stage, step, ...) of a run: the same in every process."""
     blend = recipe.data.blend
     if blend == 1:
         return _drawn(scenes, recipe, count, patch, place)
@@ -164,7 +164,7 @@ def _interleaved(parts: list[TrainingBatch]) -> TrainingBatch:
 
 
 def _drawn(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[int, ...]) -> TrainingBatch:
-    """A batch of one sensor and one scale."""
+    """Return a batch of one sensor and one scale."""
     device = scenes.depth.device
     generator = torch.Generator(device).manual_seed(derive_seed("batch", recipe.seed, *place))
     mix, scale = _choice(recipe, place)
@@ -178,7 +178,7 @@ def _drawn(scenes: Scenes, recipe: Recipe, count: int, patch: int, place: tuple[
 
 
 def _choice(recipe: Recipe, place: tuple[int, ...]) -> tuple[Mix, int]:
-    """Sensor and scale at a place."""
+    """Return the sensor and the scale of the batch at a place."""
     mixture, scales = recipe.data.mixture, recipe.scales
     if len(mixture) == len(scales) == 1:
         return mixture[0], scales[0]
@@ -209,7 +209,7 @@ def observed(
     mix: Mix,
     sampling: Sampling | None = None,
 ) -> TrainingBatch:
-    """Samples of the patches, normalised as their scenes are, up to `data.jitter`.
+    """Return samples of the patches, normalised as their scenes are, up to `data.jitter`.
 
     Args:
         sampling: how the sample term reads the samples; None for networks without it.
@@ -244,14 +244,14 @@ def observed(
 
 
 def _amplitude(patches: Patches, generator: torch.Generator) -> Tensor:
-    """g^e / r^2 of surfaces as bright as the guide g shows them, with e from 1/2 to 2."""
+    """Return the amplitude g^e / r^2 of surfaces as bright as the guide g, with e from 1/2 to 2."""
     exponent = 0.5 * 4.0 ** uniform(patches.centre, generator)
     albedo = patches.guide.mean(1, keepdim=True).clamp_min(0.01) ** exponent
     return albedo / torch.where(patches.valid, patches.depth, 1.0).square()
 
 
 def _partly_plain(sigma: Tensor, valid: Tensor, share: float, generator: torch.Generator) -> Tensor:
-    """Sigma, in a share of the images its root mean square on all samples."""
+    """Return sigma; in a share of the images its root mean square stands on all samples."""
     chosen = uniform(sigma.new_empty((len(sigma), 1, 1, 1)), generator) < share
     count = valid.sum((2, 3), keepdim=True).clamp_min(1)
     level = (sigma.square().sum((2, 3), keepdim=True) / count).sqrt()

@@ -1,4 +1,4 @@
-"""The network's sigma set so that it holds: 68 % of the validation errors lie within one of them."""
+"""Scale the network's sigma so that 68 % of the validation errors lie within one sigma."""
 
 import math
 from statistics import fmean

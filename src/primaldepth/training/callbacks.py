@@ -79,7 +79,7 @@ def _judge(learner: Learner, validator: Validator, log: RunLog, report: Reporter
 
 
 def checkpoints(folder: Path | None, every: int) -> Callback:
-    """Return the callback that writes a checkpoint amid a stage, in the process that has a folder."""
+    """Return the callback that writes checkpoints during a stage, in the process that has a folder."""
 
     def write(learner: Learner) -> bool:
         state = learner.state()

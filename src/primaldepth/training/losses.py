@@ -125,7 +125,7 @@ def rmse_slopes(error: Tensor, valid: Tensor, truth: Tensor) -> Tensor:
 
 
 def _slope(error: Tensor, smooth: Tensor, axis: int) -> Tensor:
-    """Mean of |e(x) - e(y)| over the neighbours along an axis that are both smooth."""
+    """Return the mean of |e(x) - e(y)| over the neighbours along an axis that are both smooth."""
     count = error.shape[axis] - 1
     both = smooth.narrow(axis, 1, count) & smooth.narrow(axis, 0, count)
     return masked_mean(error.diff(dim=axis).abs(), both)
@@ -153,7 +153,7 @@ def affinity_loss(affinities: Tensor, truth: Tensor, valid: Tensor, offsets: tup
 
 
 def _ends(image: Tensor, offsets: tuple[Offset, ...]) -> Tensor:
-    """(B, 1, H, W) -> (B, N, H, W): the image at x + d_k, 0 outside; few calls, for a GPU waits for each."""
+    """Return the image at x + d_k, (B, N, H, W), 0 outside; in few calls, since a GPU waits for each."""
     radius = max(max(abs(dy), abs(dx)) for dy, dx in offsets)
     columns = unfold(image, 2 * radius + 1, padding=radius)
     found = columns[:, _taps(offsets, radius, image.device)]
@@ -162,7 +162,7 @@ def _ends(image: Tensor, offsets: tuple[Offset, ...]) -> Tensor:
 
 @lru_cache(maxsize=8)
 def _taps(offsets: tuple[Offset, ...], radius: int, device: torch.device) -> Tensor:
-    """Where `unfold` puts the far end of each pair; kept on the device."""
+    """Return where `unfold` puts the far end of each pair, kept on the device."""
     places = [(dy + radius) * (2 * radius + 1) + dx + radius for dy, dx in offsets]
     return torch.tensor(places, device=device)
 

@@ -1,4 +1,4 @@
-"""How weights move: optimiser, rate, limit of the gradient, and averages, all of them torch's own."""
+"""Optimiser, learning rate, limit of the gradient, and averages of a stage, all of them torch's own."""
 
 import math
 from collections.abc import Iterable, Mapping

@@ -38,7 +38,7 @@ class TrainingError(PrimalDepthError):
 
 @dataclass(frozen=True, slots=True)
 class TrainingEvent:
-    """Something to tell the user: `kind` is "step", "log", "validation", "saved", "skipped" or "note"."""
+    """News for the user: `kind` is "step", "log", "validation", "saved", "skipped" or "note"."""
 
     kind: str
     stage: int
@@ -217,7 +217,7 @@ class _Run:
         )
 
     def report(self, kind: str, position: Position, **values: Any) -> None:
-        """Tell the observer, in the main process."""
+        """Report to the observer, in the main process."""
         if self.main:
             steps = self.recipe.stages[min(position.stage, len(self.recipe.stages) - 1)].steps
             self.observer(TrainingEvent(kind, position.stage, position.step, steps, values))

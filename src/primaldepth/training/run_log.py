@@ -77,7 +77,7 @@ class RunLog:
 
 
 def _coefficients(net: DepthNet) -> dict[str, list[float]]:
-    """Name -> its value in each iteration; empty without a primal-dual part."""
+    """Return each coefficient's values, one per iteration, by name; none without a primal-dual part."""
     if net.pdn is None:
         return {}
     columns = net.pdn.coefficients.detach().cpu().T.tolist()
@@ -108,7 +108,7 @@ def _board(folder: Path, steps: int) -> Any:
 
 
 def _picture(one: ValidationResult) -> np.ndarray[Any, Any]:
-    """(3, H, 2 W): the result beside four times its error, both in greys of the truth's range."""
+    """Return (3, H, 2 W): the result beside four times its error, both in greys of the truth's range."""
     case = one.frame.case
     known, truth = case.known[0, 0].cpu(), case.truth[0, 0].cpu()
     depth = one.depth[0, 0].float().cpu()

@@ -35,7 +35,7 @@ def _is_given(recipe: Recipe, folder: Path) -> bool:
 
 
 def _rendered(place: Path, wanted: SceneSet) -> int:
-    """Return how many scenes of a set are there; what they were rendered with may be another machine."""
+    """Return how many scenes of a set are there; they may come from another machine."""
     if not (place / MANIFEST).exists():
         return 0
     manifest, expected = Manifest.read(place), wanted.render.made_with()

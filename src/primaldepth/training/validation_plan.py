@@ -46,7 +46,7 @@ class Plan:
     missing: list[str] = field(default_factory=list)
 
     def add(self, criterion: Criterion, groups: dict[str, Group]) -> None:
-        """Take over the groups of a criterion; frames that another one has, too, are looked at once."""
+        """Add the groups of a criterion; frames that another criterion has too are scored once."""
         for name, new in groups.items():
             group = self.groups.setdefault(name, new)
             label = number_name(name, criterion.metric)
@@ -95,7 +95,7 @@ def planned(recipe: Recipe, data: Path | None) -> Plan:
 
 
 def _allowed(name: str, scales: tuple[int, ...]) -> Protocol:
-    """The protocol of that name; not the benchmark, on which weights must not be chosen."""
+    """Return the protocol of that name; raise for the benchmark, on which weights must not be chosen."""
     if name == BENCHMARK:
         raise InputError(
             "validation.protocols",
@@ -111,7 +111,7 @@ def _allowed(name: str, scales: tuple[int, ...]) -> Protocol:
 def _groups(
     protocol: Protocol, data: Path | None, names: tuple[str, ...], scales: tuple[int, ...], numbered: bool
 ) -> Iterator[tuple[str, Group]]:
-    """Name and frames of each group of one protocol, those kept for judging left out."""
+    """Return name and frames of each group of one protocol, without those kept for judging."""
     for name in names:
         if (protocol.name, name.partition("/")[0]) in KEPT_FOR_JUDGING:
             raise InputError(

@@ -113,7 +113,7 @@ def write_weights(
 
 
 def commit() -> str:
-    """Return the commit of the code, from PRIMALDEPTH_COMMIT or git; empty if neither tells it.
+    """Return the commit of the code, from PRIMALDEPTH_COMMIT or git; empty if neither has it.
 
     Git's has -dirty at its end if the code was changed.
     """

@@ -19,7 +19,7 @@ class LinearSolution:
 
 
 def _dot(a: Tensor, b: Tensor) -> Tensor:
-    """<a, b> of each image, (B, 1, ...)."""
+    """Return <a, b> of each image, (B, 1, ...)."""
     return (a * b).flatten(1).sum(dim=1).view(-1, *[1] * (a.ndim - 1))
 
 

@@ -131,7 +131,7 @@ def _definition(
     offsets: Sequence[Offset],
     samples: SampleTerm | None,
 ) -> State:
-    """One `primal_dual_step` per row of coefficients; data: f and c."""
+    """Return the state after one `primal_dual_step` per row of coefficients; data: f and c."""
     K = PairwiseDifference((w.shape[2], w.shape[3]), offsets)
     measured = () if samples is None else (Term(samples.A, Quadratic(samples.d, samples.lam)),)
     for sigma, tau, eps, lam, theta, *steps in coefficients:

@@ -27,7 +27,7 @@ def _tensors(*values: object) -> list[Tensor]:
 
 
 def _readable(*values: object) -> bool:
-    """All tensors among them are float32, or all float64, and none is to be differentiated."""
+    """Return whether all tensors among them are float32, or all float64, and none needs a gradient."""
     tensors = _tensors(*values)
     learning = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
     return not learning and {t.dtype for t in tensors} in ({torch.float32}, {torch.float64})
@@ -41,32 +41,32 @@ def _fits(update: DualUpdate) -> bool:
 
 
 def _reads_pairs(K: Any, F: Huber, *given: Tensor) -> bool:
-    """Weights as a map, eps as a number, and pairs that all reach up, or left in their own row."""
+    """Return whether weights are a map, eps a number, and all pairs reach up, or left in their own row."""
     half = all(dy < 0 or (dy == 0 and dx < 0) for dy, dx in K.offsets)
     usual = isinstance(F.w, Tensor) and not isinstance(F.eps, Tensor)
     return usual and half and K.sign < 0 and _readable(*given, F.w)
 
 
 def _weighted(update: DualUpdate) -> WeightedStep:
-    """The step as one by the weights of the penalty; a single number has no slope."""
+    """Return the step as base + slope times the weights of the penalty; a single number has no slope."""
     sigma = update.sigma
     return sigma if isinstance(sigma, WeightedStep) else WeightedStep(float(sigma), 0.0, update.F.w)
 
 
 def _can_slope(update: DualUpdate) -> bool:
-    """A step that is one number, or the numbers of a `WeightedStep` on the penalty's own weights."""
+    """Return whether the step is a number, or a `WeightedStep` on the penalty's own weights."""
     F = update.F
     by_weights = not isinstance(update.sigma, Tensor) and _weighted(update).w is F.w
     return by_weights and _reads_pairs(update.K, F, update.p, update.u_bar)
 
 
 def _can_pair(update: DualUpdate) -> bool:
-    """The same, but no step of its own for every pair."""
+    """Return whether kernels can do the step of pairs: as `_can_slope`, but not a step for every pair."""
     return _can_slope(update) and _weighted(update).rows is None
 
 
 def _numbers(update: DualUpdate) -> tuple[float, float, float]:
-    """(base, slope, eps): the step of a pair is base + slope w."""
+    """Return (base, slope, eps): the step of a pair is base + slope w."""
     step = _weighted(update)
     return step.base, step.slope, update.F.eps
 
@@ -97,7 +97,7 @@ def _slope_value(K: Any, F: Any, u: Tensor) -> Tensor:
 
 
 def _selected(update: DualUpdate) -> DualUpdate:
-    """The update of the outer operator."""
+    """Return the update with the outer operator, its input mapped by the inner one."""
     return replace(update, K=update.K.outer, u_bar=update.K.inner(update.u_bar))
 
 
@@ -122,7 +122,7 @@ def _is_per_pixel(values: Tensor, p: Tensor) -> bool:
 
 
 def _can_edge(update: DualUpdate) -> bool:
-    """Differences, not the sums of their magnitudes, and one edge tensor for all images or each."""
+    """Return whether the term takes differences, not sums, with one edge tensor for all images or each."""
     T = update.K.outer.tensor
     return update.K.inner.sign < 0 and len(T) in (1, len(update.p)) and _is_local(update, T)
 
@@ -140,12 +140,12 @@ def _bend_step(update: DualUpdate, out: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 def _resampling(K: Any) -> tuple[Resample, int]:
-    """The operator by which samples come from the image, and the channel it reads."""
+    """Return the operator by which samples come from the image, and the channel it reads."""
     return (K, 0) if len(K.parts) == 1 else (K.outer, K.inner.first)
 
 
 def _can_sample(update: DualUpdate) -> bool:
-    """Samples, weights and steps that do not add images to the batch."""
+    """Return whether samples, weights and steps fit the batch of images."""
     F, sigma = update.F, update.sigma
     if not _fits(update) or _resampling(update.K)[0].in_shape[0] != 1:
         return False

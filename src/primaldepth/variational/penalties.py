@@ -21,7 +21,7 @@ def _per_image(values: Tensor) -> Tensor:
 
 
 def _length(z: Tensor) -> Tensor:
-    """|z(x)|_2 over the channels, (B, 1, H, W)."""
+    """Return |z(x)|_2 over the channels, (B, 1, H, W)."""
     if torch.is_grad_enabled() and z.requires_grad:  # its gradient at 0 is 0, that of the root is not finite
         length: Tensor = torch.linalg.vector_norm(z, dim=1, keepdim=True)
         return length

@@ -86,7 +86,7 @@ def primal_dual_step(
 
 
 def _descend(G: SimpleTerm, u: Tensor, pulls: list[Tensor], steps: StepSizes) -> tuple[Tensor, Tensor]:
-    """u+ and u_bar."""
+    """Return u+ and u_bar."""
     kernel = table("DESCENTS", u).get(type(G))
     if kernel is not None and kernel.fits(u, pulls, steps.tau, steps.theta):
         fused: tuple[Tensor, Tensor] = kernel.run(u, pulls, steps.tau, steps.theta)

@@ -33,7 +33,7 @@ class PairedQuadratic:
         self._held = self._sum_of_weights()
 
     def _sum_of_weights(self) -> Tensor:
-        """diag(L): all that holds a pixel, (B, 1, H, W)."""
+        """Return diag(L), the sum of all weights that hold a pixel, (B, 1, H, W)."""
         out = torch.zeros_like(self.w[:, :1])
         for k, (x, y) in enumerate(self._ends):
             weight = self.w[:, k : k + 1, x[0], x[1]]

@@ -44,7 +44,7 @@ def _ones(term: Term, like: Tensor) -> Tensor:
 
 
 def _pair_step(K: LinearOperator, weight: Tensor, ratio: float) -> WeightedStep | None:
-    """Ratio (w + floor) / |K| 1 for pairs: the row sum is 2 for differences, 2 + |dy| + |dx| with slopes."""
+    """Return (w + floor) / |K| 1 of pairs; row sums: 2 for differences, 2 + |dy| + |dx| with slopes."""
     rows = K.row_sums
     if rows is None:
         return None
@@ -54,7 +54,7 @@ def _pair_step(K: LinearOperator, weight: Tensor, ratio: float) -> WeightedStep 
 
 
 def _row_sums(term: Term, like: Tensor) -> Tensor:
-    """|K| 1: (1, *out_shape), or its largest channel where the penalty couples them: (1, 1, H, W)."""
+    """Return |K| 1, (1, *out_shape), or its largest channel where the penalty couples them, (1, 1, H, W)."""
     rows = term.K.magnitude()(_ones(term, like))
     if term.F.couples_channels:
         rows = rows.amax(dim=1, keepdim=True)
@@ -62,7 +62,7 @@ def _row_sums(term: Term, like: Tensor) -> Tensor:
 
 
 def _floor(weight: Tensor) -> Tensor:
-    """1e-3 of the largest weight of each image: no image knows of the others in its batch."""
+    """Return 1e-3 of the largest weight of each image, so that no image of a batch depends on the others."""
     largest = weight.amax(dim=(1, 2, 3), keepdim=True) if weight.ndim == 4 else weight
     return (1e-3 * largest).clamp_min(1e-12)
 

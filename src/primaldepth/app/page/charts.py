@@ -73,7 +73,7 @@ def _shares(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[
 
 
 def _path(heights: NDArray[np.float64]) -> str:
-    """Steps: every bin is as wide as it is."""
+    """Return the path of a line with a horizontal step as wide as its bin for each height."""
     points: list[str] = []
     for index, height in enumerate(heights):
         y = f"{_HEIGHT * (1 - height):.1f}"
@@ -82,6 +82,6 @@ def _path(heights: NDArray[np.float64]) -> str:
 
 
 def _marks(limits: ColorLimits, count: int) -> Sequence[tuple[float, str]]:
-    """(place in per cent, label)."""
+    """Return (place in per cent, label) of about `count` round numbers."""
     low, high = limits
     return [(100 * (value - low) / (high - low), label) for value, label in ticks(low, high, count)]

@@ -1,4 +1,4 @@
-"""What the page may ask of Gradio's queue: known events, with values of the kinds that their inputs have.
+"""Check requests to Gradio's queue: known events, with values of the kinds that their inputs have.
 
 Gradio takes values of any shape from anyone who can reach it: a path is read and an address is fetched
 wherever it is written. So nothing that a client sent is passed on. It is read as the values below, each is

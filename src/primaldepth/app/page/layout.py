@@ -66,7 +66,7 @@ def build(engine: Engine, settings: ServiceSettings, folders: VisitorFolders, so
 
 
 def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
-    """Everything one can choose, in the order of `Choice`, and the button that starts."""
+    """Make the controls, in the order of the fields of `Choice`, and the button that starts."""
     names, shown = method_names(), declarations(Item) | declarations(Request)
 
     def file(name: str, types: list[str]) -> Any:
@@ -179,7 +179,7 @@ def _link(gr: Any, views: _Views, run: Any) -> None:
 
 
 def _outputs(gr: Any) -> tuple[list[Any], _Views]:
-    """Everything that is shown, in the order of `_shown`."""
+    """Make everything that shows a result, in the order of `_shown`."""
     status = gr.HTML(
         '<div class="pd-note">Drop two files or click an example, then run.</div>', elem_id="status"
     )

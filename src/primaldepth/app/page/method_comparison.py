@@ -71,7 +71,7 @@ def paired(depths: Sequence[str], images: Sequence[str]) -> list[UploadedPair]:
 
 
 def _order(path: Path) -> tuple[Any, ...]:
-    """By the name alone: uploads lie in folders of their own."""
+    """Return the key by which uploads are sorted: the name alone, as each lies in a folder of its own."""
     return natural_order(Path(path.name))
 
 

@@ -1,4 +1,4 @@
-"""The page in the service: at `/`, behind the paths of the HTTP interface."""
+"""Mount the page in the service: at `/`, behind the paths of the HTTP interface."""
 
 import asyncio
 import os

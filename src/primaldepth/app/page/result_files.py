@@ -112,7 +112,7 @@ def draw(outcome: Outcome, *, folder: Path, prefix: str) -> Drawn:
 
 
 def _shown_size(shape: tuple[int, ...]) -> tuple[int, int]:
-    """(height, width) of the pictures: as large as the result, but no side longer than the page needs."""
+    """Return (height, width) of the pictures: those of the result, shrunk to what the page needs."""
     ratio = min(1.0, _SHOWN_SIDE / max(shape))
     return max(1, round(shape[0] * ratio)), max(1, round(shape[1] * ratio))
 
@@ -132,7 +132,7 @@ def _save(folder: Path, prefix: str, what: str, rgb: RGB) -> Path:
 def _residual(
     inputs: Inputs, prediction: Prediction, scale: DisplayUnit, size: tuple[int, int]
 ) -> tuple[RGB, str]:
-    """The result reduced to the samples' grid, less the samples: the signed map and its colours."""
+    """Return the map of the residual (reduced result minus samples) and its colour bar."""
     frame = inputs.frame
     again = prediction.depth.to(frame.depth)
     if frame.low_size != frame.high_size:
@@ -156,7 +156,7 @@ def _sigma(prediction: Prediction, scale: DisplayUnit, size: tuple[int, int]) ->
 
 
 def _before(outcome: Outcome) -> Outcome:
-    """The samples themselves as a result, with the guide's colours at their places."""
+    """Return the samples as if they were the result, with the guide reduced to their grid."""
     frame = outcome.inputs.frame
     small = replace(frame, guide=resample(frame.guide, frame.low_size, "area").clamp(0.0, 1.0))
     prediction = Prediction(frame.depth, frame.valid, frame.valid)
@@ -164,7 +164,7 @@ def _before(outcome: Outcome) -> Outcome:
 
 
 def _mesh(path: Path, outcome: Outcome, jump: float) -> Path | None:
-    """A mesh small enough for a phone to turn; None where depth is not metric or all in pieces."""
+    """Write a mesh small enough for a phone; return None if depth is not metric or no mesh is left."""
     inputs, prediction = outcome.inputs, outcome.prediction
     if inputs.kind == "disparity":
         return None
@@ -181,7 +181,7 @@ def _mesh(path: Path, outcome: Outcome, jump: float) -> Path | None:
 
 
 def _files(outcome: Outcome, folder: Path, prefix: str) -> list[Path]:
-    """Every output that can be made of the result; the depth in every format that can hold it."""
+    """Write every output that can be made of the result, the depth in every format that can hold it."""
     found = []
     for name, output in OUTPUTS.items():
         for suffix in FORMATS if name == "out" else output.suffixes[:1]:

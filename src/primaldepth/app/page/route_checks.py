@@ -1,4 +1,4 @@
-"""The only way to Gradio: requests pass on the routes that the page needs, with what these routes need.
+"""Let only those requests reach Gradio that the page needs, with only what their routes need.
 
 Gradio offers some eighty routes: to fetch addresses, to call functions, to reload the program, to look at its
 state. A browser with the page open uses the few listed here; all others are answered 404. Uploads and
@@ -143,7 +143,7 @@ class RouteChecks:
 
 
 class _AnswerInParts:
-    """Gradio's answer on its way out; a refusal is told in our words, as Gradio's may quote the client."""
+    """Sends Gradio's answer on, but replaces the text of its errors, which may quote the client."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
@@ -168,13 +168,13 @@ def _allow(method: str, *methods: str) -> None:
 
 
 def _refusal(problem: Problem) -> JSONResponse:
-    """A problem as everywhere; Gradio's program in the browser shows `detail`."""
+    """Return the answer for a problem; `detail` repeats it for Gradio's program in the browser."""
     detail = f"{problem.message}; {problem.hint}" if problem.hint else problem.message
     return JSONResponse({**problem.body(), "detail": detail}, problem.status, problem.headers)
 
 
 def _body(body: bytes) -> Receive:
-    """`receive` that has read this body."""
+    """Return a `receive` that gives this body, which was read already, and then a disconnect."""
     parts = [body]
 
     async def receive() -> Message:

@@ -86,7 +86,7 @@ class Sessions:
         end()
 
     def _busy(self) -> set[str]:
-        """Visitors for whom something is computed or waits to be."""
+        """Return the visitors for whom something is computed or queued."""
         return {event.session_hash for event in self._queue.event_ids_to_events.values()}
 
     def _forget(self, count: int) -> None:

@@ -22,7 +22,7 @@ _DONE = b'data: {"msg": "done"}\n\n'
 
 
 class Transfers:
-    """Takes in files under names that cannot be guessed, and hands them out.
+    """Stores uploads in folders whose names cannot be guessed, and serves them.
 
     Args:
         folders: where they lie.

@@ -54,7 +54,7 @@ class VisitorFolders:
             total -= each.size
 
     def _kept(self) -> Iterator[_VisitorFolder]:
-        """Every folder; one that another visitor's run has just removed is passed over."""
+        """Yield every folder; skip one that another visitor's run has just removed."""
         for pattern in ("result-*", "gradio/*"):
             for path in self.root.glob(pattern):
                 with suppress(OSError):

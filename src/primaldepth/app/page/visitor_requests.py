@@ -1,4 +1,4 @@
-"""From what a visitor chose to what the page shows."""
+"""Turn what a visitor chose into tasks, and their results into what the page shows."""
 
 import logging
 import tempfile
@@ -25,7 +25,7 @@ NO_METHOD = "none"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a visitor chose; paths are of uploads, which Gradio has put in its own folder."""
+    """What a visitor chose; paths are those of uploads in Gradio's own folder."""
 
     depth: str | None
     guide: str | None
@@ -77,7 +77,7 @@ def results(
 
 
 def _all_of(engine: Engine, tasks: Sequence[Task]) -> list[Drawn]:
-    """The result of every task; where one is refused, none is left in the queue."""
+    """Return the result of every task; if one is refused, take the others out of the queue."""
     promises: list[Future[Drawn]] = []
     try:
         for task in tasks:
@@ -89,7 +89,7 @@ def _all_of(engine: Engine, tasks: Sequence[Task]) -> list[Drawn]:
 
 
 def _check_places(drawn: Sequence[Drawn], place: Path) -> None:
-    """Raise if a worker names files in another place than it was told: they would be shown to the visitor."""
+    """Raise if a worker names files outside the folder of this result: they would be shown to the visitor."""
     only = ReadableFiles([place])
     for each in drawn:
         shown = (each.before, each.after, each.guide, each.residual, each.sigma)
@@ -153,7 +153,7 @@ def facts(drawn: Drawn, other: Drawn | None) -> str:
 
 
 def _warnings(report: dict[str, Any], other: dict[str, Any] | None) -> str:
-    """What to look at; what only the second method is warned of comes with its name."""
+    """Return the warnings as HTML; those of the second method alone begin with its name."""
     found = [text[:1].upper() + text[1:] for text in report["warnings"]]
     if other is not None:
         new = [text for text in other["warnings"] if text not in report["warnings"]]

@@ -82,7 +82,7 @@ def _camera(keys: Keys, size: Size, modes: Mapping[Size, tuple[Size, Size]]) -> 
 
 
 def _lens(model: str, values: list[float], where: str) -> Distortion | None:
-    """OpenCV's order of k1..k6, p2, p1; the early Rational6KT has no factor 2 in its tangential terms."""
+    """Return lens coefficients in OpenCV's order; the early Rational6KT has no 2 in tangential terms."""
     k1, k2, k3, k4, k5, k6, centre_x, centre_y, p2, p1 = values[4:]
     if model not in (_BROWN, _RATIONAL):
         raise FileFormatError(where, f"ModelType {shortened(model)}, expected {_BROWN} or {_RATIONAL}")

@@ -106,7 +106,7 @@ def _yaml(path: PathLike, text: str) -> Any:
 
 
 def _plain_loader(yaml: Any) -> Any:
-    """PyYAML's safe loader without aliases, of which a few lines can stand for billions of values.
+    """Return PyYAML's safe loader without aliases: a few lines of them can stand for billions of values.
 
     Values inside too many others and keys that occur twice are refused, too.
     """
@@ -132,7 +132,7 @@ def _plain_loader(yaml: Any) -> Any:
 
 
 def _head(path: PathLike, text: str) -> str:
-    """The documents that lie wholly in the first characters: a second of a topic is many, YAML is slow."""
+    """Return the YAML documents that lie wholly in the first characters: to read them all would be slow."""
     if len(text) <= _MOST_YAML:
         return text
     end = text.rfind("\n---", 0, _MOST_YAML)

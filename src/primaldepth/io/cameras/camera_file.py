@@ -140,14 +140,14 @@ def needs_sizes(path: Path) -> bool:
 
 
 def _is_camera_info(path: Path, text: str) -> bool:
-    """JSON by the key for the lens, which nothing else here has, YAML by its name or by any key."""
+    """Return whether this is a CameraInfo: JSON by the key for the lens, YAML by its name or by any key."""
     if text.lstrip().startswith("{"):
         return '"distortion_model"' in text
     return path.suffix.lower() in (".yaml", ".yml") or _YAML_KEY.search(text) is not None
 
 
 def _from_keys(values: Any, path: PathLike) -> Cameras:
-    """What a JSON file holds."""
+    """Return the cameras of a JSON file; raise if keys are missing or wrong."""
     keys = _CamerasKeys.parse(as_object(values, path), str(path))
     guide = _camera(keys.guide, f"{path}: guide", keys.pixel_centres)
     if keys.depth_to_guide is None:

@@ -113,7 +113,7 @@ _KEYS = {"Width": "width", "Height": "height", "PPX": "ppx", "PPY": "ppy", "Fx":
 
 
 def _from_text(path: PathLike, text: str, sizes: Mapping[str, Size | None]) -> dict[str, Any]:
-    """The same as the JSON holds."""
+    """Read the text that `rs-enumerate-devices -c` prints, into the keys of the JSON form."""
     found: dict[str, dict[Size, dict[str, Any]]] = {"depth": {}, "color": {}}
     for stream, width, height, _, body in _INTRINSIC.findall(text):
         if stream.lower() in found:

@@ -107,7 +107,7 @@ def read_camera_info(path: PathLike) -> Intrinsics:
 
 
 def _region(keys: Keys, sensor: Intrinsics) -> Region:
-    """The whole sensor where nothing is said."""
+    """Return the region of the sensor that is used: all of it if the message does not say."""
     roi = keys.part("roi") if "roi" in keys else Keys({}, keys.where)
     names = ("x_offset", "y_offset", "width", "height")
     window = [roi.count(name) if name in roi else 0 for name in names]
@@ -122,7 +122,7 @@ def _region(keys: Keys, sensor: Intrinsics) -> Region:
 
 
 def _matrix(keys: Keys, *names: str, length: int | None = None) -> list[float]:
-    """Plain numbers in a message, {rows, cols, data} in a file."""
+    """Return the numbers of a matrix: plain in a message, {rows, cols, data} in a file."""
     if isinstance(keys.item(*names), dict):
         return keys.part(*names).numbers("data", length=length)
     return keys.numbers(*names, length=length)
@@ -162,7 +162,7 @@ def unknown_lens(info: Any) -> str | None:
 
 
 def _message_numbers(info: Any, letter: str) -> list[float]:
-    """A matrix of a CameraInfo: K in ROS 1, k in ROS 2."""
+    """Return the numbers of a matrix of a CameraInfo: K in ROS 1, k in ROS 2."""
     values = getattr(info, letter) if hasattr(info, letter) else getattr(info, letter.lower())
     return [float(value) for value in values]
 

@@ -32,7 +32,7 @@ _LOOSE_RATIO = 2**16  # the other compressions have no bound as firm as deflate'
 
 
 def _pick(source: Source, header: ExrHeader) -> list[Channel]:
-    """The channels wanted: red, green and blue for a guide, else one."""
+    """Return the channels wanted: red, green and blue for a guide, else one."""
     named = {channel.name: channel for channel in header.channels}
     if source.role == "guide" and {"R", "G", "B"} <= named.keys():
         return [named["R"], named["G"], named["B"]]
@@ -44,7 +44,7 @@ def _pick(source: Source, header: ExrHeader) -> list[Channel]:
 
 
 def _pick_name(role: str, names: list[str]) -> str | None:
-    """The first rule that leaves exactly one name."""
+    """Return the name that the first rule with exactly one match picks."""
     rules = (
         [name for name in names if name == "Z" and role == "depth"],
         [name for name in names if name.lower() == role],
@@ -118,7 +118,7 @@ def _attribute(name: str, kind: str, body: bytes) -> bytes:
 
 
 def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
-    """One part of scan lines, one channel Z, ZIP."""
+    """Return the bytes of a file with one part of scan lines and one channel Z, compressed by ZIP."""
     height, width = pixels.shape
     code = 0 if pixels.dtype.kind == "u" else 2
     window = struct.pack("<4i", 0, 0, width - 1, height - 1)
@@ -137,7 +137,7 @@ def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
 
 
 def _with_chunks(head: bytes, pixels: Pixels) -> bytes:
-    """The header, the table of where each chunk of 16 rows begins, and the chunks."""
+    """Return the header, the table of where each chunk of 16 rows begins, and the chunks."""
     stream, offsets = io.BytesIO(), []
     starts = range(0, len(pixels), 16)
     stream.write(head + bytes(8 * len(starts)))

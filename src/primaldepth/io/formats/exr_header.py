@@ -115,7 +115,7 @@ def _refuse_deep(source: Source) -> NoReturn:
 
 
 def _name(source: Source, at: int, end: int) -> tuple[str, int]:
-    """A string that ends in a zero byte, and where it ends."""
+    """Return a string that ends in a zero byte, and where it ends."""
     stop = source.data.find(b"\0", at, min(end, at + 256))
     if stop < 0:
         raise source.damaged("EXR header ends inside a name")
@@ -123,7 +123,7 @@ def _name(source: Source, at: int, end: int) -> tuple[str, int]:
 
 
 def _headers(source: Source, several: bool) -> list[_Attributes]:
-    """The header of every part; an empty one ends those of a file of several parts."""
+    """Yield the header of every part; in a file of several parts an empty header ends them."""
     found = [_attributes(source, 8, _MAX_ATTRIBUTES)]
     while several:
         left = _MAX_ATTRIBUTES - sum(len(each) for each, _ in found)
@@ -139,7 +139,7 @@ def _headers(source: Source, several: bool) -> list[_Attributes]:
 
 
 def _attributes(source: Source, at: int, most: int) -> _Attributes:
-    """The attributes of the header that begins at `at`."""
+    """Return the attributes of the header that begins at `at`."""
     data, found = source.data, dict[str, bytes]()
     for _ in range(most + 1):
         name, at = _name(source, at, len(data))

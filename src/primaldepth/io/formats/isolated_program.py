@@ -50,7 +50,7 @@ def _confine(limits: Limits) -> None:
 
 
 def _address_space() -> int:
-    """Bytes that are mapped now; half a GiB where the system does not say."""
+    """Return the bytes that are mapped now; half a GiB where the system does not say."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
@@ -59,7 +59,7 @@ def _address_space() -> int:
 
 
 def _end_with(parent: int) -> None:
-    """Die with the caller; where the system cannot do that, heed the signals that the caller may ignore."""
+    """End with the caller; where the system cannot do that, end on signals, which the caller may ignore."""
     if sys.platform == "linux":
         import ctypes
 
@@ -79,7 +79,7 @@ def _import(name: str) -> Any:
 
 
 def _exr(package: Any, data: bytes, names: list[str]) -> NDArray[Any]:
-    """The named channels of the first part; no other channel is expanded."""
+    """Return the named channels of the first part; other channels are not decompressed."""
     file = package.InputFile(io.BytesIO(data))
     header = file.header()
     window, kinds = header["dataWindow"], header["channels"]
@@ -113,7 +113,7 @@ def _hdf5(package: Any, data: bytes, limits: Limits, action: str, names: list[st
 
 
 def _described(package: Any, name: str, each: Any) -> dict[str, Any]:
-    """Name, shape as MATLAB counts (the other way round), and whether it is a plain array of numbers."""
+    """Return name, shape as MATLAB counts (the other way round), and whether it is an array of numbers."""
     if not isinstance(each, package.Dataset):
         return {"name": name, "shape": [], "nbytes": 0, "numeric": False}
     plain = each.dtype.kind in "iuf" and "MATLAB_sparse" not in each.attrs
@@ -123,7 +123,7 @@ def _described(package: Any, name: str, each: Any) -> dict[str, Any]:
 
 
 def _word(each: Any, name: str) -> bytes:
-    """An attribute that is one short text; empty if it is missing or anything else."""
+    """Return the text of a short attribute; empty if it is missing or of another kind."""
     if name not in each.attrs:
         return b""
     attribute = each.attrs.get_id(name)
@@ -133,7 +133,7 @@ def _word(each: Any, name: str) -> bytes:
 
 
 def _check_dataset(package: Any, dataset: Any, limits: Limits) -> None:
-    """The numbers must lie in this file, in chunks that together are little more than the array."""
+    """Raise unless the numbers lie in this file, in chunks that together are little more than the array."""
     plan = dataset.id.get_create_plist()
     if plan.get_external_count() or plan.get_layout() == package.h5d.VIRTUAL:
         raise ValueError("its numbers are stored in another file; save the map itself")

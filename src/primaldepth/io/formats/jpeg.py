@@ -1,7 +1,7 @@
 """JPEG: 8-bit guides only; lossy compression would smear depth across its edges.
 
 The segments are walked and checked here, and only those that the pixels need reach Pillow: it would follow
-every offset of an EXIF block, and decode any number of scans. Its decoder fills in grey, without a word, what
+every offset of an EXIF block, and decode any number of scans. Its decoder fills in grey, silently, what
 is missing from the coded data of a scan; that is found here by a second decoding.
 """
 
@@ -45,7 +45,7 @@ class ScreenedJpeg:
         height: of the stored image, before it is turned.
         width: likewise.
         data: the same image without whatever its pixels do not need.
-        orientation: what its EXIF block, or else its XMP text, says.
+        orientation: of its EXIF block, else of its XMP text.
     """
 
     height: int
@@ -127,7 +127,7 @@ def _with_tails(data: bytes) -> bytes:
 
 
 def _segments(source: Source) -> Iterator[tuple[int, memoryview]]:
-    """Every segment's marker and body, from its length on; that of a scan includes its coded data."""
+    """Yield marker and body of every segment, from its length on; a scan includes its coded data."""
     data, view, at, count = source.data, memoryview(source.data), 2, 0
     while (found := _MARKER.match(data, at)) is not None:
         marker, at = found[1][0], found.end()
@@ -150,7 +150,7 @@ def _segments(source: Source) -> Iterator[tuple[int, memoryview]]:
 
 
 def _size(source: Source, frame: memoryview) -> tuple[int, int]:
-    """(H, W) of a frame header."""
+    """Return (H, W) of a frame header."""
     if len(frame) < 8:
         raise source.damaged("JPEG has a frame header that is cut off")
     height, width = struct.unpack_from(">HH", frame, 3)

@@ -89,7 +89,7 @@ def list_variables(source: Source) -> list[MatVariable]:
 
 
 def _choose(source: Source, found: list[MatVariable]) -> MatVariable:
-    """The one map in the file."""
+    """Return the one map in the file."""
     if not found:
         raise source.damaged("MATLAB file holds no variable")
     sides = (2, 3) if source.role == "guide" else (2,)
@@ -105,7 +105,7 @@ def _choose(source: Source, found: list[MatVariable]) -> MatVariable:
 
 
 def _variables(source: Source) -> Iterator[MatVariable]:
-    """Every top-level array's head; none is expanded further than that."""
+    """Yield the head of every top-level array, without decompressing more than that."""
     data, at = memoryview(source.data), _HEADER  # parts of it are no copies
     order = "<" if source.data[126:128] == b"IM" else ">"
     for _ in range(current_budget().members):
@@ -140,7 +140,7 @@ def _variable(source: Source, body: memoryview, deflated: bool, order: str) -> M
 
 
 def _element(source: Source, data: bytes, at: int, order: str) -> tuple[bytes, int]:
-    """Bytes of the element at `at`, and where the next one starts."""
+    """Return the bytes of the element at `at`, and where the next one starts."""
     _, start, size = _tag(source, data, at, order)
     if start + size > len(data):
         raise source.damaged("MATLAB file ends inside a variable")
@@ -148,7 +148,7 @@ def _element(source: Source, data: bytes, at: int, order: str) -> tuple[bytes, i
 
 
 def _tag(source: Source, data: bytes | memoryview, at: int, order: str) -> tuple[int, int, int]:
-    """Type, start and length of the element at `at`."""
+    """Return type, start and length of the element at `at`."""
     if at + 8 > len(data):
         raise source.damaged("MATLAB file ends inside a variable")
     kind, size = struct.unpack_from(order + "II", data, at)
@@ -158,7 +158,7 @@ def _tag(source: Source, data: bytes | memoryview, at: int, order: str) -> tuple
 
 
 def _values(source: Source, variable: _Version5) -> Pixels:
-    """The numbers, which may be stored in a smaller type than the array's class."""
+    """Return the numbers, which may be stored in a smaller type than the array's class."""
     height, width = variable.shape[:2]
     count = math.prod(variable.shape)
     source.check_size(height, width)
@@ -181,7 +181,7 @@ def _values(source: Source, variable: _Version5) -> Pixels:
 
 
 def _inflated_head(packed: memoryview, length: int) -> bytes:
-    """The first bytes of a stream; the rest is not checked."""
+    """Return the first bytes of a stream; the rest is not checked."""
     return zlib.decompressobj().decompress(packed[: length + _HEAD_TABLES], length)
 
 
@@ -190,7 +190,7 @@ def _is_hdf5(head: bytes) -> bool:
 
 
 def _hdf5_variables(source: Source) -> Iterator[MatVariable]:
-    """Every variable of version 7.3; names that begin with # are MATLAB's own."""
+    """Yield every variable of version 7.3 but those whose names begin with #, which are MATLAB's own."""
     from primaldepth.io.formats.isolated import read_listing
 
     for each in read_listing(source, "hdf5"):
@@ -212,7 +212,7 @@ def _tagged(kind: int, body: bytes) -> bytes:
 
 
 def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
-    """Version 5, one variable `depth`, not compressed."""
+    """Return the bytes of a file of version 5 with one variable, `depth`, not compressed."""
     code = f"{pixels.dtype.kind}{pixels.dtype.itemsize}"
     mat_class = next(number for number, name in _CLASSES.items() if name == code)
     mat_type = next(number for number, name in _STORED.items() if name == code)

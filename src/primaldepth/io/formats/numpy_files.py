@@ -106,7 +106,7 @@ def _read_npz(source: Source) -> Raster:
 
 
 def _members(source: Source, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The arrays of an archive by name, each of which is there once."""
+    """Return the arrays of an archive by name; raise if a name occurs twice."""
     found: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
@@ -121,7 +121,7 @@ def _members(source: Source, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipI
 def _read_member(
     source: Source, archive: zipfile.ZipFile, info: zipfile.ZipInfo, beside: Pixels | None = None
 ) -> Pixels:
-    """One array, of the shape of the one it lies beside; its header is checked before it is inflated."""
+    """Return an array of the same shape as the one beside it; its header is checked before it is inflated."""
     if info.compress_type not in _RATIO:
         raise source.error(
             "compressed in a way numpy does not use", "save it again with numpy.savez_compressed"

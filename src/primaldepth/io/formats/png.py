@@ -50,7 +50,7 @@ class PngHeader:
     interlaced: bool
 
     def raw_bytes(self) -> int:
-        """Length of the inflated image data: every row has one filter byte before its samples."""
+        """Return the length of the inflated image data: every row has one filter byte before its samples."""
         passes = _ADAM7 if self.interlaced else ((0, 0, 1, 1),)
         total = 0
         for x, y, dx, dy in passes:
@@ -135,7 +135,7 @@ def _join(chunks: Iterable[tuple[bytes, Sequence[Buffer]]]) -> bytes:
 
 
 def _chunks(source: Source) -> Iterator[tuple[bytes, memoryview]]:
-    """Every chunk's name and body, checked by length and checksum, up to IEND."""
+    """Yield every chunk's name and body, checked by length and checksum, up to IEND."""
     data, at, count = memoryview(source.data), len(_MAGIC), 0
     while at + 12 <= len(data):
         (length,) = struct.unpack_from(">I", data, at)
@@ -197,7 +197,7 @@ def _check_grey(source: Source, header: PngHeader) -> None:
 
 
 def _decode(source: Source, screened: ScreenedPng) -> Pixels:
-    """(H, W) or (H, W, 3); alpha is dropped, a palette expanded."""
+    """Return (H, W) or (H, W, 3); alpha is dropped and a palette expanded."""
     if screened.header.bits == 16 and screened.header.colour != 0:
         return _decode_wide(source, screened)
     image = load(source, screened)
@@ -209,7 +209,7 @@ def _decode(source: Source, screened: ScreenedPng) -> Pixels:
 
 
 def _decode_wide(source: Source, screened: ScreenedPng) -> Pixels:
-    """16 bits in colour: Pillow keeps one byte of a sample, so high and low bytes are read in turn.
+    """Return 16-bit colours. Pillow keeps one byte of a sample, so high and low bytes are read in turn.
 
     Grey with alpha has four bytes a pixel, just as 8-bit RGBA, and is unpacked as that.
     """
@@ -243,7 +243,7 @@ def load(source: Source, screened: ScreenedPng, packing: str | None = None) -> "
 
 
 def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
-    """Of (H, W) grey or (H, W, 3) colours."""
+    """Return the PNG of (H, W) grey or (H, W, 3) colours."""
     height, width = pixels.shape[:2]
     colours = 2 * (pixels.ndim == 3)
     header = struct.pack(">IIBBBBB", width, height, 8 * pixels.dtype.itemsize, colours, 0, 0, 0)
@@ -252,7 +252,7 @@ def _encode(pixels: Pixels, valid: NDArray[np.bool_]) -> bytes:
 
 
 def _deflated(pixels: Pixels) -> list[bytes]:
-    """The rows through the "up" filter, 2: each minus the one above."""
+    """Return the rows, compressed, through the "up" filter, 2: each minus the one above."""
     deflate, parts = zlib.compressobj(LEVEL), []
     above = np.zeros((1, pixels.shape[1] * pixels.dtype.itemsize), np.uint8)
     for rows in np.array_split(pixels, min(len(pixels), -(-pixels.size // PIXELS_AT_ONCE))):

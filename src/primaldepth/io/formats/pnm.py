@@ -33,7 +33,7 @@ def _read(source: Source) -> Raster:
 
 
 def _binary(source: Source, start: int, count: int, kind: np.dtype[np.integer]) -> Pixels:
-    """Numbers as bytes, those of two bytes the high one first."""
+    """Return numbers stored as bytes, the high byte of two first."""
     needed, found = count * kind.itemsize, len(source.data) - start
     if found != needed:
         raise source.damaged(f"needs {needed} bytes after the header, found {found}")
@@ -41,7 +41,7 @@ def _binary(source: Source, start: int, count: int, kind: np.dtype[np.integer]) 
 
 
 def _text(source: Source, start: int, count: int, kind: np.dtype[np.integer]) -> Pixels:
-    """Numbers as text; what could not hold so many is refused before it is split."""
+    """Return numbers stored as text; raise before splitting a text that is too short for them."""
     if count * _TEXT_BYTES > len(source.data) - start + 1:
         raise source.damaged(f"{count} numbers do not fit into the file")
     words = source.data[start:].split(None, count)[:count]
@@ -54,7 +54,7 @@ def _text(source: Source, start: int, count: int, kind: np.dtype[np.integer]) ->
 
 
 def _scaled(pixels: Pixels, top: int, role: str) -> Pixels:
-    """Depth as it is stored; a guide's largest value becomes the full range of its type."""
+    """Return depth as it is stored, or a guide scaled so that its largest value fills its type."""
     full = np.iinfo(pixels.dtype).max
     if role == "depth" or top == full:
         return pixels

@@ -89,7 +89,7 @@ def _check_colours(source: Source, layout: TiffLayout, photometric: int) -> None
 
 
 def _as_seen(source: Source, page: Directory, pixels: Pixels) -> Pixels:
-    """For a guide: colours as they are meant to be seen, without alpha."""
+    """Return the colours of a guide as they are meant to be seen, without alpha."""
     if source.role != "guide":
         return pixels
     colours = page.numbers(Tag.PALETTE)

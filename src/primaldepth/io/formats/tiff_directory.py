@@ -153,7 +153,7 @@ def screened(directory: Directory, tags: Collection[int]) -> bytes:
 
 
 def _head_size(form: TiffEncoding) -> int:
-    """Where the offset of the first directory lies."""
+    """Return where the offset of the first directory lies."""
     return struct.calcsize("=" + form.offset)
 
 

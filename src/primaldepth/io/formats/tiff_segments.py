@@ -114,7 +114,7 @@ def read_pixels(source: Source, layout: TiffLayout) -> Pixels:
 
 
 def _dtype(source: Source, directory: Directory) -> np.dtype[Any]:
-    """The one number type of all samples."""
+    """Return the number type that all samples have in common."""
     bits, kinds = directory.numbers(Tag.BITS, (1,)), directory.numbers(Tag.SAMPLE_KIND, (1,))
     samples = directory.number(Tag.SAMPLES, 1)
     kind = _KINDS.get(kinds[0]) if len(set(kinds)) == 1 else None
@@ -162,7 +162,7 @@ def _check(source: Source, layout: TiffLayout) -> None:
 
 
 def _unpacked(source: Source, layout: TiffLayout, span: tuple[int, int], rows: int) -> bytes:
-    """The bytes of `rows` rows; none may be missing, and no stream may hold more than a whole segment."""
+    """Return the bytes of `rows` rows; raise if some are missing or a stream holds more than a segment."""
     packed = source.data[slice(*span)]
     if layout.reversed_bits:
         packed = packed.translate(_REVERSED_BITS)
@@ -184,7 +184,7 @@ def _unpack_bits(packed: bytes, needed: int) -> bytes:
 
 
 def _unpredicted(raw: bytes, layout: TiffLayout, rows: int) -> Pixels:
-    """(rows, columns, inner) samples; differences along each row are summed up, modulo their width."""
+    """Return (rows, columns, inner) samples: differences along each row are summed, modulo their width."""
     shape, itemsize = (rows, layout.columns, layout.inner), layout.dtype.itemsize
     if layout.predictor == 3:
         steps = np.frombuffer(raw, np.uint8).reshape(rows, -1, layout.inner)

@@ -70,7 +70,7 @@ class NerfstudioFolder:
 
 
 def _camera(camera: Intrinsics) -> tuple[str, dict[str, float]]:
-    """(the name of its model, its numbers)."""
+    """Return (the name of its model, its numbers)."""
     numbers = {"fl_x": camera.fx, "fl_y": camera.fy, "cx": camera.cx, "cy": camera.cy}
     numbers |= {"w": camera.width, "h": camera.height}
     lens = camera.distortion

@@ -129,7 +129,7 @@ def missing_numbers(paths: Sequence[Path]) -> list[str]:
 
 
 def _pieces(text: str) -> list[int | str]:
-    """Text and whole numbers in turns, text first; digits after a decimal point stay text."""
+    """Return text and whole numbers in turns, text first; digits after a decimal point stay text."""
     pieces: list[int | str] = list(re.split(r"(\d+)", text))
     for index in range(1, len(pieces), 2):
         if index == 1 or pieces[index - 1] != ".":

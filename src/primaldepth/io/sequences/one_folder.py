@@ -51,7 +51,7 @@ def _shot(name: str, depth: Path, image: Path) -> Shot:
 
 
 def _sorted(paths: Iterable[Path]) -> tuple[dict[_Key, Path], dict[_Key, Path]]:
-    """(depth maps, images) by the words of their names without those that tell what they are."""
+    """Return (depth maps, images) by the words of their names, without those that tell the two apart."""
     depths: dict[_Key, Path] = {}
     images: dict[_Key, Path] = {}
     for path in paths:
@@ -70,6 +70,6 @@ def _words(path: Path) -> list[str]:
 
 
 def _unit(root: Path, depths: Iterable[Path]) -> str | None:
-    """The unit that all names say; None where they say none."""
+    """Return the unit that all names state, or None if none states one."""
     found = {_UNITS.get(_words(path)[-1].lower()) for path in depths}
     return found.pop() if len(found) == 1 else None

@@ -105,7 +105,7 @@ def _shot(name: str, depth: Path, image: Path, file: Path, trust: Path, camera: 
 
 
 def _polycam_camera(values: _Values, path: Path, size: tuple[int, int]) -> tuple[Cameras, Pose | None]:
-    """fx, fy, cx, cy of an image of width x height, pixel centres at integers; t_00 to t_23 of the pose."""
+    """Return fx, fy, cx, cy of a width x height image, pixel centres at integers, and its pose."""
     names = ("fx", "fy", "cx", "cy", "width", "height")
     fx, fy, cx, cy, width, height = finite_numbers(
         [values.get(name) for name in names], path, f"numbers for {', '.join(names)}"
@@ -116,7 +116,7 @@ def _polycam_camera(values: _Values, path: Path, size: tuple[int, int]) -> tuple
 
 
 def _scanner_camera(values: _Values, path: Path, size: tuple[int, int]) -> tuple[Cameras, Pose | None]:
-    """Nine numbers of the camera matrix of the image, row by row, pixel centres at integers; the pose."""
+    """Return the nine numbers of the camera matrix, row by row, pixel centres at integers, and the pose."""
     found = values.get("intrinsics")
     if not isinstance(found, list) or len(found) != 9:
         raise FileFormatError(path, f"'intrinsics' is {shortened(found)}, expected nine numbers")

@@ -59,7 +59,7 @@ def _check_list(file: Any, root: Path) -> None:
 
 
 def _opened(root: Path) -> tuple[set[str], dict[str, Any]]:
-    """Names of the members, and the metadata."""
+    """Return the names of the members, and the metadata."""
     try:
         with zipfile.ZipFile(root) as archive:
             names = set(archive.namelist())
@@ -72,7 +72,7 @@ def _opened(root: Path) -> tuple[set[str], dict[str, Any]]:
 
 
 def _member(root: Path, name: str) -> bytes:
-    """The bytes of one member, which must not be larger than any file may be."""
+    """Return the bytes of one member; raise if it is larger than a file may be."""
     try:
         with zipfile.ZipFile(root) as archive:
             info = archive.getinfo(name)
@@ -104,7 +104,7 @@ def _shot(root: Path, depth: Path, has_trust: bool, values: dict[str, Any]) -> S
 
 
 def _depth_shape(root: Path, values: dict[str, Any]) -> tuple[int, int] | None:
-    """(height, width) from the metadata; None where older files say nothing."""
+    """Return (height, width) from the metadata, or None where older files do not state it."""
     height, width = values.get("dh"), values.get("dw")
     if height is None and width is None:
         return None
@@ -117,7 +117,7 @@ def _depth_shape(root: Path, values: dict[str, Any]) -> tuple[int, int] | None:
 def _unpacked(
     root: Path, name: str, shape: tuple[int, int] | None, kind: np.dtype[Any], upright: bool
 ) -> NDArray[Any]:
-    """(h, w) of a packed member, upright as the image is; it is unpacked in a process of its own."""
+    """Return (h, w) of a packed member, upright as the image is; a separate process unpacks it."""
     most = math.prod(shape or max(_SIZES, key=math.prod)) * kind.itemsize
     data = read_array(Source(root, _member(root, name)), "lzfse", most)[0]
     known = [shape] if shape else [each[::-1] if upright else each for each in _SIZES]

@@ -60,7 +60,7 @@ def read(bag: Bag, streams: Streams, within: float) -> Recording:
 
 
 def _times(bag: Bag, streams: Streams, notes: list[str]) -> tuple[list[float], list[float], list[int]]:
-    """(times of depth, sorted times of the images, which image has each), by one clock."""
+    """Return (times of depth, sorted times of the images, which image has each), by one clock."""
     ours, theirs = ([_image(bag, topic, i).time for i in range(len(bag.times(topic)))] for topic in streams)
     if ours and theirs and (min(theirs) > max(ours) + 1.0 or max(theirs) < min(ours) - 1.0):
         notes.append(
@@ -128,7 +128,7 @@ def _camera(bag: Bag, topic: str, notes: list[str]) -> Intrinsics | None:
 
 
 def _motion(bag: Bag, streams: Streams) -> tuple[Any, Any] | None:
-    """R and t of X_guide = R X_depth + t, by a reference that both streams name; None where there is none."""
+    """Return R and t of X_guide = R X_depth + t, by a reference that both streams name, or None."""
     homes = [f"{_home(topic)}/tf/" for topic in streams]
     ours, theirs = (
         {topic.removeprefix(home): topic for topic in bag.topics() if topic.startswith(home)}
@@ -142,7 +142,7 @@ def _motion(bag: Bag, streams: Streams) -> tuple[Any, Any] | None:
 
 
 def _transform(bag: Bag, topic: str) -> tuple[Any, Any]:
-    """R and t of a message."""
+    """Return R and t of a message."""
     message = bag.first(topic)
     turn, shift = message.rotation, message.translation
     q = np.array([float(each) for each in (turn.x, turn.y, turn.z, turn.w)])
@@ -153,7 +153,7 @@ def _transform(bag: Bag, topic: str) -> tuple[Any, Any]:
 
 
 def _step(bag: Bag, depth: str) -> float:
-    """Metres of a step of depth as an option of the sensor says, or the usual millimetre."""
+    """Return the metres of a step of depth: as an option of the sensor says, else a millimetre."""
     match = _STREAM.fullmatch(depth)
     home, topics = "" if match is None else match[1], bag.topics()
     for name in ("Depth Units", "Depth_Units"):

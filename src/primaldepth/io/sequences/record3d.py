@@ -50,7 +50,7 @@ def _home(root: Path) -> Path | None:
 
 
 def _metadata(home: Path) -> tuple[Path, dict[str, Any]]:
-    """Where the metadata lies, and what it holds."""
+    """Return the place of the metadata and its content."""
     path = next(p / name for p in (home, home.parent) for name in _METADATA if (p / name).is_file())
     check_inside(path.parent, path)
     return path, as_object(read_json(path, what="readable JSON file of metadata", limits=RECORDED), path)

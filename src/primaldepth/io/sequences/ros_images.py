@@ -65,7 +65,7 @@ def color_pixels(message: Any, path: Path) -> NDArray[np.uint8]:
 
 
 def _of_encoding(message: Any, known: Mapping[str, T], what: str, path: Path) -> T:
-    """What a table says of the message's encoding."""
+    """Return the entry of a table for the message's encoding; raise if there is none."""
     if message.encoding not in known:
         found = f"{what} of encoding {shortened(message.encoding)}"
         raise FileFormatError(path, found, f"convert it to one of {', '.join(known)}")
@@ -73,7 +73,7 @@ def _of_encoding(message: Any, known: Mapping[str, T], what: str, path: Path) ->
 
 
 def _rows(message: Any, kind: np.dtype[Any], channels: int, path: Path) -> NDArray[Any]:
-    """(H, W, channels) of a raw image, whose rows may be padded."""
+    """Return (H, W, channels) of a raw image, whose rows may be padded."""
     kind = kind.newbyteorder(">" if message.is_bigendian else "<")
     used = message.width * channels * kind.itemsize
     data = np.frombuffer(bytes(message.data), np.uint8)

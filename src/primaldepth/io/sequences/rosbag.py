@@ -48,7 +48,7 @@ def read(root: Path, time_apart: float | None = None) -> Recording:
 
 
 def _choose(bag: Bag, topics: dict[str, str]) -> tuple[str, str]:
-    """(depth, colour): registered depth if there is some, and the colour topic most like its name."""
+    """Return (depth, colour): registered depth if there is some, and the colour topic most like its name."""
     named = [topic for topic, kind in sorted(topics.items()) if kind in _IMAGE_TYPES]
     if len(named) > _MOST_IMAGES:
         raise FileFormatError(bag.root, f"{len(named)} topics of images, more than {_MOST_IMAGES}")

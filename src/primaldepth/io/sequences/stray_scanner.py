@@ -53,7 +53,7 @@ def read(root: Path, time_apart: float | None = None) -> Recording:
 def _paired(
     root: Path, depths: list[Path]
 ) -> tuple[list[Path], list[Callable[[], Picture]], list[Path], list[str]]:
-    """(depth maps, a function that gives the image of each, the file each comes from, notes)."""
+    """Return (depth maps, a function that gives the image of each, the file each comes from, notes)."""
     images = numbered(root / "rgb", *IMAGES)
     if images:
         depths, images, notes = _by_number(depths, images)
@@ -152,7 +152,7 @@ def _odometry(root: Path) -> Mapping[int | str, list[str]]:
 
 
 def _matrix(path: Path) -> list[float]:
-    """Nine numbers, row by row; the first pixel's centre is (0, 0)."""
+    """Return nine numbers, row by row; the first pixel's centre is (0, 0)."""
     words = read_file(path, MAX_TEXT).decode(errors="replace").replace(",", " ").split()
     if len(words) != 9:
         raise FileFormatError(path, f"{len(words)} numbers, expected the nine of a camera matrix")

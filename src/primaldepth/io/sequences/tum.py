@@ -66,12 +66,12 @@ def _places(root: Path, times: Sequence[float]) -> list[Sequence[str] | None]:
 
 
 def _listed(path: Path) -> list[tuple[float, str]]:
-    """(seconds, file), by time."""
+    """Return (seconds, file), by time."""
     return [(time, words[0]) for time, words in _rows(path, "file", "timestamp file")]
 
 
 def _rows(path: Path, what: str, form: str) -> list[tuple[float, list[str]]]:
-    """(seconds, the words behind), by time."""
+    """Return (seconds, the words behind), by time."""
     rows: list[tuple[float, list[str]]] = []
     count = len(form.split())
     text = read_file(path, RECORDED.size).decode(errors="replace")

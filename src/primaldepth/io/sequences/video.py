@@ -67,7 +67,7 @@ class Video:
             return sum(packet.size > 0 and not packet.is_discard for packet in packets)
 
     def unpaired(self, frames: int, depths: int) -> FileFormatError:
-        """Error for a video with more or fewer frames than depth files, so that they cannot be matched."""
+        """Return the error for a video whose frames and depth files differ in number."""
         return FileFormatError(
             self.path,
             f"{frames} frames, but there are {depths} depth maps",
@@ -99,7 +99,7 @@ class Video:
 
 
 def _upright(frame: Any) -> Image:
-    """Phones store how the picture has to be turned beside it; what is no angle is taken for none."""
+    """Return a frame turned by the angle that phones store beside it; one without a valid angle as it is."""
     angle = float(getattr(frame, "rotation", 0) or 0)
     turns = round(angle / 90) % 4 if math.isfinite(angle) else 0
     return np.ascontiguousarray(np.rot90(frame.to_ndarray(format="rgb24"), turns))

@@ -19,7 +19,7 @@ class Tile(NamedTuple):
 
 
 def _up(value: int, step: int) -> int:
-    """The next multiple of `step`."""
+    """Return the next multiple of `step`."""
     return step * -(-value // step)
 
 

@@ -125,7 +125,7 @@ class PairwiseSlope(LinearOperator):
         self._ends = [ends(offset, size) for offset in self.offsets]
 
     def _slopes(self) -> list[tuple[float, float]]:
-        """Coefficients of v in each pair: + d_k / 2, since x - y = -d_k."""
+        """Return the coefficients of v in each pair: + d_k / 2, since x - y = -d_k."""
         return [(abs(dy) / 2, abs(dx) / 2) if self.sign > 0 else (dy / 2, dx / 2) for dy, dx in self.offsets]
 
     def forward(self, u: Tensor) -> Tensor:

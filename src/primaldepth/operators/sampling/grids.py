@@ -30,7 +30,7 @@ def _triangle(t: Array) -> Array:
 
 
 def _cubic(t: Array) -> Array:
-    """Cubic convolution with a = -1/2: exact for quadratics."""
+    """Return the weights of cubic convolution with a = -1/2, which is exact for quadratics."""
     t = np.abs(t)
     near = 1.5 * t**3 - 2.5 * t**2 + 1.0
     far = -0.5 * t**3 + 2.5 * t**2 - 4.0 * t + 2.0
@@ -53,7 +53,7 @@ def _kernel_matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
 
 
 def _area_matrix(n_in: int, n_out: int) -> Array:
-    """Mean over the footprint of each output pixel, partial overlaps counted by their length."""
+    """Return rows that average over the footprint of each output pixel, partial overlaps by length."""
     left = np.arange(n_out)[:, None] * (n_in / n_out)
     right = left + n_in / n_out
     cell = np.arange(n_in)[None, :]
@@ -98,7 +98,7 @@ def resampling_matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
 
 @lru_cache(maxsize=64)
 def _matrix(kernel: Kernel, n_in: int, n_out: int) -> Array:
-    """What `Resample` holds itself, without a copy: for large frames it takes hundreds of megabytes."""
+    """Return the matrix that `Resample` holds, not a copy: it can have hundreds of megabytes."""
     if n_in < 1 or n_out < 1:
         raise ValueError(f"sizes must be positive, got {n_in} -> {n_out}")
     if kernel == "area":
@@ -125,7 +125,7 @@ def stretches(matrix: Array) -> Stretches:
 
 
 def _ends(matrix: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(m,) the columns of the first and of the last weight of each row; 0 for a row of zeros."""
+    """Return the columns (m,) of the first and of the last weight of each row; 0 for a row of zeros."""
     used, n = matrix != 0, matrix.shape[1]
     some = used.any(axis=1)
     return np.where(some, used.argmax(axis=1), 0), np.where(some, n - 1 - used[:, ::-1].argmax(axis=1), 0)

@@ -29,7 +29,7 @@ class PointSamples(LinearOperator):
         self._bound: float | None = None
 
     def forward(self, u: Tensor) -> Tensor:
-        """Sum over the four pixels around each point, weighted: (B, 1, H, W) -> (B, 1, 1, N)."""
+        """Return the weighted sum over the four pixels around each point: (B, 1, H, W) -> (B, 1, 1, N)."""
         flat = u.flatten(1)
         index = self.index.expand(len(flat), -1, -1)
         values = flat.gather(1, index.flatten(1)).view_as(index)
@@ -60,7 +60,7 @@ class PointSamples(LinearOperator):
 
 
 def _corners(size: tuple[int, int], points: Tensor) -> tuple[Tensor, Tensor]:
-    """Flat pixel numbers and weights of the four pixels around each point: two (B, 4, N)."""
+    """Return flat pixel numbers and weights of the four pixels around each point, both (B, 4, N)."""
     height, width = size
     last = points.new_tensor([height - 1, width - 1])
     place = torch.minimum(points.clamp_min(0.0), last)

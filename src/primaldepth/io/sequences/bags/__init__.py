@@ -71,7 +71,7 @@ class Bag:
         return self._bytes(topic, place)[0]
 
     def _bytes(self, topic: str, place: int) -> tuple[bytes, BagFile, int]:
-        """(bytes of a message, the file it lies in, its connection)."""
+        """Return (bytes of a message, the file it lies in, its connection)."""
         rows = self._table(topic)
         if place >= len(rows):
             raise FileFormatError(self.root, f"no message on {topic}", "the bag may be cut off")
@@ -81,7 +81,7 @@ class Bag:
             return unpack_message(file.message(connection, first, second)), file, connection
 
     def _table(self, topic: str) -> Rows:
-        """(n, 5): time, file, connection, and the place in the file; in the order of time."""
+        """Return (n, 5): time, file, connection, and the place in the file; in the order of time."""
         if topic not in self._rows:
             with bag_errors(self.root):
                 self._rows[topic] = self._gathered(topic)
@@ -120,7 +120,7 @@ def open_bag(root: Path) -> Bag:
 
 
 def _files(root: Path, place: Path) -> list[Path]:
-    """The files of a bag, in order; those that are packed as a whole are unpacked into `place`."""
+    """Return the files of a bag, in order; those that are packed as a whole are unpacked into `place`."""
     beside = root.parent / METADATA
     folder = root.parent if root.suffix.lower() != ".bag" and root.is_file() and beside.is_file() else root
     if not folder.is_dir():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from primaldepth.core.errors import FileFormatError
-from primaldepth.io.clouds import is_cloud, read_points
+from primaldepth.io.scanner_clouds import is_cloud, read_points
 
 POINTS = np.array([[0.5, -1.25, 2.0], [1.0, 0.0, 3.5], [-2.0, 0.75, 1.0]])
 ROWS = "\n".join(" ".join(map(str, row)) for row in POINTS.tolist())

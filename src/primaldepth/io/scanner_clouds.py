@@ -71,7 +71,7 @@ def _npy(path: Path) -> Points:
 
 
 def _ply(path: Path) -> Points:
-    """Binary as `read_ply` reads it, or text."""
+    """Read the points of a PLY file, binary or text."""
     data = read_file(path, _MAX_BYTES)
     if re.search(rb"^format ascii 1\.0\s*$", data[:_MAX_HEADER], re.MULTILINE) is None:
         return np.asarray(read_ply(path).points)
@@ -81,7 +81,7 @@ def _ply(path: Path) -> Points:
 
 
 def _table(path: Path, text: bytes, count: int, columns: int, axes: list[int]) -> Points:
-    """Rows of numbers as text; a row has at least a digit and a space for each."""
+    """Read rows of numbers as text; each number takes at least a digit and a space."""
     if count > MAX_POINTS or 2 * count * columns > len(text) + 1:
         raise FileFormatError(path, f"claims {count} points, which {len(text)} bytes cannot hold")
     words = text.split(None, count * columns)[: count * columns]
@@ -95,7 +95,7 @@ def _table(path: Path, text: bytes, count: int, columns: int, axes: list[int]) -
 
 
 def _pcd(path: Path) -> Points:
-    """PCD 0.7, as text or binary."""
+    """Read the points of PCD 0.7, as text or binary."""
     data = read_file(path, _MAX_BYTES)
     match = re.search(rb"^DATA (\w+)[^\n]*\n", data[:_MAX_HEADER], re.MULTILINE)
     if match is None:
@@ -120,7 +120,7 @@ def _pcd(path: Path) -> Points:
 
 
 def _pcd_layout(path: Path, head: dict[str, list[str]]) -> tuple[np.dtype[Any], int]:
-    """The layout of a point, and how many there are."""
+    """Return the layout of a point, and the number of points."""
     names, kinds, sizes = (head.get(key, []) for key in ("FIELDS", "TYPE", "SIZE"))
     counts, points = head.get("COUNT", ["1"] * len(names)), head.get("POINTS", ["?"])
     numbers = [*sizes, *counts, *points]
@@ -142,7 +142,7 @@ def _pcd_layout(path: Path, head: dict[str, list[str]]) -> tuple[np.dtype[Any], 
 
 
 def _las(path: Path) -> Points:
-    """LAS 1.0 to 1.4: x, y, z are the first three whole numbers of each record, scaled and shifted."""
+    """Read LAS 1.0 to 1.4: x, y, z are the first three whole numbers of each record, scaled and shifted."""
     data = read_file(path, _MAX_BYTES)
     start, size, count, packed = _las_header(path, data)
     if packed:
@@ -156,7 +156,7 @@ def _las(path: Path) -> Points:
 
 
 def _las_header(path: Path, data: bytes) -> tuple[int, int, int, bool]:
-    """(first byte of the points, bytes of one, how many, whether they are packed)."""
+    """Return (first byte of the points, bytes of a point, their number, whether they are packed)."""
     if data[:4] != b"LASF" or len(data) < 227:
         raise FileFormatError(path, "not a LAS file, or cut short")
     start, kind, size, count = struct.unpack_from("<I4xBHI", data, 96)
@@ -169,7 +169,7 @@ def _las_header(path: Path, data: bytes) -> tuple[int, int, int, bool]:
 
 
 def _laz(path: Path, data: bytes, size: int, count: int) -> Points:
-    """Unpacked by lazrs, after its size was checked."""
+    """Read a LAZ file, unpacked by lazrs after its size was checked."""
     if count > MAX_POINTS or count * size > _LAZ_RATIO * len(data):
         raise FileFormatError(path, f"claims {count} points, which {len(data)} bytes cannot hold")
     laspy, _ = (optional(package, "las", path) for package in ("laspy", "lazrs"))
