@@ -3,15 +3,16 @@
 python -m benchmarks.quality.any_scale --data DATA [--method pdn-any] [--scenes N]
 """
 
+import argparse
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from statistics import fmean
 
 import torch
 from torch import Tensor
 
-from benchmarks.quality.options import data_and_method
 from primaldepth.core.frame import Frame, Method
 from primaldepth.core.seeds import generator
 from primaldepth.evaluation.metrics import rmse
@@ -79,6 +80,14 @@ def calibration(errors: Iterable[Tensor], sigmas: Iterable[Tensor], bins: int = 
         "expected calibration error": float(torch.stack(gaps).mean() / s.mean()),
         "correlation": float(torch.corrcoef(both)[0, 1]),
     }
+
+
+def data_and_method(description: str | None) -> argparse.ArgumentParser:
+    """A parser with --data, the folder of the benchmarks, and --method."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--method", default="pdn-any")
+    return parser
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from benchmarks.quality.options import data_and_method
+from benchmarks.quality.any_scale import data_and_method
 from primaldepth.api import load_inputs
 from primaldepth.core.frame import Method
 from primaldepth.core.seeds import generator

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import unfold
 
-from benchmarks.quality.options import data_and_method
+from benchmarks.quality.any_scale import data_and_method
 from primaldepth.api import load_inputs
 from primaldepth.core.frame import Frame, Method
 from primaldepth.methods import create
