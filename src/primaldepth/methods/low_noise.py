@@ -50,6 +50,8 @@ def refined(found: Prediction, frame: Frame, scaling: Scaling) -> Prediction:
     Returns:
         The improved prediction, or `found` itself for all other frames.
     """
+    if not _has_averages(frame):  # most frames of cameras: nothing is computed for them
+        return found
     return with_samples_met(with_classical(found, frame, scaling), frame, scaling)
 
 
@@ -121,6 +123,9 @@ def relative_noise(frame: Frame, scaling: Scaling) -> Tensor:
 
 def _complete_averages(frame: Frame) -> Tensor:
     """Return for each image whether its map is complete and of averages over pixels, (B, 1, 1, 1)."""
-    averages = frame.sampling == "average" or frame.low_size == frame.high_size
-    complete = frame.valid.flatten(1).all(dim=1).view(-1, 1, 1, 1)
-    return complete & (averages and not frame.registered)
+    return frame.valid.flatten(1).all(dim=1).view(-1, 1, 1, 1) & _has_averages(frame)
+
+
+def _has_averages(frame: Frame) -> bool:
+    """Return whether the samples are averages over their pixels, as seen from the guide's place."""
+    return (frame.sampling == "average" or frame.low_size == frame.high_size) and not frame.registered

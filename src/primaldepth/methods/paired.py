@@ -1,8 +1,8 @@
 """Samples of depth cameras: the mean of the results of two networks.
 
-`pdn-any` and `pdn-any-small` err in different places, so that the mean of two results u_1 and u_2 is better
-than either where samples are points, with holes or without. It may be off by what both say, and by how far
-they disagree:
+`pdn-any` and `pdn-any-small` err in different places, so that the mean of their results u_1 and u_2 has a
+smaller RMSE than either where samples are points, with holes or without. Its uncertainty S combines what both
+say with how far they disagree:
 
     u = (u_1 + u_2) / 2,    S^2 = ((S_1 + S_2) / 2)^2 + ((u_1 - u_2) / 2)^2
 
