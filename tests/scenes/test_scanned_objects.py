@@ -142,3 +142,12 @@ def test_a_manifest_names_the_meshes_only_where_there_are_some(folder):
     assert made == {**plain, "meshes": scans.fingerprint()}
     (folder / "bare.obj").write_text(PYRAMID + "# changed")
     assert ScannedObjects(folder).fingerprint() != made["meshes"]
+
+
+def test_other_objects_than_those_asked_for_are_refused(folder):
+    known = ScannedObjects(folder).fingerprint()
+    assert RenderSettings(variant="scalar", meshes=folder, scans=known).resolved().scans == known
+    with pytest.raises(InputError, match=f"holds other objects: their fingerprint is {known}, and 0123"):
+        RenderSettings(variant="scalar", meshes=folder, scans="0123").resolved()
+    with pytest.raises(InputError, match="their fingerprint is none, and 0123"):
+        RenderSettings(variant="scalar", scans="0123").resolved()

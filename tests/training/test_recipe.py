@@ -66,7 +66,9 @@ def test_a_recipe_is_a_whole_lineage():
     assert found.start is None
     assert [stage.part for stage in found.stages] == ["fcn", "joint"]
     assert found.scenes
-    assert all(each.textures is None and each.meshes is None for each in found.scenes)
+    for each in found.scenes:
+        assert each.textures is None
+        assert (each.meshes is None) == (each.scans == "none") == (not each.assets)
     assert found.validation.names == ("middlebury-2006", "noise-free", "aligned-holes", "real-holdout")
     assert found.net.samples
 

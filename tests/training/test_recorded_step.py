@@ -72,9 +72,12 @@ def learn(job, recorded, steps):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize(
+    "optimiser", [{}, {"optimiser": "sgd", "rate": 1e-3, "clip": 0.1}], ids=["adamw", "sgd"]
+)
 @pytest.mark.parametrize("part", ["fcn", "joint"])
-def test_a_recorded_step_is_the_step(part):
-    stage = {**JOINT, "part": part, "steps": 12, "warmup": 2, "ema": 0.9}
+def test_a_recorded_step_is_the_step(part, optimiser):
+    stage = {**JOINT, "part": part, "steps": 12, "warmup": 2, "ema": 0.9, **optimiser}
     mix = [{"sensor": "middlebury-noisy-v1"}, {"sensor": "structured-light-v1"}]
     job = recipe(stage, data={"mix": mix, "blend": 4}, scale=(1, 2, 4), net=NET, precision="fp32")
     (played, weights), (plain, expected) = (learn(job, recorded, 12) for recorded in (True, False))

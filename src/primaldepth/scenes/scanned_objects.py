@@ -38,8 +38,8 @@ class ScannedObjects:
         self.files = sorted(self.folder.rglob("*.obj"), key=lambda file: file.relative_to(folder).as_posix())
         if not self.files:
             raise InputError(folder, "no mesh found below it (.obj)")
-        self._mesh = lru_cache(maxsize=256)(read_obj)
-        self._pictures = lru_cache(maxsize=256)(decoded_picture)
+        self._mesh = lru_cache(maxsize=1024)(read_obj)
+        self._pictures = lru_cache(maxsize=1024)(decoded_picture)
 
     def fingerprint(self) -> str:
         """Return a short hash of the names and sizes of all meshes and their pictures."""

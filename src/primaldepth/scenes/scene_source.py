@@ -114,9 +114,19 @@ class RenderSettings(Settings):
         return name
 
     def resolved(self) -> "RenderSettings":
-        """Return the settings with the variant that works here and fingerprints of textures and meshes."""
+        """Return the settings with the variant that works here and fingerprints of textures and meshes.
+
+        Raises:
+            InputError: the meshes are not those whose fingerprint is given.
+        """
         images = TextureSource(self.textures).fingerprint()
         scans = "none" if self.meshes is None else ScannedObjects(self.meshes).fingerprint()
+        if self.scans not in ("none", scans):
+            raise InputError(
+                str(self.meshes or "meshes"),
+                f"holds other objects: their fingerprint is {scans}, and {self.scans} is asked for",
+                "name the folder with those objects by --meshes, or scenes.0.meshes of a recipe",
+            )
         return self.model_copy(update={"variant": choose(self.variant), "images": images, "scans": scans})
 
     def made_with(self) -> dict[str, str | int | None]:

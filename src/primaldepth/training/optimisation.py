@@ -19,7 +19,7 @@ def make_optimiser(net: DepthNet, stage: StageRecipe) -> torch.optim.Optimizer:
     """Make the optimiser of the weights that learn.
 
     Kernels decay, biases and primal-dual coefficients do not; the latter have a rate of their own. On a GPU
-    the rates are tensors there, so that a recording of AdamW's step reads what they are when it is played.
+    the rates are tensors there, so that a recording of a step reads what they are when it is played.
     """
     kernels = [p for p in net.fcn.parameters() if p.requires_grad and p.ndim > 1]
     biases = [p for p in net.fcn.parameters() if p.requires_grad and p.ndim == 1]
@@ -30,12 +30,12 @@ def make_optimiser(net: DepthNet, stage: StageRecipe) -> torch.optim.Optimizer:
         {"params": solver, "weight_decay": 0.0, "lr": stage.rate * stage.rate_pdn},
     ]
     groups = [group for group in groups if group["params"]]
-    if stage.optimiser == "sgd":
-        return torch.optim.SGD(groups, momentum=MOMENTUM)
     device = next(net.parameters()).device
     fast = device.type == "cuda"
     if fast:
         groups = [{**group, "lr": torch.tensor(group["lr"], device=device)} for group in groups]
+    if stage.optimiser == "sgd":
+        return torch.optim.SGD(groups, momentum=MOMENTUM, fused=fast)
     return torch.optim.AdamW(groups, betas=(0.9, 0.99), fused=fast, capturable=fast)
 
 

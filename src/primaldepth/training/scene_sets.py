@@ -39,7 +39,7 @@ def _rendered(place: Path, wanted: SceneSet) -> int:
     if not (place / MANIFEST).exists():
         return 0
     manifest, expected = Manifest.read(place), wanted.render.made_with()
-    for key in expected.keys() - {"variant", "textures", "meshes"}:
+    for key in expected.keys() - {"variant", "textures"}:
         if manifest.made_with.get(key) != expected[key]:
             raise InputError(
                 place,

@@ -133,7 +133,7 @@ class Learner:
         fused = self.stage.part == "fcn" or solver is None or solver.is_fused
         if not (self.fabric.device.type == "cuda" and alone and fused and self.recipe.on_nan == "stop"):
             return None
-        if self.stage.optimiser == "sgd" or pick_backend(self._loss) != "triton":
+        if pick_backend(self._loss) != "triton":
             return None
         return StepRecorder(self._updated, with_fixed_shapes(self.recipe, self.stage))
 
