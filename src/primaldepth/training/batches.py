@@ -90,7 +90,8 @@ class StageBatches:
         self._drawn: dict[int, _DrawnGroup] = {}
         self._stream: torch.cuda.Stream | None = None
         if scenes.depth.is_cuda:
-            self._stream = torch.cuda.Stream(scenes.depth.device)  # type: ignore[no-untyped-call]
+            # Of high priority: its many small kernels would else queue behind the large ones of the steps.
+            self._stream = torch.cuda.Stream(scenes.depth.device, priority=-1)  # type: ignore[no-untyped-call]
             self._stream.wait_stream(torch.cuda.current_stream(scenes.depth.device))
 
     def batches(self, step: int) -> Iterator[TrainingBatch]:

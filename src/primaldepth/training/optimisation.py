@@ -123,7 +123,7 @@ def update_average(average: AveragedModel, net: DepthNet, stage: StageRecipe, st
         stage: has the decay.
         step: number of the step in its stage.
     """
-    average.multi_avg_fn = get_ema_multi_avg_fn(  # type: ignore[no-untyped-call]
-        min(stage.ema, (1 + step) / (10 + step))
-    )
-    average.update_parameters(net)
+    decay = min(stage.ema, (1 + step) / (10 + step))
+    move = get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]
+    # Not by `update_parameters`, which copies its counter to the device and waits for it in every step.
+    move([p.detach() for p in average.module.parameters()], [p.detach() for p in net.parameters()], None)
