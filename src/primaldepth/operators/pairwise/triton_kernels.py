@@ -277,9 +277,10 @@ def _two_back_pairs(
     k, grad_p, grad_div, u_bar, p_next, w, grad_w, bar, pull, here, pair, pitch, eps, shrink,
     RADIUS: tl.constexpr, PAIRS: tl.constexpr,
 ):  # fmt: skip
-    """Two pairs between stores; their gradients of w are read and written only where they get any.
+    """Two pairs between stores; return what flows to sigma and eps.
 
-    Returns what flows to sigma and eps.
+    Gradients of w are read and written at all pairs, in order: only where they get any, it took 0.48 instead of
+    0.35 ms for 24 images of 288x288 on an H200.
     """
     p0, w0, sigma0, eps0 = _back_pair(
         k, grad_p, grad_div, u_bar, p_next, w, bar, pull, here, pair, pitch, eps, shrink, RADIUS, PAIRS
@@ -288,14 +289,12 @@ def _two_back_pairs(
         k + 1, grad_p, grad_div, u_bar, p_next, w, bar, pull, here, pair, pitch, eps, shrink, RADIUS, PAIRS
     )
     at = pair + k * pitch
-    some0 = w0 != 0.0
-    some1 = w1 != 0.0
-    w0 += tl.load(grad_w + at, some0, 0.0)
-    w1 += tl.load(grad_w + at + pitch, some1, 0.0)
+    w0 += tl.load(grad_w + at)
+    w1 += tl.load(grad_w + at + pitch)
     tl.store(grad_p + at, p0)
     tl.store(grad_p + at + pitch, p1)
-    tl.store(grad_w + at, w0, some0)
-    tl.store(grad_w + at + pitch, w1, some1)
+    tl.store(grad_w + at, w0)
+    tl.store(grad_w + at + pitch, w1)
     return sigma0 + sigma1, eps0 + eps1
 
 
