@@ -16,6 +16,7 @@ from primaldepth.core.frame import Prediction
 from primaldepth.geometry.meshing import MAX_JUMP, depth_mesh
 from primaldepth.io.mesh import write_mesh
 from primaldepth.io.picture_files import write_preview
+from primaldepth.measurement.residual import sensed
 from primaldepth.operators.sampling import resample
 from primaldepth.pictures.preview import (
     ERROR_COLORS,
@@ -134,9 +135,7 @@ def _residual(
 ) -> tuple[RGB, str]:
     """Return the map of the residual (reduced result minus samples) and its colour bar."""
     frame = inputs.frame
-    again = prediction.depth.to(frame.depth)
-    if frame.low_size != frame.high_size:
-        again = resample(again, frame.low_size, "bicubic")
+    again = sensed(prediction.depth.to(frame.depth), frame.low_size, "average")
     found, samples = first(again) * scale.factor, first(frame.depth) * scale.factor
     valid = first_mask(frame.valid) & np.isfinite(found)
     limit = robust_error(found, samples, valid)
