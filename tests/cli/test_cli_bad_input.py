@@ -36,7 +36,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     **{f"depth {name}": (swapped(depth=name), text) for name, text in BAD_FILES.items()},
     **{f"guide {name}": (swapped(guide=name), text) for name, text in BAD_FILES.items()},
     **{f"confidence {name}": ([*BASE, "--confidence", name], text) for name, text in BAD_FILES.items()},
-    "depth folder": (swapped(depth="folder"), "no depth or image file in this folder"),
+    "depth folder": (swapped(depth="folder"), "no depth or image file in this folder; expected .exr, "),
     "guide folder": (swapped(guide="folder"), "is a directory"),
     "confidence folder": ([*BASE, "--confidence", "folder"], "is a directory"),
     "depth in colour": (swapped(depth="color.png"), "3 channels"),

@@ -28,6 +28,7 @@ from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.request import Item
 
 _READABLE = frozenset(extension for codec in CODECS for extension in codec.extensions)
+_NAMES = ", ".join(sorted(_READABLE))
 _Files = dict[Number, Path]
 Note = Callable[[str], None]
 TOGETHER = 0.1  # seconds between the files of a pair: three frames of most cameras
@@ -101,7 +102,10 @@ def pairs(depths: str, guides: str, note: Note) -> list[tuple[Path, Path]]:
 def _recording(named: NamedFiles) -> Recording | None:
     """Return the recording that DEPTH is, alone or with images in its folder or a video; else None."""
     if named.guide is None and not is_recording(Path(named.depth)):
-        raise InputError("Missing argument 'GUIDE'", f"{not_a_recording(Path(named.depth))}")
+        missing, depth = "Missing argument 'GUIDE'", Path(named.depth)
+        if depth.is_file() and depth.suffix.lower() in _READABLE:
+            raise InputError(missing, f"{depth} has no image", "give one of the same view after it")
+        raise InputError(missing, f"{not_a_recording(depth)}")
     if named.guide is None or _same_folder(named):
         if named.confidence is not None:
             raise InputError("--confidence", "a recording brings its own", f"leave it out for {named.depth}")
@@ -186,7 +190,7 @@ def _matches(name: str) -> list[Path]:
     if Path(name).is_dir():
         found = [path for path in numbered(Path(name), *_READABLE) if path.is_file()]
         if not found:
-            raise InputError(name, "no depth or image file in this folder")
+            raise InputError(name, "no depth or image file in this folder", f"expected {_NAMES}")
         return found
     found = [Path(path) for path in glob.glob(name, recursive=True) if Path(path).is_file()]
     if not found:
