@@ -172,7 +172,9 @@ def shown_warnings(drawn, other):
 def test_warnings_are_shown_in_the_words_of_the_page(service, tmp_path):
     """Millimetres taken for metres."""
     drawn, _ = page_results(service, tmp_path, unit="m")
-    expected = r"The median depth is \S+ m; if that cannot be, give the right 'Unit of the depth'\."
+    expected = (
+        r"The median depth is \S+ m; if that is wrong, give the right 'Unit of the depth', such as mm\."
+    )
     assert [re.fullmatch(expected, shown) is not None for shown in shown_warnings(drawn, None)].count(
         True
     ) == 1

@@ -286,7 +286,7 @@ OUTPUTS: dict[str, Output] = {
         "a map of certainty",
         _FRACTIONS,
         _write_sigma,
-        "How far the result may be off (.npy, .exr, ...), by methods that know; a folder for a batch.",
+        "Expected error of the result (.npy, .exr, ...), of methods that estimate it; a folder for a batch.",
         needs=("sigma",),
     ),
     "normals": Output(

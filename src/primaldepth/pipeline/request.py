@@ -145,7 +145,7 @@ class Request:
     noise: Annotated[
         str | float,
         Declaration(
-            "auto, a standard deviation in the depth's unit, or the name of a sensor.",
+            "auto: estimated; a standard deviation in the depth's unit; or a sensor such as realsense-d435.",
             "Noise",
             "auto|SIGMA|SENSOR",
             ("auto", *SENSORS, *METRIC_SENSORS),
@@ -158,23 +158,25 @@ class Request:
     ] = None
     max_depth: Annotated[
         float | None,
-        Declaration("Samples farther than so many metres are holes.", "Farthest depth", "METRES"),
+        Declaration("Samples farther away than this many metres become holes.", "Farthest depth", "METRES"),
     ] = None
     spikes: Annotated[
         Spikes,
-        Declaration("drop: samples far off all around them are holes.", "Spikes", "", get_args(Spikes)),
+        Declaration(
+            "drop: samples far from all their neighbours become holes.", "Spikes", "", get_args(Spikes)
+        ),
     ] = "drop"
     sampling: Annotated[
         Sampling | None,
         Declaration(
-            "A sample is the mean over its pixel or the depth at its centre; default: as the noise says.",
+            "A sample is the mean over its pixel or the depth at its centre; default: by the sensor.",
             "Sampling",
             "",
             SAMPLINGS,
         ),
     ] = None
     holes: Annotated[
-        Holes, Declaration("keep: what was not measured stays a hole.", "Holes", "", get_args(Holes))
+        Holes, Declaration("fill: estimate depth in holes; keep: leave them.", "Holes", "", get_args(Holes))
     ] = "fill"
     keep_samples: Annotated[
         float,
@@ -188,11 +190,16 @@ class Request:
     max_sigma: Annotated[
         float | None,
         Declaration(
-            "Make what may be farther off than SIGMA, in the depth's unit, a hole.", "Largest sigma", "SIGMA"
+            "Estimates whose expected error exceeds SIGMA, in the depth's unit, become holes.",
+            "Largest sigma",
+            "SIGMA",
         ),
     ] = None
     mesh_jump: Annotated[
-        float, Declaration("Cut the mesh where neighbours differ by more than R z.", "Jump", "R", local=True)
+        float,
+        Declaration(
+            "Cut the mesh where neighbours differ by more than R times their depth.", "Jump", "R", local=True
+        ),
     ] = MAX_JUMP
     device: Annotated[
         str, Declaration("Where to compute.", "Device", "", ("auto", "cpu", "cuda"), local=True)
