@@ -36,6 +36,10 @@ CASES: dict[str, tuple[list[str], str]] = {
     **{f"depth {name}": (swapped(depth=name), text) for name, text in BAD_FILES.items()},
     **{f"guide {name}": (swapped(guide=name), text) for name, text in BAD_FILES.items()},
     **{f"confidence {name}": ([*BASE, "--confidence", name], text) for name, text in BAD_FILES.items()},
+    "depth folder missing": (
+        swapped(depth="gone", out="new"),
+        "gone: no such file or folder; check the name",
+    ),
     "depth folder": (swapped(depth="folder"), "no depth or image file in this folder; expected .exr, "),
     "guide folder": (swapped(guide="folder"), "is a directory"),
     "confidence folder": ([*BASE, "--confidence", "folder"], "is a directory"),
@@ -67,6 +71,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "radial without cameras": ([*BASE, "--kind", "radial"], "--cameras"),
     "cameras missing": ([*BASE, "--cameras", "missing.json"], "missing.json"),
     "cameras broken": ([*BASE, "--cameras", "broken.json"], "JSON"),
+    "cameras without guide": ([*BASE, "--cameras", "bare.json"], 'put them in {"guide": {...}}'),
     "cameras partial": ([*BASE, "--cameras", "partial.json"], "'fy'"),
     **{f"out {name}": (swapped(out=out), text) for name, (out, text) in BAD_OUTS.items()},
     "preview is the out": ([*BASE, "--preview", "new/out.png"], "two results"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from primaldepth.core.errors import InputError
+from primaldepth.core.errors import InputError, MissingFileError
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.files import check_unlinked
 from primaldepth.io.formats import CODECS
@@ -146,8 +146,11 @@ def _shots(named: NamedFiles, recording: Recording) -> list[Item]:
 
 
 def _pair(named: NamedFiles) -> Item:
-    guide = Path(str(named.guide))
-    return Item(Path(named.depth), guide, named.confidence, named.cameras, outputs=named.outputs)
+    depth, guide = Path(named.depth), Path(str(named.guide))
+    for path in (depth, guide):
+        if not path.exists():  # before its output is taken for a wrong file name: it may be a folder's
+            raise MissingFileError(path, "no such file or folder", "check the name")
+    return Item(depth, guide, named.confidence, named.cameras, outputs=named.outputs)
 
 
 def _batch(named: NamedFiles) -> list[Item]:

@@ -260,7 +260,7 @@ def _scale(report: "Report") -> Iterator[DepthWarning]:
     if scales and not min(scales) / BEYOND <= ratio <= max(scales) * BEYOND:
         hint = "check the result" if scales is ANY_SCALES else "try pdn-any"
         trained = " to ".join(f"x{scale}" for scale in sorted({min(scales), max(scales)}))
-        yield ScaleWarning(f"'{report.method}' was trained for {trained}, this is x{ratio:.2g}; {hint}")
+        yield ScaleWarning(f"'{report.method}' was trained for {trained}, this is x{ratio:.3g}; {hint}")
 
 
 def _trained_scales(method: str) -> tuple[int, ...]:

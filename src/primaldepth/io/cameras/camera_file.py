@@ -148,7 +148,11 @@ def _is_camera_info(path: Path, text: str) -> bool:
 
 def _from_keys(values: Any, path: PathLike) -> Cameras:
     """Return the cameras of a JSON file; raise if keys are missing or wrong."""
-    keys = _CamerasKeys.parse(as_object(values, path), str(path))
+    if "fx" in as_object(values, path):
+        raise FileFormatError(
+            path, "the numbers of a camera, but not of which", 'put them in {"guide": {...}}'
+        )
+    keys = _CamerasKeys.parse(values, str(path))
     guide = _camera(keys.guide, f"{path}: guide", keys.pixel_centres)
     if keys.depth_to_guide is None:
         if keys.depth is not None:
