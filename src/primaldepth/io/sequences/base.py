@@ -1,7 +1,6 @@
 """What every recording gives: shots with depth, guide, confidence and camera, each read when it is needed."""
 
 import itertools
-import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import SHOWN, FileFormatError, shortened
+from primaldepth.core.errors import FileFormatError, shortened
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.poses import Pose
 from primaldepth.io.files import read_file
@@ -191,23 +190,6 @@ def scaled_camera(
     fx, fy, cx, cy = numbers
     camera = Intrinsics(fx * across, fy * down, (cx + 0.5) * across, (cy + 0.5) * down, *size)
     return Cameras(camera)
-
-
-def finite_numbers(words: Sequence[object], where: object, expected: str) -> list[float]:
-    """Return the finite numbers that texts or values of JSON are.
-
-    Args:
-        words: what was found.
-        where: names the file in errors.
-        expected: in words, for errors.
-    """
-    try:
-        found = [float(str(word)) for word in words]
-    except ValueError as error:
-        raise FileFormatError(where, f"{str(error)[:SHOWN]}", f"expected {expected}") from error
-    if not all(map(math.isfinite, found)):
-        raise FileFormatError(where, "NaN or an infinite number", f"expected {expected}")
-    return found
 
 
 def check_count(root: Path, count: int) -> None:

@@ -14,12 +14,11 @@ from primaldepth.core.errors import FileFormatError, shortened
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.geometry.poses import Pose
 from primaldepth.io.cameras.calibration_values import check_central
-from primaldepth.io.files import as_object, read_json
+from primaldepth.io.files import as_object, finite_numbers, read_json
 from primaldepth.io.sequences.base import (
     Content,
     Recording,
     Shot,
-    finite_numbers,
     image_size,
     numbered,
     same_number,

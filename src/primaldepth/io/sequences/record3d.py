@@ -7,13 +7,12 @@ from primaldepth.core.documents import RECORDED
 from primaldepth.core.errors import FileFormatError, shortened
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.geometry.poses import Pose
-from primaldepth.io.files import as_object, read_json
+from primaldepth.io.files import as_object, finite_numbers, read_json
 from primaldepth.io.sequences.base import (
     Content,
     Recording,
     Shot,
     check_inside,
-    finite_numbers,
     image_size,
     numbered,
     same_number,

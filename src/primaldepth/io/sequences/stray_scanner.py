@@ -8,7 +8,8 @@ from primaldepth.core.errors import FileFormatError
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.poses import Y_UP
 from primaldepth.io.cameras.calibration_values import check_central
-from primaldepth.io.files import MAX_TEXT, read_file
+from primaldepth.io.cameras.camera_file import matrix_numbers
+from primaldepth.io.files import finite_numbers, read_file
 from primaldepth.io.sequences.base import (
     Content,
     Picture,
@@ -16,7 +17,6 @@ from primaldepth.io.sequences.base import (
     Shot,
     check_inside,
     ends,
-    finite_numbers,
     image_size,
     missing_numbers,
     number,
@@ -42,7 +42,7 @@ def read(root: Path, time_apart: float | None = None) -> Recording:
         raise FileFormatError(root / "depth", "no .png or .npy depth map", "export the recording again")
     depths, guides, files, notes = _paired(root, depths)
     check_inside(root, root / "camera_matrix.csv")
-    numbers, poses = _matrix(root / "camera_matrix.csv"), _odometry(root)
+    numbers, poses = matrix_numbers(root / "camera_matrix.csv"), _odometry(root)
     shots = [
         _shot(root, depth, guide, numbers, source, poses.get(number(depth)[-1]))
         for depth, guide, source in zip(depths, guides, files, strict=True)
@@ -149,11 +149,3 @@ def _odometry(root: Path) -> Mapping[int | str, list[str]]:
     frames = finite_numbers([row[head.index("frame")] for row in rows], path, "the number of a frame")
     columns = [head.index(name) for name in _ODOMETRY]
     return {int(at): [row[i] for i in columns] for at, row in zip(frames, rows, strict=True)}
-
-
-def _matrix(path: Path) -> list[float]:
-    """Return nine numbers, row by row; the first pixel's centre is (0, 0)."""
-    words = read_file(path, MAX_TEXT).decode(errors="replace").replace(",", " ").split()
-    if len(words) != 9:
-        raise FileFormatError(path, f"{len(words)} numbers, expected the nine of a camera matrix")
-    return finite_numbers(words, path, "the nine numbers of a camera matrix")

@@ -9,14 +9,13 @@ from pathlib import Path
 from primaldepth.core.documents import RECORDED
 from primaldepth.core.errors import FileFormatError, shortened
 from primaldepth.geometry.poses import Z_UP
-from primaldepth.io.files import read_file
+from primaldepth.io.files import finite_numbers, read_file
 from primaldepth.io.sequences.base import (
     MOST_SHOTS,
     Content,
     Recording,
     Shot,
     check_inside,
-    finite_numbers,
     inside,
     nearest_in_time,
     same_time,
