@@ -123,7 +123,7 @@ def edge_pixels(depth: Tensor, known: Tensor, step: float) -> Tensor:
 
 
 def near(pixels: Tensor, radius: int) -> Tensor:
-    """Return True within `radius` rows and columns of a pixel that is True."""
+    """Return a mask grown by `radius` rows and columns."""
     return max_pool2d(pixels.float(), 2 * radius + 1, 1, radius) > 0
 
 

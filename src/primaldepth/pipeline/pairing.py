@@ -1,4 +1,4 @@
-"""Which files a call of `upsample` means: one pair, the pairs of folders and globs, or a recording."""
+"""Find the frames that a call of `upsample` names: one pair, pairs of folders and globs, or a recording."""
 
 import glob
 import math
@@ -54,7 +54,7 @@ class NamedFiles:
 
     @property
     def most_apart(self) -> float:
-        """Seconds between the files of a pair whose names are times."""
+        """The largest difference in seconds between the files of a pair, if their names are times."""
         return TOGETHER if self.time_apart is None else self.time_apart
 
 
@@ -132,7 +132,7 @@ def _same_folder(named: NamedFiles) -> bool:
 
 
 def _shots(named: NamedFiles, recording: Recording) -> list[Item]:
-    """Return an item for each shot."""
+    """Return an item for each shot of a recording."""
     for text in (f"{recording.layout}, {len(recording)} shots", *recording.notes):
         named.note(f"{recording.root}: {text}")
     _check_folders(named, len(recording))
@@ -236,7 +236,7 @@ def _last_numbers(depths: Sequence[Path], found: Sequence[Path]) -> tuple[_Files
 
 
 def _without_partner(ours: _Files, theirs: _Files, count: int) -> str:
-    """Names those that are alone, if most of `count` depths have a partner of the same name or number."""
+    """Return in words which files have no partner by name or number, if most of `count` depths have one."""
     common = ours.keys() & theirs.keys()
     if 2 * len(common) < count or ours.keys() == theirs.keys():
         return ""

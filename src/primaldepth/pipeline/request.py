@@ -1,4 +1,4 @@
-"""What can be asked for: the inputs of one frame and every option, each declared once.
+"""`Item` and `Request`: the inputs of one frame and every option, each declared once.
 
 The command line, the HTTP form and the page make their options, fields and controls from these declarations.
 """
@@ -35,7 +35,7 @@ KEEP_SAMPLES = 5.0  # sigma; chosen by real-holdout, aligned-holes and middlebur
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """How the front ends present an input or an option.
+    """How the command line, the HTTP form and the page present an input or an option.
 
     Args:
         help: what it means, in a sentence.
@@ -103,14 +103,14 @@ class Item:
 
     @property
     def files(self) -> list[Path]:
-        """Files that are read."""
+        """Files that this item reads."""
         if self.shot is not None:
             return list(self.shot.files)
         given = (self.depth, self.guide, self.confidence)
         return [Path(each) for each in given if isinstance(each, str | os.PathLike)]
 
     def opened(self, shot: Shot, unit: Unit | None) -> "Item":
-        """Return the content of its shot: the recording's unit and camera stand where none is given."""
+        """Return an item with what its shot holds; unit and camera are the recording's unless given."""
         content, cameras = shot.read(), self.cameras
         if unit is not None and not isinstance(content.depth, Path):
             raise InputError(f"--unit {unit}", f"{self.guide} says its own unit", "leave the option out")

@@ -1,4 +1,4 @@
-"""What a user should look at before a result is used: warnings that follow from its report."""
+"""Warnings that follow from the report of a result: what its user should check first."""
 
 import math
 from collections.abc import Iterator

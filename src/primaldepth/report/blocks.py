@@ -1,4 +1,4 @@
-"""What a report is made of: sections of paragraphs, tables and pictures, without any layout."""
+"""Contents of a report: sections of paragraphs, tables and pictures, without layout."""
 
 import base64
 from dataclasses import dataclass

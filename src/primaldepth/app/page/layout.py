@@ -162,7 +162,7 @@ class _Views:
 
 
 def _link(gr: Any, views: _Views, run: Any) -> None:
-    """Show the meshes when their tab is chosen, or after a run in it: a view filled unseen stays empty."""
+    """Load the meshes only while their tab is open: a 3-D view that is filled while hidden stays empty."""
     chosen = gr.State("")
 
     def select(event: gr.SelectData, meshes: Any) -> list[Any]:

@@ -25,7 +25,7 @@ NO_METHOD = "none"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a visitor chose; paths are those of uploads in Gradio's own folder."""
+    """The controls of the page as a visitor set them; paths are uploads in Gradio's folder."""
 
     depth: str | None
     guide: str | None

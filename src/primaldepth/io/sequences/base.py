@@ -29,7 +29,7 @@ _STAMP = re.compile(r"\D*([1-9]\d{9})(\.\d+|\d{3}|\d{6}|\d{9})\D*", re.ASCII)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """One shot, read.
+    """What was read of one shot: depth, image, confidence, camera and pose.
 
     Args:
         depth: file in the recording's unit, or (h, w) metres.
@@ -128,7 +128,7 @@ def missing_numbers(paths: Sequence[Path]) -> list[str]:
 
 
 def _pieces(text: str) -> list[int | str]:
-    """Return text and whole numbers in turns, text first; digits after a decimal point stay text."""
+    """Split a name into text and whole numbers in turns, text first; decimals stay text."""
     pieces: list[int | str] = list(re.split(r"(\d+)", text))
     for index in range(1, len(pieces), 2):
         if index == 1 or pieces[index - 1] != ".":

@@ -101,7 +101,7 @@ def _by_number(depths: list[Path], images: list[Path]) -> tuple[list[Path], list
 
 
 def _in_step(depths: list[Path], images: list[Path]) -> bool:
-    """Whether the numbers differ by the same everywhere, as where one is counted from 0 and one from 1."""
+    """Return whether all pairs differ by the same number, such as 1 if one counts from 0 and one from 1."""
     steps: set[int | None] = set()
     for depth, image in zip(depths, images, strict=True):
         here, there = number(depth)[-1], number(image)[-1]
@@ -133,7 +133,7 @@ def _shot(
 
 
 def _odometry(root: Path) -> Mapping[int | str, list[str]]:
-    """Place and quaternion by the number of the frame; the camera has y down, its world y up."""
+    """Return position and quaternion by the number of the frame; the camera has y down, its world y up."""
     path = root / "odometry.csv"
     if not path.is_file():
         return {}
