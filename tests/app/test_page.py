@@ -161,7 +161,9 @@ def test_spikes_are_told_unless_they_are_kept(service, tmp_path, keep):
     values[20, 30] = 20.0
     np.save(tmp_path / "spiked.npy", np.where(depth.valid, values, np.nan))
     drawn, _ = page_results(service, tmp_path, depth=str(tmp_path / "spiked.npy"), unit="m", keep_spikes=keep)
-    assert ("far off all around them, count as holes" in visitor_requests.facts(drawn, None)) is not keep
+    assert (
+        "far from all their neighbours, count as holes" in visitor_requests.facts(drawn, None)
+    ) is not keep
 
 
 def shown_warnings(drawn, other):

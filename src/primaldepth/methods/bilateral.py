@@ -116,7 +116,7 @@ class BilateralWindow:
     columns: Axis
 
     def over(self, samples: WeightedSamples, maps: int) -> Iterator[tuple[slice, Iterator[WeightedSamples]]]:
-        """Yield bands of rows of the guide's grid, each with an iterator over its pixels' neighbours.
+        """Return bands of rows of the guide's grid, each with an iterator over its pixels' neighbours.
 
         Args:
             samples: over which the window is laid.

@@ -140,7 +140,8 @@ class Request:
         ),
     ] = None
     kind: Annotated[
-        Kind | None, Declaration("radial needs cameras; the result is then z.", "Kind of depth", "", KINDS)
+        Kind | None,
+        Declaration("radial: along the rays, needs cameras, the result is z.", "Kind of depth", "", KINDS),
     ] = None
     noise: Annotated[
         str | float,

@@ -22,7 +22,7 @@ _Text = Annotated[StrictStr, Field(max_length=4096)]
 
 
 class _File(BaseModel):
-    """A file by its path; whatever else is said of it is dropped, addresses above all."""
+    """A file by its path; all other keys are dropped, above all addresses."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -31,7 +31,7 @@ class _File(BaseModel):
 
 
 class _QueueEvent(BaseModel):
-    """Which of several things was chosen, such as a tab."""
+    """The choice that an event reports, such as that of a tab."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

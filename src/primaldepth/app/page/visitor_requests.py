@@ -141,7 +141,7 @@ def facts(drawn: Drawn, other: Drawn | None) -> str:
         ("Measured", f"{100 * report['measured_fraction']:.1f} %, the rest is filled in (hatched)"),
     ]
     if report["spikes"]:
-        rows.append(("Spikes", f"{report['spikes']}, far off all around them, count as holes"))
+        rows.append(("Spikes", f"{report['spikes']}, far from all their neighbours, count as holes"))
     if report["overruled"]:
         done = "the result is corrected there" if report["put_back"] else "the result is not corrected there"
         rows.append(("Samples overruled", f"{report['overruled']}; {done}"))

@@ -65,12 +65,12 @@ def _places(root: Path, times: Sequence[float]) -> list[Sequence[str] | None]:
 
 
 def _listed(path: Path) -> list[tuple[float, str]]:
-    """Return (seconds, file), by time."""
+    """Return the lines of a list as (seconds, file), sorted by time."""
     return [(time, words[0]) for time, words in _rows(path, "file", "timestamp file")]
 
 
 def _rows(path: Path, what: str, form: str) -> list[tuple[float, list[str]]]:
-    """Return (seconds, the words behind), by time."""
+    """Return the lines of a list as (seconds, the other words), sorted by time."""
     rows: list[tuple[float, list[str]]] = []
     count = len(form.split())
     text = read_file(path, RECORDED.size).decode(errors="replace")
