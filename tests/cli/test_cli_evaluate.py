@@ -21,7 +21,7 @@ EVALUATE_ERRORS = {
     "protocol": (["middlebury", "--method", "nearest"], "unknown protocol 'middlebury'"),
     "no data": (
         ["noisy-middlebury", "--method", "nearest"],
-        "no data folder is given; noisy-middlebury needs it: set PRIMALDEPTH_DATA",
+        "no data folder is given; noisy-middlebury needs it (set PRIMALDEPTH_DATA",
     ),
     "data": (["noisy-middlebury", "--method", "nearest", "--data", "gone"], "gone: not a folder"),
     "empty data": (

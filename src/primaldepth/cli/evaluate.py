@@ -59,10 +59,7 @@ def evaluate(
         None, "--reduce", metavar="N", help="Own frames: keep one sample of NxN; 4 if not given."
     ),
     unit: str | None = typer.Option(
-        None,
-        "--unit",
-        metavar="mm|m|5000|256|disparity",
-        help="Own frames: unit of the depth, if files do not say.",
+        None, "--unit", metavar="mm|m|5000|256|disparity", help="Own frames: unit, where files do not say."
     ),
     picture: Path = typer.Option(
         PICTURE, "--picture", metavar="PNG", help="Own frames: picture of the one with the largest error."

@@ -133,11 +133,9 @@ class Protocol(ABC):
         """
         found = self.find(data)
         if found is None:
-            given = f"{data}: no folder '{self.folder}' there"
-            place, way = (
-                ("no data folder is given", ": set PRIMALDEPTH_DATA") if data is None else (given, "")
-            )
-            raise InputError(f"{place}; {self.name} needs it{way} (see the docs, Protocols)")
+            place = "no data folder is given" if data is None else f"{data}: no folder '{self.folder}' there"
+            way = "set PRIMALDEPTH_DATA, and " if data is None else ""
+            raise InputError(f"{place}; {self.name} needs it ({way}see the docs, Protocols)")
         return found
 
     def load(self, data: Path | None, scene: str, scale: int) -> Case:

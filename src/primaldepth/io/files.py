@@ -170,15 +170,12 @@ def open_to_append(path: PathLike) -> BinaryIO:
 
 
 def finite_numbers(words: Sequence[object], where: object, expected: str) -> list[float]:
-    """Return texts or values of JSON as finite numbers.
+    """Return texts or values of JSON as finite numbers; raise if one is not.
 
     Args:
         words: what was found.
         where: names the file in errors.
         expected: in words, for errors.
-
-    Raises:
-        FileFormatError: one is no number, NaN or infinite.
     """
     try:
         found = [float(str(word)) for word in words]

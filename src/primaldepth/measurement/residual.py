@@ -47,14 +47,11 @@ def departure(u: Tensor, frame: Frame) -> Departure:
 
 
 def least_residual(u: Tensor, frame: Frame) -> Tensor:
-    """Return r by the frame's sampling or, if that is unknown, by the one that explains a sample better.
+    """Return r, (B, 1, h, w), by the frame's sampling or, if unknown, by what explains a sample better.
 
     Args:
         u: (B, 1, H, W) result.
-        frame: the samples it was made of.
-
-    Returns:
-        (B, 1, h, w) in the type of u; meaningless where there is no sample.
+        frame: the samples it was made of; r means nothing in their holes.
     """
     ways: tuple[Sampling, ...] = ("point", "average") if frame.sampling is None else (frame.sampling,)
     least, *others = (residual(u, frame, way).to(u.dtype) for way in ways)
@@ -64,26 +61,15 @@ def least_residual(u: Tensor, frame: Frame) -> Tensor:
 
 
 def residual(u: Tensor, frame: Frame, sampling: Sampling) -> Tensor:
-    """Return r = A u - d, (B, 1, h, w) in float64; meaningless where there is no sample.
+    """Return r = A u - d, (B, 1, h, w) in float64; it means nothing in holes.
 
     Args:
         u: (B, 1, H, W) result.
         frame: the samples d it was made of.
-        sampling: what A is, see `sensed`.
+        sampling: what A is: "average" or "point", see `sampling_kernel`.
     """
-    return sensed(u, frame.low_size, sampling).double() - frame.clean_depth().double()
-
-
-def sensed(u: Tensor, size: tuple[int, int], sampling: Sampling) -> Tensor:
-    """Return A u, the samples that a sensor without noise takes of an image, (B, 1, h, w).
-
-    Args:
-        u: (B, 1, H, W) image; its samples are its own pixels if it has their size.
-        size: (h, w) of the samples.
-        sampling: "average" or "point", see `sampling_kernel`.
-    """
-    high = int(u.shape[2]), int(u.shape[3])
-    return u if size == high else resample(u, size, sampling_kernel(high, size, sampling))
+    A = sampling_kernel(frame.high_size, frame.low_size, sampling)
+    return resample(u, frame.low_size, A).double() - frame.clean_depth().double()
 
 
 def sampling_kernel(high: tuple[int, int], low: tuple[int, int], sampling: Sampling) -> Kernel:

@@ -110,7 +110,8 @@ def _spread(corrections: Tensor, frame: Frame) -> Tensor:
     active = _around(corrections != 0, reach, frame) & frame.valid
     size, guide = frame.high_size, frame.guide[0].flatten(1)
     weighted, weights, hats = corrections.new_zeros((3, size[0] * size[1]))
-    for chosen in torch.split(active[0, 0].nonzero(), _at_once(reach)):
+    at_once = max(1, PIXELS_AT_ONCE // math.prod(math.ceil(2 * each) + 1 for each in reach))
+    for chosen in torch.split(active[0, 0].nonzero(), at_once):
         pixels, hat = _hats(chosen, frame, reach)
         inside = hat.argmax(dim=1, keepdim=True)  # the pixel nearest to the sample
         colours = guide[:, pixels] - guide[:, pixels.gather(1, inside)]
@@ -156,8 +157,3 @@ def _hats(chosen: Tensor, frame: Frame, reach: tuple[float, float]) -> tuple[Ten
     (rows, down), (columns, across) = parts
     pixels = rows[:, :, None] * frame.high_size[1] + columns[:, None, :]
     return pixels.flatten(1), (down[:, :, None] * across[:, None, :]).flatten(1).to(frame.depth.dtype)
-
-
-def _at_once(reach: tuple[float, float]) -> int:
-    """Return how many samples are spread together, so that memory stays small."""
-    return max(1, PIXELS_AT_ONCE // math.prod(math.ceil(2 * each) + 1 for each in reach))

@@ -140,8 +140,7 @@ class Request:
         ),
     ] = None
     kind: Annotated[
-        Kind | None,
-        Declaration("radial: along the rays, needs cameras, the result is z.", "Kind of depth", "", KINDS),
+        Kind | None, Declaration("radial: along rays; needs cameras, gives z.", "Kind of depth", "", KINDS)
     ] = None
     noise: Annotated[
         str | float,
@@ -163,9 +162,7 @@ class Request:
     ] = None
     spikes: Annotated[
         Spikes,
-        Declaration(
-            "drop: samples far from all their neighbours become holes.", "Spikes", "", get_args(Spikes)
-        ),
+        Declaration("drop: samples far from all around them are holes.", "Spikes", "", get_args(Spikes)),
     ] = "drop"
     sampling: Annotated[
         Sampling | None,
@@ -191,16 +188,11 @@ class Request:
     max_sigma: Annotated[
         float | None,
         Declaration(
-            "Estimates whose expected error exceeds SIGMA, in the depth's unit, become holes.",
-            "Largest sigma",
-            "SIGMA",
+            "Estimates whose sigma exceeds this, in the depth's unit, become holes.", "Largest sigma", "SIGMA"
         ),
     ] = None
     mesh_jump: Annotated[
-        float,
-        Declaration(
-            "Cut the mesh where neighbours differ by more than R times their depth.", "Jump", "R", local=True
-        ),
+        float, Declaration("Cut the mesh where depths differ by a share above R.", "Jump", "R", local=True)
     ] = MAX_JUMP
     device: Annotated[
         str, Declaration("Where to compute.", "Device", "", ("auto", "cpu", "cuda"), local=True)

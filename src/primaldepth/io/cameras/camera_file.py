@@ -245,11 +245,7 @@ def read_matrix(
 
 
 def matrix_numbers(path: PathLike) -> list[float]:
-    """Return the numbers of a text file for `read_matrix`, row by row.
-
-    Raises:
-        FileFormatError: if they are not nine finite numbers.
-    """
+    """Return the nine numbers of a 3x3 matrix in a text file, row by row; raise if there are others."""
     lines = read_text(path, _MOST_MATRIX).splitlines()
     text = " ".join(line.split("#")[0] for line in lines)
     words = text.translate(str.maketrans(",;[]", "    ")).split()

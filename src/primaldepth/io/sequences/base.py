@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from primaldepth.core.errors import FileFormatError, shortened
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.poses import Pose
-from primaldepth.io.files import read_file
+from primaldepth.io.cameras.calibration_values import check_central
+from primaldepth.io.files import finite_numbers, read_file
 from primaldepth.io.formats.base import MAX_FILE_BYTES
 from primaldepth.io.picture_files import picture_size
 from primaldepth.io.units import Unit
@@ -190,6 +191,38 @@ def scaled_camera(
     fx, fy, cx, cy = numbers
     camera = Intrinsics(fx * across, fy * down, (cx + 0.5) * across, (cy + 0.5) * down, *size)
     return Cameras(camera)
+
+
+def matrix_camera(where: object, K: Sequence[float], size: tuple[int, int]) -> Cameras:
+    """Return the camera of an image by its 3x3 matrix; raise if that is of another resolution.
+
+    Args:
+        where: names the file in errors.
+        K: nine numbers, row by row, pixel centres at whole numbers.
+        size: (width, height) of the image.
+    """
+    check_central(
+        where,
+        K[2] + 0.5,
+        K[5] + 0.5,
+        size,
+        "the matrix is of another resolution: scale it as the images were",
+    )
+    return scaled_camera(where, (K[0], K[4], K[2], K[5]), size, size)
+
+
+def listed_numbers(path: Path, name: str, found: object, count: int) -> list[float]:
+    """Return the value of a key as `count` finite numbers; raise if it is no such list.
+
+    Args:
+        path: of the file.
+        name: of the key.
+        found: its value.
+        count: expected.
+    """
+    if not isinstance(found, list) or len(found) != count:
+        raise FileFormatError(path, f"'{name}' is {shortened(found)}, expected {count} numbers")
+    return finite_numbers(found, f"{path}: '{name}'", f"{count} numbers")
 
 
 def check_count(root: Path, count: int) -> None:

@@ -5,9 +5,7 @@ from pathlib import Path
 
 from primaldepth.core.documents import RECORDED
 from primaldepth.core.errors import FileFormatError
-from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.poses import Y_UP
-from primaldepth.io.cameras.calibration_values import check_central
 from primaldepth.io.cameras.camera_file import matrix_numbers
 from primaldepth.io.files import finite_numbers, read_file
 from primaldepth.io.sequences.base import (
@@ -18,6 +16,7 @@ from primaldepth.io.sequences.base import (
     check_inside,
     ends,
     image_size,
+    matrix_camera,
     missing_numbers,
     number,
     numbered,
@@ -123,11 +122,9 @@ def _shot(
     def content() -> Content:
         image = guide()
         width, height = image_size(image) if isinstance(image, Path) else (image.shape[1], image.shape[0])
-        hint = "scale the matrix as the images were"
-        check_central(root / "camera_matrix.csv", K[2] + 0.5, K[5] + 0.5, (width, height), hint)
-        camera = Intrinsics(K[0], K[4], K[2] + 0.5, K[5] + 0.5, width, height)
+        cameras = matrix_camera(root / "camera_matrix.csv", K, (width, height))
         pose = None if place is None else quaternion_pose(place, root / "odometry.csv", Y_UP)
-        return Content(depth, image, confidence, Cameras(camera), pose=pose)
+        return Content(depth, image, confidence, cameras, pose=pose)
 
     return Shot(depth.stem, content, (depth, source, *([confidence] if confidence else [])))
 
