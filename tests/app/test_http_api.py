@@ -199,8 +199,8 @@ def test_what_the_command_line_doubts_is_a_warning(service):
     np.save(stream, np.full((6, 8), 1500.0))
     files = good_files(depth=("d.npy", stream.getvalue()), guide=("g.png", guide_bytes(size=(12, 16))))
     assert warnings(post(service, files, "image/x-exr", method="nearest")) == [
-        "the median depth is 1.5e+03 m; if that cannot be, give the right 'unit'",
-        "depth 8x6 and guide 12x16 have different shapes, one was stretched; crop them to one view, or give "
+        "the median depth is 1500 m; if that is wrong, give the right 'unit', such as mm",
+        "depth 8x6 and guide 12x16 have different aspect ratios; crop both to the same view, or give "
         "'cameras'",
     ]
 
@@ -208,7 +208,7 @@ def test_what_the_command_line_doubts_is_a_warning(service):
 @pytest.mark.parametrize("given", [{}, {"kind": "disparity"}])
 def test_eight_bits_are_doubted_unless_their_meaning_is_given(service, given):
     stream = io.BytesIO()
-    Image.fromarray(np.full((6, 8), 90, np.uint8)).save(stream, "PNG")
+    Image.fromarray(np.full((6, 8), 6, np.uint8)).save(stream, "PNG")
     answer = post(service, good_files(depth=("d.png", stream.getvalue())), method="nearest", **given)
     said = "8-bit numbers are taken as disparities; if they are distances, give 'unit'"
     assert warnings(answer) == ([] if given else [said])

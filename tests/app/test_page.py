@@ -161,7 +161,9 @@ def test_spikes_are_told_unless_they_are_kept(service, tmp_path, keep):
     values[20, 30] = 20.0
     np.save(tmp_path / "spiked.npy", np.where(depth.valid, values, np.nan))
     drawn, _ = page_results(service, tmp_path, depth=str(tmp_path / "spiked.npy"), unit="m", keep_spikes=keep)
-    assert ("far off all around them, count as holes" in visitor_requests.facts(drawn, None)) is not keep
+    assert (
+        "far from all their neighbours, count as holes" in visitor_requests.facts(drawn, None)
+    ) is not keep
 
 
 def shown_warnings(drawn, other):
@@ -172,7 +174,9 @@ def shown_warnings(drawn, other):
 def test_warnings_are_shown_in_the_words_of_the_page(service, tmp_path):
     """Millimetres taken for metres."""
     drawn, _ = page_results(service, tmp_path, unit="m")
-    expected = r"The median depth is \S+ m; if that cannot be, give the right 'Unit of the depth'\."
+    expected = (
+        r"The median depth is \S+ m; if that is wrong, give the right 'Unit of the depth', such as mm\."
+    )
     assert [re.fullmatch(expected, shown) is not None for shown in shown_warnings(drawn, None)].count(
         True
     ) == 1

@@ -69,4 +69,5 @@ def write_bad_files() -> None:
     np.save("nan.npy", nan)
     Path("nan.pfm").write_bytes(b"Pf\n32 24\n-1.0\n" + nan.astype("<f4").tobytes())
     Path("broken.json").write_text("{")
+    Path("bare.json").write_text('{"fx": 1.0, "fy": 1.0, "cx": 1.0, "cy": 1.0, "width": 8, "height": 6}')
     Path("partial.json").write_text('{"guide": {"fx": 1.0}}')

@@ -21,7 +21,7 @@ EVALUATE_ERRORS = {
     "protocol": (["middlebury", "--method", "nearest"], "unknown protocol 'middlebury'"),
     "no data": (
         ["noisy-middlebury", "--method", "nearest"],
-        "no data folder is given; noisy-middlebury needs it",
+        "no data folder is given; noisy-middlebury needs it (set PRIMALDEPTH_DATA",
     ),
     "data": (["noisy-middlebury", "--method", "nearest", "--data", "gone"], "gone: not a folder"),
     "empty data": (
@@ -322,6 +322,8 @@ def test_own_frames_get_a_table_a_picture_and_a_sentence(
     ("arguments", "text"),
     [
         (["depth", "image", "--reduce", "1"], "--reduce 1: expected 2 or more"),
+        (["depth", "image", "--reduce", "0"], "--reduce 0: expected 2 or more"),
+        (["."], "Missing argument 'IMAGES': . holds depth maps; give their images"),
         (["noisy-middlebury", "--reduce", "4", "--method", "nearest"], "are for your own frames"),
         (["depth", "nowhere/*.png"], "nowhere/*.png: no file matches this pattern"),
     ],

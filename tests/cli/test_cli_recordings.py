@@ -136,12 +136,18 @@ def test_one_broken_shot_does_not_stop_the_others(cli: Cli, files: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "found"), [("folder", "an empty folder"), ("depth.png", "a file called depth.png")]
+    ("name", "found"), [("folder", "an empty folder"), ("broken.json", "a file called broken.json")]
 )
 def test_without_guide_only_recordings_will_do(cli: Cli, files: Path, name: str, found: str) -> None:
     outcome = cli("upsample", name, "-o", "out", *FAST)
     assert (outcome.code, len(outcome.lines)) == (2, 1)
     assert f"Missing argument 'GUIDE': {name}: not a recording; found {found}; expected" in outcome.err
+
+
+def test_a_depth_map_without_image_asks_for_it(cli: Cli, files: Path) -> None:
+    outcome = cli("upsample", "depth.png", "-o", "out.png", *FAST)
+    said = "primaldepth: Missing argument 'GUIDE': depth.png has no image; give one of the same view after it"
+    assert (outcome.code, outcome.lines) == (2, [said])
 
 
 def test_a_recording_brings_its_own_confidence(cli: Cli, files: Path) -> None:

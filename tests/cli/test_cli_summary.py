@@ -94,7 +94,7 @@ def test_what_the_numbers_were_taken_for(
 
 @pytest.mark.parametrize(
     ("unit", "doubt"),
-    [("m", "the median depth is 1.5e+03 m; if that cannot be, give the right --unit"), ("mm", None)],
+    [("m", "the median depth is 1500 m; if that is wrong, give the right --unit, such as mm"), ("mm", None)],
 )
 def test_depth_no_camera_sees_is_doubted(cli: Cli, files: Path, unit: str, doubt: str | None) -> None:
     np.save("big.npy", np.full((6, 8), 1500.0))
@@ -143,7 +143,7 @@ def test_a_noise_that_was_given_is_asked_about(cli: Cli, files: Path) -> None:
     Image.new("RGB", (80, 64)).save("large.png")
     options = ("rough.png", "large.png", "-o", "a.npy", "--method", "bilinear", "--noise", "0.02")
     said = cli("upsample", *options).err
-    assert "look at it, check that the noise is 0.02 mm, or try another method" in said
+    assert "check the result, check that the noise is 0.02 mm, or try another method" in said
 
 
 def test_a_few_samples_far_off_are_doubted(cli: Cli, files: Path) -> None:
@@ -164,7 +164,8 @@ def test_a_few_samples_far_off_are_doubted(cli: Cli, files: Path) -> None:
     low[::3, ::3] = 8000
     Image.fromarray(low).save("fence.png")
     assert (
-        "samples are far off all around them and count as holes" in cli("upsample", "fence.png", *options).err
+        "samples lie far from all their neighbours and count as holes"
+        in cli("upsample", "fence.png", *options).err
     )
     low[:] = 1300
     low[5, 6:9] = 8000  # three together may be a thing
@@ -252,7 +253,7 @@ def test_another_shape_is_doubted(cli: Cli, files: Path) -> None:
     """8x6 samples: a guide of 32x24 or 33x24 is rounding, one of 24x32 another view."""
     for name, size in (("rounded", (24, 33)), ("portrait", (32, 24))):
         Image.fromarray(np.zeros(size, np.uint8)).save(f"{name}.png")
-    words = "have different shapes, one was stretched"
+    words = "have different aspect ratios; crop both to the same view"
     for guide, doubted in (("guide.png", False), ("rounded.png", False), ("portrait.png", True)):
         outcome = cli("upsample", "depth.png", guide, "-o", f"out-{guide}", "--method", "bilinear")
         assert outcome.code == 0

@@ -1,14 +1,16 @@
 """One rule of trust for masks, frames and training batches."""
 
+import math
 from dataclasses import replace
 
+import pytest
 import torch
 
 from primaldepth.core.frame import Frame
 from primaldepth.core.trust import sample_trust, trusted_samples
 from primaldepth.measurement.lone_samples import cells_of
 from primaldepth.measurement.noise_estimate import noise_of
-from primaldepth.measurement.residual import sensor_errors
+from primaldepth.measurement.residual import departure
 
 VALID = torch.tensor([[[[True, True, False]]], [[[True, False, True]]]])
 CONFIDENCE = torch.tensor([[[[0.5, 0.0, 1.0]]], [[[0.0, 1.0, 0.0]]]])
@@ -48,9 +50,11 @@ def test_residuals_are_those_of_trusted_samples():
     confidence[..., 3, 4] = 0.0
     wrong = torch.full((1, 1, 8, 8), 2.0)
     wrong[..., 3, 4] = 9.0
-    errors = sensor_errors(torch.full((1, 1, 8, 8), 2.0), frame(depth=wrong, confidence=confidence))
-    assert errors.numel() == 63
-    assert not errors.any()
+    result = torch.full((1, 1, 8, 8), 2.0)
+    assert departure(result, frame(depth=wrong, confidence=confidence)).rms == 0.0
+    wrong[..., 5, 5] = 3.0
+    found = departure(result, frame(depth=wrong, confidence=confidence)).rms
+    assert found == pytest.approx(math.sqrt(1 / 63))
 
 
 def test_what_is_found_of_a_frame_is_kept_until_it_changes():

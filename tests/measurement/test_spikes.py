@@ -1,4 +1,4 @@
-"""Samples far off all around them are found; edges, slopes, thin things and noise are not taken for them."""
+"""Spikes are found; edges, slopes, thin things and noise are not taken for them."""
 
 import math
 

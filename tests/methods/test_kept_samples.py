@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from primaldepth.core.frame import Frame, Prediction
+from primaldepth.measurement.residual import least_residual
 from primaldepth.methods import create
-from primaldepth.methods.kept_samples import confirmed, departures, limits, overruled, samples_kept
+from primaldepth.methods.kept_samples import confirmed, limits, overruled, samples_kept
 
 SIGMA, K = 0.01, 5.0
 SIZES = [(4, "point"), (3, "point"), (2, "point"), (1, "point"), (4, "average"), (2.5, "point"), (4, None)]
@@ -42,7 +43,7 @@ def test_no_confirmed_sample_is_left(scale, sampling):
     assert counts.tolist() == [overruled(lost, frame, K)]
     assert counts[0] >= 3 * 16
     assert overruled(found, frame, K) == 0
-    assert (departures(found.depth, frame).abs() <= limits(frame, K))[confirmed(frame)].all()
+    assert (least_residual(found.depth, frame).abs() <= limits(frame, K))[confirmed(frame)].all()
 
 
 @pytest.mark.parametrize("scale", [4, 3])

@@ -30,7 +30,7 @@ def test_what_is_odd_is_a_warning_at_the_place_of_the_call():
     with pytest.warns(ShapeWarning, match="or give cameras=") as seen:
         primaldepth.upsample(PLANE, np.zeros((32, 24, 3)), method="bilinear")
     assert [each.filename for each in seen] == [__file__]
-    with pytest.warns(UnitWarning, match="median depth is 2e.03 m.* unit="):
+    with pytest.warns(UnitWarning, match="median depth is 2000 m.* unit="):
         primaldepth.upsample(PLANE * 1000.0, GUIDE, method="bilinear", unit="m")
 
 

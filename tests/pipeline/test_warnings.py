@@ -85,8 +85,25 @@ def test_nothing_odd_is_no_doubt():
 def test_noise_that_no_camera_has_is_doubted_where_it_was_given(source, kind, doubted):
     noisy = FINE | {"noise_sigma": 0.31, "noise_source": source, "kind": kind}
     found = doubts(noisy, "pdn-any", kind, OPTIONS)
-    assert found == ["the noise is 310 mm, 21 % of the depth; if that cannot be, check --noise"] * doubted
+    assert found == ["the noise is 310 mm, 21 % of the depth; if that is wrong, check --noise"] * doubted
     assert doubts(noisy | {"noise_sigma": 0.29}, "pdn-any", kind, OPTIONS) == []
+
+
+@pytest.mark.parametrize(("median", "doubted"), [(1605.0, 1), (161.0, 1), (160.0, 0), (40.0, 0)])
+def test_distances_are_not_taken_for_disparities(median, doubted):
+    """Millimetres read as pixels; the image is 320 pixels wide."""
+    disparity = FINE | {"kind": "disparity", "median_depth": median, "output_size": [320, 240]}
+    said = f"disparities of {median:.4g} px in an image 320 px wide; if they are distances, give --unit"
+    assert doubts(disparity, "bicubic", "disparity", OPTIONS) == [said] * doubted
+
+
+@pytest.mark.parametrize(
+    ("unit", "median", "example"), [("m", 1605.0, ", such as mm"), ("m", 0.05, ""), ("mm", 1e-3, "")]
+)
+def test_a_unit_that_would_fit_is_named(unit, median, example):
+    wrong = FINE | {"median_depth": median, "input_unit": unit}
+    said = f"the median depth is {median:.4g} m; if that is wrong, give the right --unit{example}"
+    assert doubts(wrong, "bicubic", None, OPTIONS) == [said]
 
 
 @pytest.mark.parametrize("advice", [OPTIONS, FORM, PAGE, PYTHON])

@@ -36,7 +36,7 @@ class Engine(TaskQueue):
 
     @property
     def running(self) -> int:
-        """Requests the workers have."""
+        """Number of requests that the workers are computing."""
         return sum(len(worker.running) for worker in self.workers)
 
     @property

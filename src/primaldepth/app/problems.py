@@ -1,4 +1,4 @@
-"""Errors as clients get them everywhere: a status, a code for programs, a message and a hint."""
+"""Errors as clients receive them: a status, a code for programs, a message and a hint."""
 
 import re
 import traceback
@@ -53,7 +53,7 @@ class RefusedError(PrimalDepthError):
 
 
 class ErrorDetail(BaseModel):
-    """Code, message and hint of an answer that is an error."""
+    """The error of an answer: code, message and hint."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -37,7 +37,7 @@ _REPORTED = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The body of an HTTP answer and what is said beside it."""
+    """The body of an HTTP answer, with its media type, name and report."""
 
     body: bytes
     media_type: str
@@ -46,7 +46,7 @@ class Answer:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The report as JSON, and a name for those who save the body."""
+        """HTTP headers: the report as JSON, and a file name for the body."""
         name = f"{file_name(self.output)}{SUFFIXES[self.media_type]}"
         return {
             "Content-Disposition": f'attachment; filename="{name}"',

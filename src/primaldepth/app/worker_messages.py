@@ -29,14 +29,14 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The worker waits for tickets."""
+    """Message that the worker waits for tickets."""
 
     says: Literal["ready"] = "ready"
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The worker has started on these tickets: their time runs."""
+    """Message that the worker has started on these tickets, so that their time limit runs."""
 
     numbers: tuple[int, ...]
     says: Literal["started"] = "started"
@@ -44,7 +44,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Preparing:
-    """The worker computes with a method for the first time, and compiles what that needs."""
+    """Message that the worker runs a method for the first time, which includes compiling."""
 
     method: str
     says: Literal["preparing"] = "preparing"

@@ -35,7 +35,7 @@ def verify(
     protocols = [get_protocol(name) for name in protocol_names()]
     roots = {item.name: root for item in protocols if (root := item.find(folder)) is not None}
     if not roots:
-        known = ", ".join(item.folder for item in protocols)
+        known = ", ".join(dict.fromkeys(item.folder for item in protocols))
         raise InputError(folder, f"none of the folders {known} is there")
     problems = [line for item in protocols if item.name in roots for line in _check(item, roots[item.name])]
     for item in protocols:

@@ -53,16 +53,16 @@ def evaluate(
         [],
         "--method",
         metavar="NAME",
-        help=f"Method to run; repeat for several. Of your own frames, if not given: {', '.join(METHODS)}.",
+        help=f"Method to run; repeat for several. Own frames, if not given: {', '.join(METHODS)}.",
     ),
-    reduce: int = typer.Option(
-        0, "--reduce", metavar="N", help="Of your own frames: keep one sample of NxN; 4 if not given."
+    reduce: int | None = typer.Option(
+        None, "--reduce", metavar="N", help="Own frames: keep one sample of NxN; 4 if not given."
     ),
     unit: str | None = typer.Option(
-        None, "--unit", metavar="mm|m|5000|256|disparity", help="Of your own depth files; most tell it."
+        None, "--unit", metavar="mm|m|5000|256|disparity", help="Own frames: unit, where files do not say."
     ),
     picture: Path = typer.Option(
-        PICTURE, "--picture", metavar="PNG", help="Of your own frames: picture of the worst."
+        PICTURE, "--picture", metavar="PNG", help="Own frames: picture of the one with the largest error."
     ),
     scale: list[int] = typer.Option(
         [], "--scale", metavar="N", help="Scale to run; repeat for several. All if not given."
@@ -138,13 +138,16 @@ def _rows(
     return rows
 
 
-def _protocol(name: str, images: str | None, reduce: int, unit: str | None) -> Protocol:
+def _protocol(name: str, images: str | None, reduce: int | None, unit: str | None) -> Protocol:
     """Return the frozen protocol of that name or, with images, that of the user's own frames."""
     if images is not None:
-        if reduce < 0 or reduce == 1:
-            raise InputError(f"--reduce {reduce}", "expected 2 or more")
-        return own_frames(pairs(name, images, note), reduce or 4, unit)
-    if reduce or unit is not None:
+        factor = 4 if reduce is None else reduce
+        if factor < 2:
+            raise InputError(f"--reduce {factor}", "expected 2 or more")
+        return own_frames(pairs(name, images, note), factor, unit)
+    if Path(name).exists():
+        raise InputError("Missing argument 'IMAGES'", f"{name} holds depth maps", "give their images")
+    if reduce is not None or unit is not None:
         raise InputError("--reduce and --unit are for your own frames", "evaluate DEPTHS IMAGES --reduce 4")
     return get_protocol(name)
 

@@ -110,7 +110,7 @@ def _run(
 
 
 def _push(session: Session, name: str, item: Item, screen: Screen, folders: Mapping[str, Path]) -> None:
-    outputs = {each: folder / f"{name}{_suffix(each)}" for each, folder in folders.items()}
+    outputs = {each: folder / f"{name}{OUTPUTS[each].suffixes[0]}" for each, folder in folders.items()}
     check_places(outputs)
     try:
         outcome = session.push_item(item).outcome
@@ -120,10 +120,6 @@ def _push(session: Session, name: str, item: Item, screen: Screen, folders: Mapp
     screen.show(outcome)
     for each, path in outputs.items():
         OUTPUTS[each].write(path, outcome.in_metres())
-
-
-def _suffix(name: str) -> str:
-    return ".png" if name == "out" else OUTPUTS[name].suffixes[0]
 
 
 def _tell(message: Warning | str, *_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""Which code a result depends on: modules that can be reached, import by import, from those that compute it.
+"""The code that a result depends on: all modules that those that compute it import, directly or not.
 
 Every import counts, wherever it stands in a file, and so does every text that is the name of a module or of a
 file beside it: kernels are loaded by name. A package that only passes names on is passed through. Nothing in
@@ -47,7 +47,7 @@ def reachable(modules: Collection[str]) -> set[str]:
 
 
 def _packages(name: str) -> Iterator[str]:
-    """Yield the packages that a module lies in; what stands in them runs before it."""
+    """Yield the packages that a module lies in, whose code runs before its own."""
     while "." in name:
         name = name.rpartition(".")[0]
         yield name
@@ -76,7 +76,7 @@ def _tree(name: str) -> ast.Module:
 
 @cache
 def _digest(name: str) -> str:
-    """Return the SHA-256 of what a module does; of a package that is what it does beside passing names on."""
+    """Return the SHA-256 of a module's code; of a package's, without imports and `__all__`."""
     body = _tree(name).body
     if _is_package(name):
         body = [node for node in body if not _passes_on(node)]
@@ -95,7 +95,7 @@ def _is_package(name: str) -> bool:
 
 @cache
 def _imports(name: str) -> frozenset[str]:
-    """Return the modules that a module reaches in one step."""
+    """Return the modules that a module imports directly, or names in a text."""
     found: set[str] = set()
     for node in ast.walk(_tree(name)):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -108,7 +108,7 @@ def _imports(name: str) -> frozenset[str]:
 
 
 def _beside(name: str, text: str) -> str:
-    """Return the module in a file of that name beside a module."""
+    """Return the module that a text such as "program.py" names, in the folder of a module; else ""."""
     package = name if _is_package(name) else name.rpartition(".")[0]
     return f"{package}.{text.removesuffix('.py')}" if text.endswith(".py") else ""
 

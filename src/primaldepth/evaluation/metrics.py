@@ -19,7 +19,7 @@ from torch.nn.functional import max_pool2d, pad
 
 from primaldepth.core.frame import Frame
 from primaldepth.measurement.neighbours import neighbour_counts
-from primaldepth.measurement.residual import sensor_errors
+from primaldepth.measurement.residual import departure
 
 PER = 10_000  # rates are counts among so many samples
 
@@ -123,7 +123,7 @@ def edge_pixels(depth: Tensor, known: Tensor, step: float) -> Tensor:
 
 
 def near(pixels: Tensor, radius: int) -> Tensor:
-    """Return True within `radius` rows and columns of a pixel that is True."""
+    """Return a mask grown by `radius` rows and columns."""
     return max_pool2d(pixels.float(), 2 * radius + 1, 1, radius) > 0
 
 
@@ -167,7 +167,7 @@ def boundary_f1(depth: Tensor, truth: Tensor, known: Tensor, step: float, tolera
 def sensor_residual(depth: Tensor, frame: Frame) -> float:
     """Return sqrt(mean ((A d - f) / sigma)^2) over the trusted samples f, in standard deviations of noise.
 
-    A is the sensor, see `sensor_errors`. About 1 says that the depth explains the samples up to their noise;
+    A is the sensor as in `departure`. About 1 says that the depth explains the samples up to their noise;
     a depth that keeps the noise has less, one that has left the samples has more.
 
     Args:
@@ -175,12 +175,12 @@ def sensor_residual(depth: Tensor, frame: Frame) -> float:
         frame: has the samples and their sigma.
 
     Raises:
-        ValueError: a valid sample has no standard deviation above 0.
+        ValueError: a trusted sample has no standard deviation above 0.
     """
-    if frame.sigma is None or not bool((frame.sigma[frame.valid] > 0).all()):
-        raise ValueError("the residual needs a standard deviation > 0 for every valid sample")
-    residual = sensor_errors(depth, frame) / _at(frame.sigma, frame.trusted)
-    return float(residual.square().mean().sqrt())
+    found = departure(depth, frame).sigmas
+    if found is None:
+        raise ValueError("the residual needs a standard deviation > 0 for every trusted sample")
+    return found
 
 
 def tolerant_errors(depth: Tensor, truth: Tensor, known: Tensor, tolerance: int) -> Tensor:

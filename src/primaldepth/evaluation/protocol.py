@@ -134,7 +134,8 @@ class Protocol(ABC):
         found = self.find(data)
         if found is None:
             place = "no data folder is given" if data is None else f"{data}: no folder '{self.folder}' there"
-            raise InputError(f"{place}; {self.name} needs it (see the docs, Protocols)")
+            way = "set PRIMALDEPTH_DATA, and " if data is None else ""
+            raise InputError(f"{place}; {self.name} needs it ({way}see the docs, Protocols)")
         return found
 
     def load(self, data: Path | None, scene: str, scale: int) -> Case:

@@ -1,4 +1,4 @@
-"""Names to frozen protocols: which inputs, which samples, which pixels count."""
+"""Protocols by name, made from their frozen descriptions."""
 
 from collections.abc import Callable, Mapping
 from functools import cache

@@ -33,7 +33,7 @@ _MM = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class HoldoutVariant:
-    """A variant of the protocol: how samples of a frame are made.
+    """One way in which the protocol makes the samples of a frame.
 
     Args:
         name: of the variant.

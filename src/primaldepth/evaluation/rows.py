@@ -83,7 +83,7 @@ def reproducible(device: torch.device | str) -> Iterator[None]:
 
 
 def comparable(method: Method) -> Method:
-    """Return what the method's own `comparable` does: networks compute in float32; others have none."""
+    """Return the method with arithmetic that machines share: networks in float32, others as they are."""
     adapted: Callable[[], Method] = getattr(method, "comparable", lambda: method)
     return adapted()
 

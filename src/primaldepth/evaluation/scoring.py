@@ -1,4 +1,4 @@
-"""Which numbers a protocol asks for, and their units: thresholds are part of what is frozen."""
+"""The metrics of a protocol and their units; thresholds are frozen with the protocol."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -24,7 +24,7 @@ class ScoreColumn:
 
 
 class Scoring(Settings):
-    """How predictions are scored.
+    """The metrics by which a protocol scores predictions, with their thresholds.
 
     `tables`, titles and columns, are printed as means over the scenes. Without any, RMSE is printed scene by
     scene.

@@ -1,4 +1,4 @@
-"""One number out of several protocols, by which weights are chosen: the lower, the better.
+"""A weighted score over several protocols, by which network weights are chosen; lower is better.
 
     S = exp( sum_i w_i c_i / sum_i w_i )
     c_i = log(m_i / r_i)       of an error m_i, which is in the unit of its protocol
@@ -31,7 +31,7 @@ NOT_ERRORS = {
 
 
 class Criterion(Settings):
-    """A protocol that weights are chosen by.
+    """One protocol of the weighted score, with its metric and its share.
 
     Args:
         protocol: of `evaluation`.
@@ -52,7 +52,7 @@ class Criterion(Settings):
     data: str | None = None
 
     def part(self, units: Mapping[str, str], unit: str, groups: int) -> "ScorePart":
-        """Return what one of the criterion's groups contributes to the score.
+        """Return weight and reference with which one group of scenes enters the score.
 
         Args:
             units: of every number in a row of the protocol.

@@ -37,7 +37,7 @@ def _columns(titles: Mapping[str, str]) -> tuple[ScoreColumn, ...]:
 
 
 class ZoneScoring(Scoring):
-    """How predictions are scored where a sensor has holes; `Scoring` has the other numbers.
+    """The metrics of protocols whose sensors have holes, beside those of `Scoring`.
 
     Args:
         zone_radius: width of the zones around jumps and holes, in pixels.
@@ -67,7 +67,7 @@ class ZoneScoring(Scoring):
 
     @classmethod
     def extending(cls, scoring: Scoring, zones: Mapping[str, Any]) -> Self:
-        """Return the scoring with what a frozen description says of zones."""
+        """Return the scoring with the zones of a frozen description."""
         return cls.parse({**scoring.model_dump(), **zones}, "zones")
 
     def case_scores(self, prediction: Prediction, case: "ZoneCase") -> Scores:

@@ -1,4 +1,4 @@
-"""Where in a frame an error lies: away from everything, near a jump of the depth, near a hole, or in it.
+"""Zones of a frame for its errors: interior, near jumps of the depth, near holes, and in holes.
 
 All maps are (1, 1, H, W); distances are Euclidean, in pixels.
 """

@@ -5,9 +5,10 @@ opened, opened without waiting, and the open file is checked again: another one 
 """
 
 import hashlib
+import math
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -17,6 +18,7 @@ from typing import Any, BinaryIO
 
 from primaldepth.core.documents import DEFAULT, Limits, parse_json
 from primaldepth.core.errors import (
+    SHOWN,
     FileFormatError,
     InputError,
     MissingDependencyError,
@@ -165,6 +167,23 @@ def open_to_append(path: PathLike) -> BinaryIO:
     check_unlinked(path)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     return os.fdopen(os.open(path, flags, 0o666), "ab")
+
+
+def finite_numbers(words: Sequence[object], where: object, expected: str) -> list[float]:
+    """Return texts or values of JSON as finite numbers; raise if one is not.
+
+    Args:
+        words: what was found.
+        where: names the file in errors.
+        expected: in words, for errors.
+    """
+    try:
+        found = [float(str(word)) for word in words]
+    except ValueError as error:
+        raise FileFormatError(where, f"{str(error)[:SHOWN]}", f"expected {expected}") from error
+    if not all(map(math.isfinite, found)):
+        raise FileFormatError(where, "NaN or an infinite number", f"expected {expected}")
+    return found
 
 
 def as_object(values: Any, where: object) -> dict[str, Any]:

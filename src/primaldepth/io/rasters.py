@@ -134,7 +134,7 @@ def _mask(raster: Raster, pixels: NDArray[Any], invalid: float | None) -> NDArra
 
 
 def _meaning(path: Path, raster: Raster, unit: Unit | None, kind: Kind | None) -> tuple[Unit, Kind]:
-    """Return unit and kind, each as asked for, else by custom."""
+    """Return unit and kind: each as given, else the default of the numbers' type."""
     if unit is None and kind == "disparity":
         unit = "disparity"
     if unit is None:
@@ -147,7 +147,7 @@ def _meaning(path: Path, raster: Raster, unit: Unit | None, kind: Kind | None) -
 
 
 def _custom_unit(dtype: np.dtype[Any]) -> Unit:
-    """Return the unit of numbers of this type where nothing says it."""
+    """Return the default unit of a type: metres of floats, disparities of 8-bit numbers, else millimetres."""
     if dtype.kind == "f":
         return "m"
     return "disparity" if dtype.itemsize == 1 else "mm"

@@ -23,7 +23,7 @@ TIMELINE = "frame"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
-    """What is to be seen of a frame.
+    """The maps of a frame that a recording shows.
 
     Args:
         image: (H, W, 3).

@@ -53,7 +53,7 @@ def from_stored(stored: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]:
 
 
 def to_stored(values: NDArray[np.float64], unit: Unit) -> NDArray[np.float64]:
-    """Return the number whose quotient by the scale is exactly `values`, where there is one.
+    """Return the stored numbers that `from_stored` turns into exactly `values`, where there are any.
 
     `values * scale` can miss it by one unit in the last place, so its two neighbours are tried too.
     """

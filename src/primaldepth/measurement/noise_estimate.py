@@ -93,7 +93,7 @@ def _of_samples(depth: Tensor, valid: Tensor) -> Tensor:
 
 
 def _correlation(sigma: Tensor, depth: Tensor, valid: Tensor) -> float:
-    """Return the factor on sigma after which independent noise leaves as much in means over 4x4 samples.
+    """Return the factor on sigma for noise that neighbouring samples share, from means over 4x4 samples.
 
     Cameras that smooth their maps, or enlarge them, leave several times as much.
     """

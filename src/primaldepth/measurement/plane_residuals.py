@@ -1,4 +1,4 @@
-"""How far samples lie from small planes, and where in an image they lie farther than noise explains."""
+"""Variance of samples around small planes, and places where it exceeds that of noise."""
 
 import torch
 from torch import Tensor

@@ -34,7 +34,7 @@ def spikes(depth: Tensor, valid: Tensor, sigma: Callable[[Tensor], Tensor]) -> T
 
 
 def _standing_out(depth: Tensor) -> Tensor:
-    """Return the distance of possible spikes from their nearest neighbour in depth; 0 for other samples."""
+    """Return how far each candidate lies from its nearest neighbour in depth, (B, 1, h, w); 0 elsewhere."""
     gap = torch.zeros_like(depth)
     place = _candidates(depth).nonzero(as_tuple=True)
     if not len(place[0]):

@@ -113,7 +113,7 @@ class Barron16:
     name: str = "barron16"
 
     def __call__(self, frame: Frame) -> Prediction:
-        """Solve on shifted grids, average, and let the sensor's view correct the target."""
+        """Solve on shifted grids and average; repeat with the target corrected by what samples miss."""
         with torch.no_grad():
             data = SampledDepth.of(frame, self.settings.sensor)
             images = [self._solve_image(frame.guide[i], data.image(i)) for i in range(len(frame.guide))]

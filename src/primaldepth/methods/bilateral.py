@@ -20,7 +20,7 @@ CPU_BAND, GPU_BAND = 2**15, 2**26
 
 @dataclass(frozen=True, slots=True)
 class WeightedSamples:
-    """Samples with their weights: all that a window is laid over, or one neighbour of every pixel.
+    """Samples with their weights: either all of a frame, or one neighbour of every pixel.
 
     Args:
         depth: (B, 1, h, w) finite everywhere.
@@ -92,7 +92,7 @@ class Axis:
 
     @property
     def margin(self) -> int:
-        """Samples between the pixel's own and the farthest."""
+        """Number of samples from the pixel's own to the farthest of the window."""
         return self.radius * self.step
 
     def places(self, like: Tensor) -> list[WindowPlace]:
@@ -116,7 +116,7 @@ class BilateralWindow:
     columns: Axis
 
     def over(self, samples: WeightedSamples, maps: int) -> Iterator[tuple[slice, Iterator[WeightedSamples]]]:
-        """Return bands of rows of the guide's grid, and the neighbours of the pixels of each, one by one.
+        """Return bands of rows of the guide's grid, each with an iterator over its pixels' neighbours.
 
         Args:
             samples: over which the window is laid.
@@ -131,7 +131,7 @@ class BilateralWindow:
             yield band, _neighbours(rows, columns, band)
 
     def _columns(self, samples: WeightedSamples) -> list[tuple[Tensor, Tensor]]:
-        """Return the weights (B, 1, h + 2 margin, W) of each window column, and what they weigh."""
+        """Return weights (B, 1, h + 2 margin, W) and values of the samples in each column of the window."""
         margins = (self.columns.margin,) * 2 + (self.rows.margin,) * 2
         weight = pad(samples.weight, margins)
         values = pad(torch.cat([samples.depth, samples.guide], dim=1), margins)

@@ -17,7 +17,7 @@ from primaldepth.operators.sampling import resample
 
 
 class Chan08Settings(Kopf07Settings):
-    """The windows of `kopf07`, and what is measured in units of the noise.
+    """Settings: the windows of `kopf07`, and thresholds in units of the noise.
 
     sigma_r is the width of the depth weight; steps of depth of `threshold` give both weights
     the same say, and `slope` says how fast that changes; sigma_s (samples) smooths the depth
@@ -33,7 +33,7 @@ class Chan08Settings(Kopf07Settings):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the filter knows of a pixel before it averages; all (B, 1, H, W).
+    """Maps (B, 1, H, W) that decide, for each pixel, between the weights of guide and depth.
 
     Args:
         depth: the smoothed samples, interpolated.
@@ -47,7 +47,7 @@ class Judged:
 
     @classmethod
     def of(cls, frame: Frame, q: Chan08Settings) -> "Judged":
-        """Judge by alpha = 1 / (1 + exp(-slope (step / noise - threshold))), the step over 3x3 samples.
+        """Return the maps; alpha = 1 / (1 + exp(-slope (step / noise - threshold))), step over 3x3 samples.
 
         Args:
             frame: that is filtered.
@@ -88,7 +88,7 @@ class Chan08:
     name: str = "chan08"
 
     def __call__(self, frame: Frame) -> Prediction:
-        """Average; where no sample is in reach, the interpolation stays."""
+        """Average the samples around each pixel; keep the interpolation where no sample is in reach."""
         with torch.no_grad():
             judged = Judged.of(frame, self.settings)
 

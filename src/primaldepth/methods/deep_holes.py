@@ -1,4 +1,4 @@
-"""Holes deeper than a network knows from its training: on coarser samples they are shallow."""
+"""Fill holes that are deeper than those of a network's training, by a second run on coarser samples."""
 
 import math
 from dataclasses import replace

@@ -17,12 +17,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d
 
-from primaldepth.core.frame import Frame, Prediction, Sampling
+from primaldepth.core.frame import Frame, Prediction
 from primaldepth.measurement.lone_samples import cells_of
 from primaldepth.measurement.neighbours import neighbour_counts
+from primaldepth.measurement.residual import least_residual
 from primaldepth.measurement.spikes import ALIKE
-from primaldepth.methods.network_inputs import sampling_kernel
-from primaldepth.operators.sampling import resample
 from primaldepth.sensors.noise import noise_map
 
 WITNESSES = 3  # neighbours that confirm a sample: what fewer do may be noise, or a flying pixel
@@ -61,7 +60,8 @@ def overruled(prediction: Prediction, frame: Frame, sigmas: float) -> int:
         frame: what it was made of.
         sigmas: as of `samples_kept`.
     """
-    return int((confirmed(frame) & (departures(prediction.depth, frame).abs() > limits(frame, sigmas))).sum())
+    off = least_residual(prediction.depth, frame)
+    return int((confirmed(frame) & (off.abs() > limits(frame, sigmas))).sum())
 
 
 def confirmed(frame: Frame) -> Tensor:
@@ -79,20 +79,6 @@ def confirmed(frame: Frame) -> Tensor:
     return torch.cat(found)
 
 
-def departures(depth: Tensor, frame: Frame) -> Tensor:
-    """Return how far an image is off its samples, (B, 1, h, w); meaningless where there is no sample.
-
-    Where it is not known how samples come from the image, the operator counts that explains a sample better.
-    """
-    ways: tuple[Sampling, ...] = ("point", "average") if frame.sampling is None else (frame.sampling,)
-    kernels = [sampling_kernel(frame.high_size, frame.low_size, way) for way in ways]
-    found = [resample(depth, frame.low_size, kernel) - frame.clean_depth() for kernel in kernels]
-    least = found[0]
-    for other in found[1:]:
-        least = torch.where(least.abs() <= other.abs(), least, other)
-    return least
-
-
 def limits(frame: Frame, sigmas: float) -> Tensor:
     """Return how far a result may depart from each sample, (B, 1, h, w).
 
@@ -108,7 +94,7 @@ def _image_kept(prediction: Prediction, frame: Frame, sigmas: float) -> tuple[Te
     """Correct one image until no sample is left, in at most `ROUNDS` rounds; count those that were."""
     u, most, kept, count = prediction.depth, limits(frame, sigmas), confirmed(frame), 0
     for number in range(ROUNDS):
-        off = departures(u, frame)
+        off = least_residual(u, frame)
         left = kept & (off.abs() > most)
         if not bool(left.any()):
             break
@@ -124,7 +110,8 @@ def _spread(corrections: Tensor, frame: Frame) -> Tensor:
     active = _around(corrections != 0, reach, frame) & frame.valid
     size, guide = frame.high_size, frame.guide[0].flatten(1)
     weighted, weights, hats = corrections.new_zeros((3, size[0] * size[1]))
-    for chosen in torch.split(active[0, 0].nonzero(), _at_once(reach)):
+    at_once = max(1, PIXELS_AT_ONCE // math.prod(math.ceil(2 * each) + 1 for each in reach))
+    for chosen in torch.split(active[0, 0].nonzero(), at_once):
         pixels, hat = _hats(chosen, frame, reach)
         inside = hat.argmax(dim=1, keepdim=True)  # the pixel nearest to the sample
         colours = guide[:, pixels] - guide[:, pixels.gather(1, inside)]
@@ -170,8 +157,3 @@ def _hats(chosen: Tensor, frame: Frame, reach: tuple[float, float]) -> tuple[Ten
     (rows, down), (columns, across) = parts
     pixels = rows[:, :, None] * frame.high_size[1] + columns[:, None, :]
     return pixels.flatten(1), (down[:, :, None] * across[:, None, :]).flatten(1).to(frame.depth.dtype)
-
-
-def _at_once(reach: tuple[float, float]) -> int:
-    """Return how many samples are spread together, so that memory stays small."""
-    return max(1, PIXELS_AT_ONCE // math.prod(math.ceil(2 * each) + 1 for each in reach))

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
+from primaldepth.measurement.residual import residual
 from primaldepth.methods.network_inputs import sampling_operator
 from primaldepth.methods.variational import DEFAULTS, Variational, sample_distances
 from primaldepth.networks.normalisation import Scaling, relative_sigma
@@ -71,17 +72,17 @@ def with_samples_met(found: Prediction, frame: Frame, scaling: Scaling) -> Predi
         return found
     prior = torch.maximum(found.sigma, LEAST_UNCERTAINTY * scaling.spread).square()
     sigma = torch.maximum(relative_sigma(frame, scaling), noise.new_tensor(LEAST_SIGMA)) * scaling.spread
-    met = _most_likely(found.depth, prior, frame.clean_depth(), sigma.square())
+    off = -residual(found.depth, frame, "average").to(found.depth.dtype)
+    met = found.depth + _most_likely(off, prior, sigma.square())
     return replace(found, depth=torch.where(chosen, met, found.depth))
 
 
-def _most_likely(v: Tensor, prior: Tensor, d: Tensor, noise: Tensor) -> Tensor:
-    """Return u for a prediction v (B, 1, H, W) and samples d (B, 1, h, w) of variances S^2 and sigma^2."""
-    high, low = v.shape[2:], d.shape[2:]
+def _most_likely(off: Tensor, prior: Tensor, noise: Tensor) -> Tensor:
+    """Return u - v (B, 1, H, W) for d - A v (B, 1, h, w) and the variances S^2 of v and sigma^2 of d."""
+    high, low = prior.shape[2:], off.shape[2:]
     if high == low:
-        return v + prior / (prior + noise) * (d - v)
+        return prior / (prior + noise) * off
     A = sampling_operator((high[0], high[1]), (low[0], low[1]), "average")
-    off = d - A.forward(v)
     weights = conjugate_gradients(
         lambda x: A.forward(prior * A.adjoint(x)) + noise * x,
         off,
@@ -89,7 +90,7 @@ def _most_likely(v: Tensor, prior: Tensor, d: Tensor, noise: Tensor) -> Tensor:
         diagonal=resample(prior, (low[0], low[1]), "area") * low.numel() / high.numel() + noise,
         iterations=ITERATIONS,
     ).u
-    return v + prior * A.adjoint(weights)
+    return prior * A.adjoint(weights)
 
 
 def with_classical(found: Prediction, frame: Frame, scaling: Scaling) -> Prediction:

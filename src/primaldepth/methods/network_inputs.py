@@ -11,10 +11,11 @@ from torch.nn.functional import pad
 
 from primaldepth.core.frame import Frame, Sampling
 from primaldepth.core.trust import sample_trust
+from primaldepth.measurement.residual import sampling_kernel
 from primaldepth.methods.holes import fill_holes, grow_into_holes
 from primaldepth.networks.inputs import NetworkInput, SensorSamples
 from primaldepth.networks.normalisation import Scaling, relative_sigma
-from primaldepth.operators.sampling import Kernel, Resample, resample
+from primaldepth.operators.sampling import Resample, resample
 
 # Distance from the border of a hole, in samples, up to which its fill is trusted like a measurement, and from
 # which on it is not trusted. Chosen by real-holdout, aligned-holes and cut-outs together.
@@ -228,20 +229,9 @@ def sampling_operator(high: tuple[int, int], low: tuple[int, int], sampling: Sam
     Args:
         high: (H, W) of the image.
         low: (h, w) of the samples.
-        sampling: "average" is the antialiased bicubic reduction, "point" the bilinear value at the centre.
+        sampling: "average" or "point", see `sampling_kernel`.
     """
     return Resample(high, low, sampling_kernel(high, low, sampling))
-
-
-def sampling_kernel(high: tuple[int, int], low: tuple[int, int], sampling: Sampling) -> Kernel:
-    """Return the kernel of `sampling_operator`.
-
-    Args:
-        high: (H, W) of the image.
-        low: (h, w) of the samples.
-        sampling: "average" or "point".
-    """
-    return "bicubic" if sampling == "average" and low != high else "point"
 
 
 @functools.lru_cache(maxsize=16)

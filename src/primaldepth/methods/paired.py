@@ -1,4 +1,4 @@
-"""Samples of depth cameras: the mean of the results of two networks.
+"""The mean of the results of two networks, for samples of depth cameras.
 
 `pdn-any` and `pdn-any-small` err in different places, so that the mean of their results u_1 and u_2 has a
 smaller RMSE than either where samples are points, with holes or without. Its uncertainty S combines what both
@@ -22,7 +22,7 @@ from primaldepth.operators.sampling import resample
 
 
 def is_for_two(frame: Frame) -> bool:
-    """Return whether two networks are better than one on such samples.
+    """Return whether the samples of a frame are of the kind on which two networks are better than one.
 
     Args:
         frame: what a network is to be run on.

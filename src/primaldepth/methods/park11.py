@@ -44,11 +44,7 @@ class Park11Settings(FieldSettings):
 
 def squared_differences(guide: Tensor, offset: Offset) -> Tensor:
     """Return |g(x) - g(x + d)|^2, (B, C, H, W) -> (B, 1, H, W); 0 where x + d lies outside."""
-    x, y = ends(offset, (int(guide.shape[2]), int(guide.shape[3])))
-    out = torch.zeros_like(guide[:, :1])
-    change = guide[:, :, x[0], x[1]] - guide[:, :, y[0], y[1]]
-    out[:, :, x[0], x[1]] = change.square().sum(dim=1, keepdim=True)
-    return out
+    return (guide - partner(guide, offset)).square().sum(dim=1, keepdim=True)
 
 
 def structure_tensor(guide: Tensor) -> Tensor:

@@ -51,7 +51,7 @@ def is_cut(expected: Tensor, tolerance: Tensor, frame: Frame, difference: Tensor
 
 
 def guide_noise(difference: Tensor) -> Tensor:
-    """Return the standard deviation of what most pixels show.
+    """Return the standard deviation of the difference of two guides where nothing moved, by its median.
 
     Args:
         difference: (1, 1, H, W) of two guides.

@@ -1,4 +1,4 @@
-"""Samples that stand alone on a fine grid, gathered on one as coarse as they are: what networks expect.
+"""Gather lone samples of a fine grid on a grid as coarse as their distance, as networks expect.
 
 A network sees planes that were fitted to the samples around each cell. Its sample term reads the samples
 where they fall, and its result is drawn to them afterwards, by the image between them.
@@ -34,7 +34,7 @@ ITERATIONS, TOLERANCE = 300, 3e-5
 
 
 def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) -> Prediction:
-    """Call `predict(frame, samples)`, image by image where their samples stand apart differently.
+    """Return `predict(frame, samples)` with lone samples gathered; image by image if their distances differ.
 
     Args:
         predict: makes the prediction of a frame from samples that are dense.
@@ -160,7 +160,7 @@ def _moments(points: _Points, grid: tuple[int, int], images: int) -> Tensor:
 
 
 def drawn_to_samples(depth: Tensor, frame: Frame) -> Tensor:
-    """Draw a result to lone samples, by the image between them.
+    """Correct a result by its lone samples: at them, and around them as far as the image shows one surface.
 
     Returns the minimiser u of
 

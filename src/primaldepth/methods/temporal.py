@@ -33,7 +33,7 @@ WINDOWS = (1, 3, 7)  # samples on a side
 
 
 class TemporalSettings(Settings):
-    """How far the past is trusted.
+    """Settings: how much the frames before count.
 
     Args:
         memory: results that are averaged at most.
@@ -53,7 +53,7 @@ class TemporalSettings(Settings):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
-    """What is known after a frame: all the filter needs for the next, each (1, 1, H, W).
+    """State of the filter after a frame: all that it needs for the next one, each (1, 1, H, W).
 
     Args:
         depth: u.
@@ -84,7 +84,7 @@ class Memory:
 
 
 class Temporal:
-    """Any method, frame by frame, with a memory.
+    """Any method on the frames of a sequence, averaged over time with a memory.
 
     Args:
         method: makes the single results.
@@ -173,7 +173,7 @@ def _averaged(past: "_Past", now: Memory, trust: Tensor, settings: TemporalSetti
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Past:
-    """The memory seen from now, (1, 1, H, W) each.
+    """The memory moved into the current view, (1, 1, H, W) each.
 
     Args:
         depth: u.

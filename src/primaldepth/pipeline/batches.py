@@ -1,4 +1,4 @@
-"""Many frames, one after the other or on a cluster: what is finished is kept, a failure stops no other."""
+"""Run many frames, one by one or on a cluster; keep each finished result, and go on after a failure."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ class FinishedFrame:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Frames that one request holds for.
+    """The frames of one call, which share a request.
 
     Args:
         advice: words of the front end for what can be chosen.
@@ -82,7 +82,7 @@ class Batch:
     gpus: float | None = None
 
     def run(self, method: Method) -> Iterator[FinishedFrame]:
-        """Run every frame that no earlier run has finished; on a cluster they end in any order."""
+        """Run every frame that no earlier run has finished; on a cluster, results come in any order."""
         if self.gpus is not None:
             yield from self._run_on_ray(self.gpus)
             return
@@ -113,7 +113,7 @@ class Batch:
         return finished
 
     def _prepare(self, item: Item) -> Inputs:
-        """Read, and check what can be checked before the work is done."""
+        """Load a frame's inputs, and check all that would make its outputs impossible to write."""
         inputs = load(item, self.request)
         check_inputs(item.outputs, inputs)
         return inputs
@@ -149,7 +149,7 @@ def sole_use(folders: Iterable[Path]) -> Iterator[None]:
 
 
 def open_ledger(folder: Path, request: Request, cameras: Cameras | Path | None, temporal: bool) -> Ledger:
-    """Return the ledger of an output folder, for these settings.
+    """Return the ledger of an output folder; results made with other settings do not count as finished.
 
     Args:
         folder: of the depth maps that the batch writes.

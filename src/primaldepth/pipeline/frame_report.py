@@ -24,7 +24,7 @@ FEW = 16  # samples: the noise of fewer is a guess
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How one result was made, how far it departs from its samples, and what to look at before it is used.
+    """How one result was made, how far it departs from its samples, and its warnings.
 
     Sizes are (width, height). Lengths are metres, or pixels of disparity; None where they are not known.
 
@@ -86,12 +86,12 @@ class Report:
         return {name: _plain(value) for name, value in values.items()}
 
     def length(self, value: float) -> str:
-        """Write metres as millimetres, or a disparity as pixels, to three digits or whole."""
+        """Return a length as text, in mm, or a disparity in px: three digits or, from 1000 on, whole."""
         return length_text(value, self.kind)
 
     @property
     def line(self) -> str:
-        """Size, time, unit, noise and departure of the result in one line of log."""
+        """The line of log: size, time, unit, noise and departure of the result."""
         low, high = self.input_size, self.output_size
         parts = [
             f"{low[0]}x{low[1]} to {high[0]}x{high[1]} in {self.seconds:.1f} s",
@@ -111,7 +111,7 @@ class Report:
         return ", ".join(parts)
 
     def _measured_texts(self) -> Iterator[str]:
-        """Yield depth, noise and departure: in metres, whatever the unit, so that a wrong one is seen."""
+        """Yield depth, noise and departure in metres, so that a unit that was read wrongly stands out."""
         name, unit = ("disparity", "px") if self.kind == "disparity" else ("depth", "m")
         if self.median_depth is not None:
             yield f"median {name} {self.median_depth:.4g} {unit}"
@@ -170,7 +170,7 @@ def report_of(outcome: Outcome, advice: Advice, result: DepthResult | None = Non
 
 
 def length_text(value: float, kind: str) -> str:
-    """Write metres as millimetres, or a disparity as pixels, to three digits or whole.
+    """Return a length as text, in mm, or a disparity in px: three digits or, from 1000 on, whole.
 
     Args:
         value: metres, or pixels of disparity.
@@ -181,7 +181,7 @@ def length_text(value: float, kind: str) -> str:
 
 
 def noise_origin(source: str, is_least: bool, samples: int) -> str:
-    """Say in a word or two where a noise comes from.
+    """Return in a few words where the noise level comes from, such as "estimated".
 
     Args:
         source: auto, a number, a sensor's name or "map".
@@ -196,7 +196,7 @@ def noise_origin(source: str, is_least: bool, samples: int) -> str:
 
 
 def _is_least(frame: Frame) -> bool:
-    """Whether no sample is noisier than is assumed anyway, which is never more than at the farthest one."""
+    """Return whether the noise of every sample is the lower bound that "auto" always assumes."""
     most = 1.01 * AUTO_FLOOR * frame.depth.max()
     if frame.sigma is None or bool(((frame.sigma > most) & frame.valid).any()):
         return False
@@ -204,12 +204,12 @@ def _is_least(frame: Frame) -> bool:
 
 
 def _fraction(mask: Tensor) -> float:
-    """Return how much of a mask is True, without a copy of it as numbers."""
+    """Return the share of True in a mask, without converting it to numbers."""
     return int(mask.count_nonzero()) / mask.numel()
 
 
 def _largest_samples(inputs: Inputs) -> int:
-    """Count distances that are the largest number of a 16-bit file, by which some cameras mean none."""
+    """Count samples of the largest 16-bit number, which some cameras write where they measured nothing."""
     if inputs.kind == "disparity":
         return 0
     largest = np.float32(LARGEST / per_metre(inputs.unit or "m"))

@@ -1,4 +1,4 @@
-"""What a batch has finished, so that the same command goes on where it was stopped."""
+"""The record of finished results of a batch, so that a repeated command continues where it was stopped."""
 
 import hashlib
 import json
@@ -35,7 +35,7 @@ class Ledger:
         self._lines = _read(self._path)
 
     def finished(self, item: Item, before: str = "") -> dict[str, Any] | None:
-        """Return the report of a finished result, else None; `before` is the key of the frame before it."""
+        """Return the report of a finished item, or None; `before` is the key of the frame before it."""
         line = self._lines.get(self.key(item, before))
         if line is None or line["outputs"] != _outputs(item):
             return None
@@ -48,11 +48,11 @@ class Ledger:
         return {item: report for item, report in found.items() if report is not None}
 
     def method(self, method: Method, inputs: Inputs) -> Callable[[Frame], Prediction]:
-        """Return the method as it is to be run on the next frame."""
+        """Return the method to run on the next frame: itself or, in a sequence, with its memory."""
         return method
 
     def holds(self, item: Item) -> bool:
-        """Return whether a kept result still counts when its turn comes."""
+        """Return whether a finished result may be kept, which depends on earlier frames in a sequence."""
         return True
 
     def add(self, item: Item, report: dict[str, Any], before: str = "") -> None:
@@ -71,7 +71,7 @@ class Ledger:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    """Read the lines by their keys; what is no line of ours is skipped."""
+    """Return the entries of a ledger file by their keys; skip damaged lines."""
     found: dict[str, dict[str, Any]] = {}
     try:
         for line in json_lines(path):

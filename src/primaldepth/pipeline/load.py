@@ -122,7 +122,7 @@ def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
 
 
 def _projected(item: Item, request: Request, size: tuple[int, int]) -> tuple[Item, str | None]:
-    """Return the item with a sparse map in place of a point cloud, and a note; other items as they are."""
+    """Return the item with its point cloud drawn into a sparse depth map, and a note; others unchanged."""
     if not isinstance(item.depth, File) or not is_cloud(Path(item.depth)):
         return item, None
     cameras = known_cameras(item.cameras, size, size)
@@ -160,7 +160,7 @@ class _LoadedSamples:
 
     @property
     def size(self) -> tuple[int, int]:
-        """(h, w)."""
+        """(h, w) of the samples."""
         return int(self.depth.shape[2]), int(self.depth.shape[3])
 
     @property
@@ -170,7 +170,7 @@ class _LoadedSamples:
 
     @property
     def sampling(self) -> Sampling | None:
-        """How the sensor that the noise names makes a sample; None where it names no sensor."""
+        """Sampling of the sensor that `noise` names; None if it names none."""
         return SAMPLINGS_OF.get(self.noise) if isinstance(self.noise, str) else None
 
     def sigma(self, valid: Tensor) -> Tensor:
@@ -257,7 +257,7 @@ def _noise(item: Item, request: Request, depth: Tensor, length: float) -> str | 
 
 
 def _check_sensor(noise: str | float, kind: str) -> None:
-    """Raise where a sensor of disparities is named for metric depth, or the other way round."""
+    """Raise if `noise` names a sensor of disparities for metric depth, or the other way round."""
     if noise in SENSORS and kind != "disparity":
         raise InputError(
             "noise", f"'{noise}' describes disparities, but the depth is metric", "use auto or a number"
@@ -269,7 +269,7 @@ def _check_sensor(noise: str | float, kind: str) -> None:
 
 
 def _check_metres(given: _LoadedSamples, registered: bool) -> None:
-    """Raise where numbers without a unit have to be metres, and are more than a depth camera sees."""
+    """Raise if metres are needed, but numbers without a unit exceed the range of depth cameras."""
     noise = given.noise
     if isinstance(noise, str) and noise in METRIC_SENSORS and noise not in UNITLESS_SENSORS:
         subject, why = "noise", f"'{noise}'"

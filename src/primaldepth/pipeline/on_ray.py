@@ -28,7 +28,7 @@ WAITING = 2  # frames that lie ready beside those that are worked on
 
 @dataclass(frozen=True, slots=True)
 class RayTask:
-    """What a worker needs to know beside the frame.
+    """What a worker needs beside the frame: the method and the device.
 
     Args:
         method: its name.

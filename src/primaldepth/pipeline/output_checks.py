@@ -1,4 +1,4 @@
-"""What is refused before any work is done: outputs that could not be made of a result, or not be written."""
+"""Checks before any work is done: whether each output can be made of the result, and be written."""
 
 import os
 from collections.abc import Mapping

@@ -153,7 +153,7 @@ def guide_camera(inputs: Inputs) -> Intrinsics:
 
 
 def sample_reach(inputs: Inputs) -> int:
-    """Return by how many pixels to draw samples larger: a quarter of the distance of lone ones, else 0."""
+    """Return by how many pixels to enlarge drawn samples: a quarter of their distance if lone, else 0."""
     cells = cells_of(inputs.frame)[0]
     return 0 if cells is None else max(1, round(cells.size[0] / cells.grid[0] / 4))
 
@@ -286,7 +286,7 @@ OUTPUTS: dict[str, Output] = {
         "a map of certainty",
         _FRACTIONS,
         _write_sigma,
-        "How far the result may be off (.npy, .exr, ...), by methods that know; a folder for a batch.",
+        "Expected error of the result (.npy, .exr, ...), of methods that estimate it; a folder for a batch.",
         needs=("sigma",),
     ),
     "normals": Output(

@@ -1,4 +1,4 @@
-"""Which files a call of `upsample` means: one pair, the pairs of folders and globs, or a recording."""
+"""Find the frames that a call of `upsample` names: one pair, pairs of folders and globs, or a recording."""
 
 import glob
 import math
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from primaldepth.core.errors import InputError
+from primaldepth.core.errors import InputError, MissingFileError
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.files import check_unlinked
 from primaldepth.io.formats import CODECS
@@ -28,6 +28,7 @@ from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.request import Item
 
 _READABLE = frozenset(extension for codec in CODECS for extension in codec.extensions)
+_NAMES = ", ".join(sorted(_READABLE))
 _Files = dict[Number, Path]
 Note = Callable[[str], None]
 TOGETHER = 0.1  # seconds between the files of a pair: three frames of most cameras
@@ -53,7 +54,7 @@ class NamedFiles:
 
     @property
     def most_apart(self) -> float:
-        """Seconds between the files of a pair whose names are times."""
+        """The largest difference in seconds between the files of a pair, if their names are times."""
         return TOGETHER if self.time_apart is None else self.time_apart
 
 
@@ -101,7 +102,10 @@ def pairs(depths: str, guides: str, note: Note) -> list[tuple[Path, Path]]:
 def _recording(named: NamedFiles) -> Recording | None:
     """Return the recording that DEPTH is, alone or with images in its folder or a video; else None."""
     if named.guide is None and not is_recording(Path(named.depth)):
-        raise InputError("Missing argument 'GUIDE'", f"{not_a_recording(Path(named.depth))}")
+        missing, depth = "Missing argument 'GUIDE'", Path(named.depth)
+        if depth.is_file() and depth.suffix.lower() in _READABLE:
+            raise InputError(missing, f"{depth} has no image", "give one of the same view after it")
+        raise InputError(missing, f"{not_a_recording(depth)}")
     if named.guide is None or _same_folder(named):
         if named.confidence is not None:
             raise InputError("--confidence", "a recording brings its own", f"leave it out for {named.depth}")
@@ -128,7 +132,7 @@ def _same_folder(named: NamedFiles) -> bool:
 
 
 def _shots(named: NamedFiles, recording: Recording) -> list[Item]:
-    """Return an item for each shot."""
+    """Return an item for each shot of a recording."""
     for text in (f"{recording.layout}, {len(recording)} shots", *recording.notes):
         named.note(f"{recording.root}: {text}")
     _check_folders(named, len(recording))
@@ -142,8 +146,11 @@ def _shots(named: NamedFiles, recording: Recording) -> list[Item]:
 
 
 def _pair(named: NamedFiles) -> Item:
-    guide = Path(str(named.guide))
-    return Item(Path(named.depth), guide, named.confidence, named.cameras, outputs=named.outputs)
+    depth, guide = Path(named.depth), Path(str(named.guide))
+    for path in (depth, guide):
+        if not path.exists():  # before its output is taken for a wrong file name: it may be a folder's
+            raise MissingFileError(path, "no such file or folder", "check the name")
+    return Item(depth, guide, named.confidence, named.cameras, outputs=named.outputs)
 
 
 def _batch(named: NamedFiles) -> list[Item]:
@@ -186,7 +193,7 @@ def _matches(name: str) -> list[Path]:
     if Path(name).is_dir():
         found = [path for path in numbered(Path(name), *_READABLE) if path.is_file()]
         if not found:
-            raise InputError(name, "no depth or image file in this folder")
+            raise InputError(name, "no depth or image file in this folder", f"expected {_NAMES}")
         return found
     found = [Path(path) for path in glob.glob(name, recursive=True) if Path(path).is_file()]
     if not found:
@@ -229,7 +236,7 @@ def _last_numbers(depths: Sequence[Path], found: Sequence[Path]) -> tuple[_Files
 
 
 def _without_partner(ours: _Files, theirs: _Files, count: int) -> str:
-    """Names those that are alone, if most of `count` depths have a partner of the same name or number."""
+    """Return in words which files have no partner by name or number, if most of `count` depths have one."""
     common = ours.keys() & theirs.keys()
     if 2 * len(common) < count or ours.keys() == theirs.keys():
         return ""

@@ -1,4 +1,4 @@
-"""What can be asked for: the inputs of one frame and every option, each declared once.
+"""`Item` and `Request`: the inputs of one frame and every option, each declared once.
 
 The command line, the HTTP form and the page make their options, fields and controls from these declarations.
 """
@@ -35,7 +35,7 @@ KEEP_SAMPLES = 5.0  # sigma; chosen by real-holdout, aligned-holes and middlebur
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """How the front ends present an input or an option.
+    """How the command line, the HTTP form and the page present an input or an option.
 
     Args:
         help: what it means, in a sentence.
@@ -103,14 +103,14 @@ class Item:
 
     @property
     def files(self) -> list[Path]:
-        """Files that are read."""
+        """Files that this item reads."""
         if self.shot is not None:
             return list(self.shot.files)
         given = (self.depth, self.guide, self.confidence)
         return [Path(each) for each in given if isinstance(each, str | os.PathLike)]
 
     def opened(self, shot: Shot, unit: Unit | None) -> "Item":
-        """Return the content of its shot: the recording's unit and camera stand where none is given."""
+        """Return an item with what its shot holds; unit and camera are the recording's unless given."""
         content, cameras = shot.read(), self.cameras
         if unit is not None and not isinstance(content.depth, Path):
             raise InputError(f"--unit {unit}", f"{self.guide} says its own unit", "leave the option out")
@@ -140,12 +140,12 @@ class Request:
         ),
     ] = None
     kind: Annotated[
-        Kind | None, Declaration("radial needs cameras; the result is then z.", "Kind of depth", "", KINDS)
+        Kind | None, Declaration("radial: along rays; needs cameras, gives z.", "Kind of depth", "", KINDS)
     ] = None
     noise: Annotated[
         str | float,
         Declaration(
-            "auto, a standard deviation in the depth's unit, or the name of a sensor.",
+            "auto: estimated; a standard deviation in the depth's unit; or a sensor such as realsense-d435.",
             "Noise",
             "auto|SIGMA|SENSOR",
             ("auto", *SENSORS, *METRIC_SENSORS),
@@ -158,23 +158,23 @@ class Request:
     ] = None
     max_depth: Annotated[
         float | None,
-        Declaration("Samples farther than so many metres are holes.", "Farthest depth", "METRES"),
+        Declaration("Samples farther away than this many metres become holes.", "Farthest depth", "METRES"),
     ] = None
     spikes: Annotated[
         Spikes,
-        Declaration("drop: samples far off all around them are holes.", "Spikes", "", get_args(Spikes)),
+        Declaration("drop: samples far from all around them are holes.", "Spikes", "", get_args(Spikes)),
     ] = "drop"
     sampling: Annotated[
         Sampling | None,
         Declaration(
-            "A sample is the mean over its pixel or the depth at its centre; default: as the noise says.",
+            "A sample is the mean over its pixel or the depth at its centre; default: by the sensor.",
             "Sampling",
             "",
             SAMPLINGS,
         ),
     ] = None
     holes: Annotated[
-        Holes, Declaration("keep: what was not measured stays a hole.", "Holes", "", get_args(Holes))
+        Holes, Declaration("fill: estimate depth in holes; keep: leave them.", "Holes", "", get_args(Holes))
     ] = "fill"
     keep_samples: Annotated[
         float,
@@ -188,11 +188,11 @@ class Request:
     max_sigma: Annotated[
         float | None,
         Declaration(
-            "Make what may be farther off than SIGMA, in the depth's unit, a hole.", "Largest sigma", "SIGMA"
+            "Estimates whose sigma exceeds this, in the depth's unit, become holes.", "Largest sigma", "SIGMA"
         ),
     ] = None
     mesh_jump: Annotated[
-        float, Declaration("Cut the mesh where neighbours differ by more than R z.", "Jump", "R", local=True)
+        float, Declaration("Cut the mesh where depths differ by a share above R.", "Jump", "R", local=True)
     ] = MAX_JUMP
     device: Annotated[
         str, Declaration("Where to compute.", "Device", "", ("auto", "cpu", "cuda"), local=True)

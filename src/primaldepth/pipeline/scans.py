@@ -76,7 +76,7 @@ class Scan:
     max_depth: float | None = None
 
     def frames(self) -> Iterator[ScanFrame | None]:
-        """Give every frame that has a pose and depth, and None in place of every other.
+        """Return an iterator over all frames, with None for those without a pose or without depth.
 
         Raises:
             InputError: if a file cannot be used, or no camera is known.
@@ -126,7 +126,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """What became of a scan.
+    """Result of `fuse`: the mesh, and how many frames it was made of.
 
     Args:
         mesh: of all frames, in the world's frame, metres.

@@ -1,4 +1,4 @@
-"""A batch whose pairs are frames in order: each result depends on the ones before it."""
+"""The ledger of a sequence, where each result depends on the frames before it."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -23,7 +23,7 @@ MEMORY_NAME = ".primaldepth-memory.safetensors"
 
 
 class SequenceLedger(Ledger):
-    """A ledger whose keys also name the frames before, and the filter's memory after the last one.
+    """A ledger whose keys depend on the frames before; it also stores the filter's last memory.
 
     A frame that is kept is only run again if the memory that was stored is older, to bring it up to date.
 
@@ -47,7 +47,7 @@ class SequenceLedger(Ledger):
         self._stored = _stored_after(self._file)
 
     def kept(self, items: Sequence[Item]) -> dict[Item, dict[str, Any]]:
-        """Return the reports of frames that count as finished, if the others now fail or succeed."""
+        """Return the reports of finished frames, whether unfinished ones before them will fail or not."""
         found: dict[Item, dict[str, Any]] = {}
         failed = done = ""  # keys of the frame before, if those that are not finished fail, or succeed
         for item in items:
@@ -62,7 +62,7 @@ class SequenceLedger(Ledger):
         return found
 
     def holds(self, item: Item) -> bool:
-        """Whether the frame was finished after the very frames that count so far; it then counts too."""
+        """Return whether the frame was finished after exactly the frames kept so far; then keep it too."""
         if self.finished(item, self._before) is None:
             return False
         self._before = self.key(item, self._before)

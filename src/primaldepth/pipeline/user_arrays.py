@@ -44,7 +44,7 @@ def guide_tensor(guide: ArrayLike) -> Tensor:
 
 
 def _unit_range(image: Tensor) -> Tensor:
-    """Raise where a finite guide leaves [0, 1]; Frame refuses the others."""
+    """Raise if a guide has finite values outside [0, 1]; `Frame` refuses NaN and infinity."""
     low, high = (float(image.min()), float(image.max())) if image.numel() else (0.0, 0.0)
     if (low < 0.0 or high > 1.0) and bool(image.isfinite().all()):
         raise InputError("guide", f"values {low:g}..{high:g}, expected [0, 1], uint8 or uint16")
@@ -103,7 +103,7 @@ def _tensor(name: str, values: ArrayLike) -> Tensor:
 
 
 def _map(values: Tensor, name: str) -> Tensor:
-    """(h, w), (1, h, w), (h, w, 1) or (B, C, h, w) -> (B, C, h, w), float32."""
+    """Return (h, w), (1, h, w), (h, w, 1) or (B, C, h, w) as float32 (B, C, h, w)."""
     if values.ndim == 3 and (values.shape[0] == 1) != (values.shape[2] == 1):  # (1, n, 1): row or column?
         values = values.squeeze(0 if values.shape[0] == 1 else 2)
     if values.ndim not in (2, 4) or values.is_complex() or values.numel() == 0:

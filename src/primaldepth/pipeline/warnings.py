@@ -1,4 +1,4 @@
-"""What a user should look at before a result is used: warnings that follow from its report."""
+"""Warnings that follow from the report of a result: what its user should check first."""
 
 import math
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ FAR_OFF = 3.0  # sigma, of half of the samples: some always lie off, at edges an
 OUTLIERS = 5.0
 MANY = 0.01  # of the samples: so many false ones, or a fence, leaves, rain
 NEAR, FAR = 0.1, 100.0  # metres: what depth cameras see
+WIDEST_DISPARITY = 0.5  # of the image's width: beyond it, half of a view would lie outside the other
 STRETCHED = 0.03  # of the ratio of the sizes: more is not the rounding of a size
 ANY_SCALES = (1, LARGEST_RATIO)
 TOO_NOISY = 0.2  # of the depth: no camera is, but a number in another unit may say so
@@ -56,17 +57,17 @@ class UnitWarning(DepthWarning):
 
 
 class NoiseWarning(DepthWarning):
-    """The noise that was given leaves little of what was measured."""
+    """The given noise is more than a fifth of the depth, so that little of the samples counts."""
 
     of_batch = True
 
 
 class ResidualWarning(DepthWarning):
-    """The result left its samples, or some of the samples are far off."""
+    """The result departs from its samples by many sigma, at half of them or at those that stand out."""
 
 
 class SampleWarning(DepthWarning):
-    """Many samples may be false."""
+    """More than one sample in a hundred is a spike, and counts as a hole."""
 
 
 class NoDepthWarning(DepthWarning):
@@ -84,7 +85,7 @@ class RangeWarning(DepthWarning):
 
 
 class ShapeWarning(DepthWarning):
-    """Depth and image have different shapes."""
+    """Depth and image have different aspect ratios."""
 
     of_batch = True
 
@@ -103,11 +104,11 @@ class ScaleWarning(DepthWarning):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What there is to choose, in the words of a front end: options, fields of a form, labels of a page.
+    """How a front end names what warnings advise: as options, fields of a form or labels of a page.
 
     Args:
-        robust: how to choose the method `nlh-l1`, which bears samples that are far off.
-        keep_spikes: what to do where spikes are things.
+        robust: how to choose the method `nlh-l1`, which tolerates samples that are far off.
+        keep_spikes: what to do where spikes are thin objects.
         keep_small: what to do to get estimates that the format cannot hold.
         invalid: how to name the number that means no depth.
     """
@@ -141,7 +142,7 @@ class Advice:
 
 
 def warnings_of(report: "Report", meaning: str | None, advice: Advice) -> tuple[DepthWarning, ...]:
-    """Return the warnings that follow from the figures of a report; none where nothing is odd.
+    """Return the warnings that follow from the figures of a report; empty if all are plausible.
 
     Args:
         report: whose own warnings are not read.
@@ -160,14 +161,17 @@ def warnings_of(report: "Report", meaning: str | None, advice: Advice) -> tuple[
 
 
 def _unit(report: "Report", meaning: str | None, advice: Advice) -> Iterator[DepthWarning]:
-    depth = report.median_depth
+    median, width = report.median_depth, report.output_size[0]
     if report.kind == "disparity":
+        hint = f"if they are distances, give {advice.unit}"
         if meaning is None:
-            hint = f"if they are distances, give {advice.unit}"
             yield UnitWarning(f"8-bit numbers are taken as disparities; {hint}")
-    elif depth is not None and not NEAR <= depth <= FAR:
+        elif median is not None and median > WIDEST_DISPARITY * width:
+            yield UnitWarning(f"disparities of {median:.4g} px in an image {width} px wide; {hint}")
+    elif median is not None and not NEAR <= median <= FAR:
+        example = ", such as mm" if report.input_unit == "m" and NEAR <= median / 1000 <= FAR else ""
         yield UnitWarning(
-            f"the median depth is {depth:.3g} m; if that cannot be, give the right {advice.unit}"
+            f"the median depth is {median:.4g} m; if that is wrong, give the right {advice.unit}{example}"
         )
 
 
@@ -178,7 +182,7 @@ def _noise(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
     if sigma > TOO_NOISY * depth:
         share = f"{100 * sigma / depth:.0f} % of the depth"
         yield NoiseWarning(
-            f"the noise is {report.length(sigma)}, {share}; if that cannot be, check {advice.noise}"
+            f"the noise is {report.length(sigma)}, {share}; if that is wrong, check {advice.noise}"
         )
 
 
@@ -187,12 +191,12 @@ def _residual(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
     if median is not None and median > FAR_OFF:
         yield ResidualWarning(
             f"the result does not follow the samples: half of them are off by more than {median:.3g} sigma; "
-            f"look at it, {_noise_advice(report, advice)}, or try another method"
+            f"check the result, {_noise_advice(report, advice)}, or try another method"
         )
     elif rms is not None and rms > OUTLIERS:
         yield ResidualWarning(
             f"some samples are far off (RMS {rms:.3g} sigma, though most are met); "
-            f"look at it, or try {advice.robust}, which bears them"
+            f"check the result, or try {advice.robust}, which tolerates them"
         )
 
 
@@ -207,8 +211,8 @@ def _noise_advice(report: "Report", advice: Advice) -> str:
 def _samples(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
     if report.spikes > MANY * math.prod(report.input_size):
         yield SampleWarning(
-            f"{report.spikes} samples are far off all around them and count as holes; if they are things, "
-            f"{advice.keep_spikes}"
+            f"{report.spikes} samples lie far from all their neighbours and count as holes; "
+            f"if they show thin objects, {advice.keep_spikes}"
         )
     if report.largest_samples:
         yield NoDepthWarning(
@@ -232,8 +236,8 @@ def _views(report: "Report", advice: Advice) -> Iterator[DepthWarning]:
     across, down = high[0] / low[0], high[1] / low[1]
     if abs(across - down) > STRETCHED * max(across, down) and abs(down * low[0] - high[0]) > down:
         yield ShapeWarning(
-            f"depth {low[0]}x{low[1]} and guide {high[0]}x{high[1]} have different shapes, one was "
-            f"stretched; crop them to one view, or give {advice.cameras}"
+            f"depth {low[0]}x{low[1]} and guide {high[0]}x{high[1]} have different aspect ratios; "
+            f"crop both to the same view, or give {advice.cameras}"
         )
     elif report.alignment is not None and report.alignment.differs:
         hint = f"register it, or give {advice.cameras} ('primaldepth align' makes such a file)"
@@ -254,9 +258,9 @@ def _scale(report: "Report") -> Iterator[DepthWarning]:
     scales = _trained_scales(report.method)
     ratio = report.output_size[0] / report.input_size[0]
     if scales and not min(scales) / BEYOND <= ratio <= max(scales) * BEYOND:
-        hint = "look at it" if scales is ANY_SCALES else "try pdn-any"
+        hint = "check the result" if scales is ANY_SCALES else "try pdn-any"
         trained = " to ".join(f"x{scale}" for scale in sorted({min(scales), max(scales)}))
-        yield ScaleWarning(f"'{report.method}' was trained for {trained}, this is x{ratio:.2g}; {hint}")
+        yield ScaleWarning(f"'{report.method}' was trained for {trained}, this is x{ratio:.3g}; {hint}")
 
 
 def _trained_scales(method: str) -> tuple[int, ...]:

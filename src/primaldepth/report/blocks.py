@@ -1,4 +1,4 @@
-"""What a report is made of: sections of paragraphs, tables and pictures, without any layout."""
+"""Contents of a report: sections of paragraphs, tables and pictures, without layout."""
 
 import base64
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ class Picture:
 
     @property
     def data_url(self) -> str:
-        """The file as an address that holds it."""
+        """The picture as a data URL."""
         media = {"svg": "image/svg+xml", "png": "image/png", "jpg": "image/jpeg"}[self.suffix]
         return f"data:{media};base64,{base64.b64encode(self.data).decode()}"
 
@@ -123,7 +123,7 @@ Block = Paragraph | Table | SideBySide | Gallery
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the report; its anchor is what links to it name."""
+    """A part of the report; links refer to it by its anchor."""
 
     title: str
     anchor: str

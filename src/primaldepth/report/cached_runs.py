@@ -102,7 +102,7 @@ class CachedRuns:
 
 @dataclass(frozen=True, slots=True)
 class KeptOfTask(ABC):
-    """A computation that is kept of a row, beside the row or in its place; its result is plain data.
+    """A computation on the task of a row, cached under its own key; its result is plain data.
 
     Attributes:
         kept: entry of the cache's key that tells it from the row.
@@ -122,12 +122,12 @@ class KeptOfTask(ABC):
 
 
 class PeakMemory(KeptOfTask):
-    """A row and the most memory that its computation held above what the process had before."""
+    """A row with the peak memory of its computation, less what the process held before."""
 
     kept = ("measured", "peak memory")
 
     def __call__(self) -> dict[str, Any]:
-        """Return `Row.as_json` with "peak_mib" beside it, which is None where the system does not tell."""
+        """Return `Row.as_json` with "peak_mib" beside it, which is None where the system does not say."""
         before = _reset_peak(self.task.device)
         row = self.task().as_json()
         after = _peak_mib(self.task.device)

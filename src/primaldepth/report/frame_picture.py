@@ -1,4 +1,4 @@
-"""What is shown of one's own frames: the methods that are compared, and a picture of a frame."""
+"""The methods that are compared on own frames, and the picture of a frame."""
 
 from pathlib import Path
 

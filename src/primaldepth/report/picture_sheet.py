@@ -1,4 +1,4 @@
-"""What methods give, as pictures: depth and signed error, all errors on one scale."""
+"""Pictures of results: depth and signed error, all errors on one scale."""
 
 import base64
 import io

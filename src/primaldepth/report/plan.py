@@ -1,4 +1,4 @@
-"""What the report runs: which methods at which scales, and why not the others."""
+"""The methods and scales that the report runs, and why others are left out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _COMPARED = ("ferstl13", "nlh-l2", "pdn-any-small", "pdn-any")
 
 
 class ReportSettings(Settings):
-    """What is shown; the defaults are the paper's studies.
+    """Contents of the report; the defaults are the paper's studies.
 
     Args:
         methods: rows of the benchmark's table; None for all.

@@ -135,7 +135,7 @@ def _filled(measure: Measure, names: Sequence[str], methods: Sequence[str]) -> F
 
 
 def behind(measures: Sequence[Measure], method: str) -> str:
-    """Say in which columns which rows are ahead of the method.
+    """Return in words which rows are ahead of the method, column by column.
 
     Args:
         measures: columns of the table.

@@ -17,7 +17,7 @@ from primaldepth.report.columns import (
     theirs,
 )
 from primaldepth.report.plan import NO_WEIGHTS, Line
-from primaldepth.report.published import Numbers, published
+from primaldepth.report.published import published
 
 
 def overview_table(lines: Sequence[Line], rows: Rows, scenes: Sequence[str], scales: Sequence[int]) -> Table:
@@ -58,8 +58,8 @@ def means(
         scenes: of the means.
         scale: of the means.
     """
-    known = published().benchmark
-    printed = [mean(_numbers(known.get((line.name, scale)), scenes)) for line in lines]
+    known = [published().benchmark.get((line.name, scale), {}) for line in lines]
+    printed = [mean([row.get(scene) for scene in scenes]) for row in known]
     own = [mean(rmse(rows, line.name, scene, scale) for scene in scenes) for line in lines]
     return printed, own
 
@@ -229,10 +229,6 @@ def _printed(scene: str, scale: int) -> list[Value]:
 def _printed_means(scenes: Sequence[str], scale: int) -> list[Value]:
     columns = [_printed(scene, scale) for scene in scenes]
     return [mean(row) for row in zip(*columns, strict=True)]
-
-
-def _numbers(values: Numbers | None, scenes: Sequence[str]) -> list[Value]:
-    return [(values or {}).get(scene) for scene in scenes]
 
 
 def rmse(rows: Rows, name: str, scene: str, scale: int) -> Value:

@@ -14,7 +14,7 @@ from primaldepth.report.tables import window_table
 
 
 class WindowCost(NamedTuple):
-    """What a window of one size gives and takes, on average over the scenes."""
+    """Error and cost of a window of one size, as means over the scenes."""
 
     rmse: float
     seconds: float

@@ -6,7 +6,6 @@ held against the input it is meant for, and what Gradio gets is written anew fro
 """
 
 import json
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, ValidationError
@@ -22,7 +21,7 @@ _Text = Annotated[StrictStr, Field(max_length=4096)]
 
 
 class _File(BaseModel):
-    """A file by its path; whatever else is said of it is dropped, addresses above all."""
+    """A file by its path; all other keys are dropped, above all addresses."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -31,7 +30,7 @@ class _File(BaseModel):
 
 
 class _QueueEvent(BaseModel):
-    """Which of several things was chosen, such as a tab."""
+    """The choice that an event reports, such as that of a tab."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -80,12 +79,8 @@ def rewritten(body: bytes, events: dict[int, Any], sources: ReadableFiles) -> tu
         raise _refused("no event of this page")
     if event.collects_event_data and join.event_data is None:
         raise _refused("an event of which nothing is told")
-    values = join.model_dump() | {"data": _values(event.inputs, join.data, sources)}
-    return join.session_hash, json.dumps(values).encode()
-
-
-def _values(inputs: Sequence[Any], given: Sequence[Any], sources: ReadableFiles) -> list[Any]:
-    return [_value(component, value, sources) for component, value in zip(inputs, given, strict=True)]
+    data = [_value(*each, sources) for each in zip(event.inputs, join.data, strict=True)]
+    return join.session_hash, json.dumps(join.model_dump() | {"data": data}).encode()
 
 
 def _value(component: Any, value: Any, sources: ReadableFiles) -> Any:

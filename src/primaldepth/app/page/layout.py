@@ -89,7 +89,7 @@ def _inputs(gr: Any, settings: ServiceSettings) -> tuple[list[Any], Any]:
     with gr.Accordion("Unit, kind, spikes, limits, confidence, cameras", open=False):
         unit = dropdown("unit", AS_FILE_SAYS, info="a number counts stored numbers per metre")
         kind = dropdown("kind", AS_FILE_SAYS)
-        spikes = gr.Checkbox(label="Keep spikes: samples far off all around them")
+        spikes = gr.Checkbox(label="Keep spikes: samples far from all their neighbours")
         with gr.Row():
             keep = gr.Number(
                 KEEP_SAMPLES,
@@ -162,7 +162,7 @@ class _Views:
 
 
 def _link(gr: Any, views: _Views, run: Any) -> None:
-    """Show the meshes when their tab is chosen, or after a run in it: a view filled unseen stays empty."""
+    """Load the meshes only while their tab is open: a 3-D view that is filled while hidden stays empty."""
     chosen = gr.State("")
 
     def select(event: gr.SelectData, meshes: Any) -> list[Any]:

@@ -82,7 +82,7 @@ def _refused(message: str, hint: str) -> RefusedError:
 def comparer(
     engine: Engine, folders: VisitorFolders, sources: ReadableFiles
 ) -> Callable[..., Iterator[Shown]]:
-    """Return what happens on a click: it yields what is shown, step by step.
+    """Return the handler of the button, which yields the outputs of the page after each step.
 
     Args:
         engine: that computes.

@@ -1,4 +1,4 @@
-"""Mount the page in the service: at `/`, behind the paths of the HTTP interface."""
+"""Mount the page in the service at `/`, after the paths of the HTTP interface."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ _GRADIO = {
 
 
 def mount_page(app: FastAPI, engine: Engine, settings: ServiceSettings) -> None:
-    """Add the page; what neither it nor the HTTP interface knows is refused as the interface does.
+    """Add the page to the service; unknown paths are refused in the form of the HTTP interface.
 
     Args:
         app: the service, with the routes of its HTTP interface.

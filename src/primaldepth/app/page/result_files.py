@@ -16,6 +16,7 @@ from primaldepth.core.frame import Prediction
 from primaldepth.geometry.meshing import MAX_JUMP, depth_mesh
 from primaldepth.io.mesh import write_mesh
 from primaldepth.io.picture_files import write_preview
+from primaldepth.measurement.residual import residual
 from primaldepth.operators.sampling import resample
 from primaldepth.pictures.preview import (
     ERROR_COLORS,
@@ -107,7 +108,7 @@ def draw(outcome: Outcome, *, folder: Path, prefix: str) -> Drawn:
         mesh_before=_mesh(folder / f"{prefix}mesh-before.glb", _before(outcome), _COARSE_JUMP),
         mesh_after=_mesh(folder / f"{prefix}mesh.glb", outcome, MAX_JUMP),
         files=tuple(_files(outcome, folder, prefix)),
-        report=_report(outcome),
+        report=reported(report_of(outcome, ADVICE, depth_result(Path("depth.png"), outcome))),
     )
 
 
@@ -134,14 +135,11 @@ def _residual(
 ) -> tuple[RGB, str]:
     """Return the map of the residual (reduced result minus samples) and its colour bar."""
     frame = inputs.frame
-    again = prediction.depth.to(frame.depth)
-    if frame.low_size != frame.high_size:
-        again = resample(again, frame.low_size, "bicubic")
-    found, samples = first(again) * scale.factor, first(frame.depth) * scale.factor
-    valid = first_mask(frame.valid) & np.isfinite(found)
-    limit = robust_error(found, samples, valid)
+    errors = first(residual(prediction.depth.to(frame.depth), frame, "average")) * scale.factor
+    none, valid = np.zeros_like(errors), first_mask(frame.valid) & np.isfinite(errors)
+    limit = robust_error(errors, none, valid)
     title = f"Result less samples [{scale.unit}]"
-    picture = error_map(found, samples, valid, limit)
+    picture = error_map(errors, none, valid, limit)
     return enlarge(picture, *size), colour_bar(title, (-limit, limit), ERROR_COLORS)
 
 
@@ -191,7 +189,3 @@ def _files(outcome: Outcome, folder: Path, prefix: str) -> list[Path]:
                     output.write(path, outcome)
                     found.append(path)
     return found
-
-
-def _report(outcome: Outcome) -> dict[str, Any]:
-    return reported(report_of(outcome, ADVICE, depth_result(Path("depth.png"), outcome)))

@@ -68,7 +68,7 @@ class Transfers:
         return folder / name
 
     def progress(self) -> Response:
-        """Tell the browser, which asks how far an upload is, to wait for its answer instead."""
+        """Answer the browser's request for the progress of an upload: it has to wait for the end."""
         return Response(_DONE, media_type="text/event-stream")
 
     def download(self, path: str) -> Response:

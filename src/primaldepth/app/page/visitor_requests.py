@@ -25,7 +25,7 @@ NO_METHOD = "none"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a visitor chose; paths are those of uploads in Gradio's own folder."""
+    """The controls of the page as a visitor set them; paths are uploads in Gradio's folder."""
 
     depth: str | None
     guide: str | None
@@ -132,16 +132,17 @@ def facts(drawn: Drawn, other: Drawn | None) -> str:
     """
     report, second = drawn.report, None if other is None else other.report
     low, high = report["input_size"], report["output_size"]
+    origin = noise_origin(report["noise_source"], report["noise_is_least"], report["samples"])
     rows = [
         ("Size", f"{low[0]} x {low[1]} to {high[0]} x {high[1]}"),
         ("Method", _both(report, second, lambda each: each["method"])),
         ("Time", _both(report, second, lambda each: _time(each["seconds"]))),
-        ("Noise", f"{_length(report['noise_sigma'], report)} ({_origin(report)})"),
+        ("Noise", f"{_length(report['noise_sigma'], report)} ({origin})"),
         ("Departs from the samples", _both(report, second, lambda each: _length(each["residual_rms"], each))),
         ("Measured", f"{100 * report['measured_fraction']:.1f} %, the rest is filled in (hatched)"),
     ]
     if report["spikes"]:
-        rows.append(("Spikes", f"{report['spikes']}, far off all around them, count as holes"))
+        rows.append(("Spikes", f"{report['spikes']}, far from all their neighbours, count as holes"))
     if report["overruled"]:
         done = "the result is corrected there" if report["put_back"] else "the result is not corrected there"
         rows.append(("Samples overruled", f"{report['overruled']}; {done}"))
@@ -164,10 +165,6 @@ def _warnings(report: dict[str, Any], other: dict[str, Any] | None) -> str:
 
 def _both(report: dict[str, Any], other: dict[str, Any] | None, text: Any) -> str:
     return str(text(report)) if other is None else f"{text(report)}, and {text(other)}"
-
-
-def _origin(report: dict[str, Any]) -> str:
-    return noise_origin(report["noise_source"], report["noise_is_least"], report["samples"])
 
 
 def _length(value: float | None, report: dict[str, Any]) -> str:

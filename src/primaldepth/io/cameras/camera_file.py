@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from primaldepth.core.documents import parse_json
-from primaldepth.core.errors import SHOWN, FileFormatError, InputError, shortened
+from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.core.settings import Settings
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.geometry.distortion import Distortion, Model
@@ -26,7 +26,7 @@ from primaldepth.geometry.intrinsics import SHIFT, Intrinsics, PixelCentres
 from primaldepth.geometry.motion import as_tuples
 from primaldepth.io.atomic import write_bytes
 from primaldepth.io.cameras.calibration_values import MAX_CALIBRATION, check_central
-from primaldepth.io.files import PathLike, as_object, naming, read_text
+from primaldepth.io.files import PathLike, as_object, finite_numbers, naming, read_text
 
 _YAML_KEY = re.compile(r"^[\"']?\w+[\"']?:(?=\s|$)", re.MULTILINE)  # the nine numbers of a matrix have none
 _MOST_MATRIX = 2**16  # bytes of a file with nine numbers and comments
@@ -148,7 +148,11 @@ def _is_camera_info(path: Path, text: str) -> bool:
 
 def _from_keys(values: Any, path: PathLike) -> Cameras:
     """Return the cameras of a JSON file; raise if keys are missing or wrong."""
-    keys = _CamerasKeys.parse(as_object(values, path), str(path))
+    if "fx" in as_object(values, path):
+        raise FileFormatError(
+            path, "the numbers of a camera, but not of which", 'put them in {"guide": {...}}'
+        )
+    keys = _CamerasKeys.parse(values, str(path))
     guide = _camera(keys.guide, f"{path}: guide", keys.pixel_centres)
     if keys.depth_to_guide is None:
         if keys.depth is not None:
@@ -235,17 +239,17 @@ def read_matrix(
         >>> read_matrix("K.txt", 640, 480).cx  # OpenCV's pixel centres are half a pixel lower
         320.0
     """
+    matrix = np.reshape(matrix_numbers(path), (3, 3))
+    with naming(path):
+        return Intrinsics.from_matrix(matrix, width, height, pixel_centres=pixel_centres)
+
+
+def matrix_numbers(path: PathLike) -> list[float]:
+    """Return the nine numbers of a 3x3 matrix in a text file, row by row; raise if there are others."""
     lines = read_text(path, _MOST_MATRIX).splitlines()
     text = " ".join(line.split("#")[0] for line in lines)
     words = text.translate(str.maketrans(",;[]", "    ")).split()
-    try:
-        numbers = [float(word) for word in words]
-    except ValueError as error:
-        raise FileFormatError(
-            path, f"{str(error)[:SHOWN]}", "expected the nine numbers of a 3x3 camera matrix"
-        ) from error
+    numbers = finite_numbers(words, path, "the nine numbers of a 3x3 camera matrix")
     if len(numbers) != 9:
         raise FileFormatError(path, f"{len(numbers)} numbers, expected the nine of a 3x3 camera matrix")
-    matrix = np.reshape(numbers, (3, 3))
-    with naming(path):
-        return Intrinsics.from_matrix(matrix, width, height, pixel_centres=pixel_centres)
+    return numbers

@@ -30,7 +30,7 @@ Listing = list[dict[str, Any]]
 
 
 def _confine(limits: Limits) -> None:
-    """Give up opening and writing files, and all memory and time beyond the limits."""
+    """Keep this process from opening or writing files, and within the limits of memory and time."""
     try:
         import resource
     except ImportError:  # not on this platform: the caller's limit on time remains
@@ -59,7 +59,7 @@ def _address_space() -> int:
 
 
 def _end_with(parent: int) -> None:
-    """End with the caller; where the system cannot do that, end on signals, which the caller may ignore."""
+    """End this process with its caller or, on systems without that, on signals that the caller may ignore."""
     if sys.platform == "linux":
         import ctypes
 
@@ -175,7 +175,7 @@ def _answer(found: NDArray[Any] | Listing) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Decode what was asked, or leave with one line on standard error."""
+    """Decode what the arguments ask for, or exit with one line on standard error."""
     parent, text, decoder, action, *names = arguments
     _end_with(int(parent))
     limits: Limits = json.loads(text)

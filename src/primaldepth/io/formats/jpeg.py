@@ -39,7 +39,7 @@ _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
 
 @dataclass(frozen=True, slots=True)
 class ScreenedJpeg:
-    """A JPEG whose every claim was checked.
+    """A JPEG whose size and number of scans were checked.
 
     Args:
         height: of the stored image, before it is turned.

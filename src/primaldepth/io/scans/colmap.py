@@ -61,7 +61,7 @@ class ColmapFolder:
 
 
 def _camera(camera: Intrinsics) -> str:
-    """Model, size and parameters of a line of cameras.txt."""
+    """Return a camera as cameras.txt has it: model, size and parameters in one line."""
     lens = camera.distortion
     if lens is None:
         model, bent = "PINHOLE", np.zeros(0)

@@ -1,7 +1,6 @@
 """What every recording gives: shots with depth, guide, confidence and camera, each read when it is needed."""
 
 import itertools
-import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from primaldepth.core.errors import SHOWN, FileFormatError, shortened
+from primaldepth.core.errors import FileFormatError, shortened
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.poses import Pose
-from primaldepth.io.files import read_file
+from primaldepth.io.cameras.calibration_values import check_central
+from primaldepth.io.files import finite_numbers, read_file
 from primaldepth.io.formats.base import MAX_FILE_BYTES
 from primaldepth.io.picture_files import picture_size
 from primaldepth.io.units import Unit
@@ -30,7 +30,7 @@ _STAMP = re.compile(r"\D*([1-9]\d{9})(\.\d+|\d{3}|\d{6}|\d{9})\D*", re.ASCII)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """One shot, read.
+    """What was read of one shot: depth, image, confidence, camera and pose.
 
     Args:
         depth: file in the recording's unit, or (h, w) metres.
@@ -129,7 +129,7 @@ def missing_numbers(paths: Sequence[Path]) -> list[str]:
 
 
 def _pieces(text: str) -> list[int | str]:
-    """Return text and whole numbers in turns, text first; digits after a decimal point stay text."""
+    """Split a name into text and whole numbers in turns, text first; decimals stay text."""
     pieces: list[int | str] = list(re.split(r"(\d+)", text))
     for index in range(1, len(pieces), 2):
         if index == 1 or pieces[index - 1] != ".":
@@ -193,21 +193,36 @@ def scaled_camera(
     return Cameras(camera)
 
 
-def finite_numbers(words: Sequence[object], where: object, expected: str) -> list[float]:
-    """Return the finite numbers that texts or values of JSON are.
+def matrix_camera(where: object, K: Sequence[float], size: tuple[int, int]) -> Cameras:
+    """Return the camera of an image by its 3x3 matrix; raise if that is of another resolution.
 
     Args:
-        words: what was found.
         where: names the file in errors.
-        expected: in words, for errors.
+        K: nine numbers, row by row, pixel centres at whole numbers.
+        size: (width, height) of the image.
     """
-    try:
-        found = [float(str(word)) for word in words]
-    except ValueError as error:
-        raise FileFormatError(where, f"{str(error)[:SHOWN]}", f"expected {expected}") from error
-    if not all(map(math.isfinite, found)):
-        raise FileFormatError(where, "NaN or an infinite number", f"expected {expected}")
-    return found
+    check_central(
+        where,
+        K[2] + 0.5,
+        K[5] + 0.5,
+        size,
+        "the matrix is of another resolution: scale it as the images were",
+    )
+    return scaled_camera(where, (K[0], K[4], K[2], K[5]), size, size)
+
+
+def listed_numbers(path: Path, name: str, found: object, count: int) -> list[float]:
+    """Return the value of a key as `count` finite numbers; raise if it is no such list.
+
+    Args:
+        path: of the file.
+        name: of the key.
+        found: its value.
+        count: expected.
+    """
+    if not isinstance(found, list) or len(found) != count:
+        raise FileFormatError(path, f"'{name}' is {shortened(found)}, expected {count} numbers")
+    return finite_numbers(found, f"{path}: '{name}'", f"{count} numbers")
 
 
 def check_count(root: Path, count: int) -> None:

@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from primaldepth.core.documents import RECORDED
-from primaldepth.core.errors import FileFormatError, shortened
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.geometry.poses import Pose
-from primaldepth.io.cameras.calibration_values import check_central
-from primaldepth.io.files import as_object, read_json
+from primaldepth.io.files import as_object, finite_numbers, read_json
 from primaldepth.io.sequences.base import (
     Content,
     Recording,
     Shot,
-    finite_numbers,
     image_size,
+    listed_numbers,
+    matrix_camera,
     numbered,
     same_number,
     scaled_camera,
@@ -117,12 +116,7 @@ def _polycam_camera(values: _Values, path: Path, size: tuple[int, int]) -> tuple
 
 def _scanner_camera(values: _Values, path: Path, size: tuple[int, int]) -> tuple[Cameras, Pose | None]:
     """Return the nine numbers of the camera matrix, row by row, pixel centres at integers, and the pose."""
-    found = values.get("intrinsics")
-    if not isinstance(found, list) or len(found) != 9:
-        raise FileFormatError(path, f"'intrinsics' is {shortened(found)}, expected nine numbers")
-    K = finite_numbers(found, f"{path}: 'intrinsics'", "nine numbers")
-    hint = "is the matrix that of another resolution?"
-    check_central(path, K[2], K[5], size, hint)
+    K = listed_numbers(path, "intrinsics", values.get("intrinsics"), 9)
     placed = values.get("cameraPoseARFrame")
     pose = None if placed is None else arkit_pose(placed, path)
-    return scaled_camera(path, (K[0], K[4], K[2], K[5]), size, size), pose
+    return matrix_camera(path, K, size), pose

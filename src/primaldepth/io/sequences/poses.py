@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from primaldepth.core.errors import FileFormatError, InputError, shortened
 from primaldepth.geometry.motion import rotation
 from primaldepth.geometry.poses import Y_UP, Pose
-from primaldepth.io.sequences.base import finite_numbers
+from primaldepth.io.files import finite_numbers
 
 
 def arkit_pose(found: object, where: Path) -> Pose:

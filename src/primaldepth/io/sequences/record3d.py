@@ -13,8 +13,8 @@ from primaldepth.io.sequences.base import (
     Recording,
     Shot,
     check_inside,
-    finite_numbers,
     image_size,
+    listed_numbers,
     numbered,
     same_number,
     scaled_camera,
@@ -78,13 +78,13 @@ def cameras_of(path: Path, values: dict[str, Any], number: str, size: tuple[int,
     found = _own(_rows(path, values, "perFrameIntrinsicCoeffs"), number)
     K = _rows(path, values, "K")
     if found:
-        numbers = _numbers(path, "perFrameIntrinsicCoeffs", found[0], 4)
+        numbers = listed_numbers(path, "perFrameIntrinsicCoeffs", found[0], 4)
     elif K:
-        matrix = _numbers(path, "K", K, 9)
+        matrix = listed_numbers(path, "K", K, 9)
         numbers = [matrix[0], matrix[4], matrix[6], matrix[7]]
     else:
         return None
-    width, height = _numbers(path, "w and h", [values.get("w", size[0]), values.get("h", size[1])], 2)
+    width, height = listed_numbers(path, "w and h", [values.get("w", size[0]), values.get("h", size[1])], 2)
     return scaled_camera(path, numbers, (width, height), size)
 
 
@@ -98,9 +98,3 @@ def _rows(path: Path, values: dict[str, Any], name: str) -> list[Any]:
     if not isinstance(found, list):
         raise FileFormatError(path, f"'{name}' is {shortened(found)}, expected a list")
     return found
-
-
-def _numbers(path: Path, name: str, found: Any, count: int) -> list[float]:
-    if not isinstance(found, list) or len(found) != count:
-        raise FileFormatError(path, f"'{name}' is {shortened(found)}, expected {count} numbers")
-    return finite_numbers(found, f"{path}: '{name}'", f"{count} numbers")

@@ -77,7 +77,7 @@ def _says_depth(topic: str) -> bool:
 
 
 def _camera_finder(bag: Bag, topics: dict[str, str], color: str, notes: list[str]) -> _FindCamera:
-    """Return what gives the camera of an image of some size, by the CameraInfo beside the colour topic."""
+    """Return a function from an image's size to its camera, by the CameraInfo beside the colour topic."""
     home, _, name = color.removesuffix("/compressed").rpartition("/")
     if topics.get(f"{home}/camera_info") != _INFO_TYPE:
         return lambda size: None

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from primaldepth.core.documents import RECORDED
 from primaldepth.core.errors import FileFormatError
-from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.poses import Y_UP
-from primaldepth.io.cameras.calibration_values import check_central
-from primaldepth.io.files import MAX_TEXT, read_file
+from primaldepth.io.cameras.camera_file import matrix_numbers
+from primaldepth.io.files import finite_numbers, read_file
 from primaldepth.io.sequences.base import (
     Content,
     Picture,
@@ -16,8 +15,8 @@ from primaldepth.io.sequences.base import (
     Shot,
     check_inside,
     ends,
-    finite_numbers,
     image_size,
+    matrix_camera,
     missing_numbers,
     number,
     numbered,
@@ -42,7 +41,7 @@ def read(root: Path, time_apart: float | None = None) -> Recording:
         raise FileFormatError(root / "depth", "no .png or .npy depth map", "export the recording again")
     depths, guides, files, notes = _paired(root, depths)
     check_inside(root, root / "camera_matrix.csv")
-    numbers, poses = _matrix(root / "camera_matrix.csv"), _odometry(root)
+    numbers, poses = matrix_numbers(root / "camera_matrix.csv"), _odometry(root)
     shots = [
         _shot(root, depth, guide, numbers, source, poses.get(number(depth)[-1]))
         for depth, guide, source in zip(depths, guides, files, strict=True)
@@ -101,7 +100,7 @@ def _by_number(depths: list[Path], images: list[Path]) -> tuple[list[Path], list
 
 
 def _in_step(depths: list[Path], images: list[Path]) -> bool:
-    """Whether the numbers differ by the same everywhere, as where one is counted from 0 and one from 1."""
+    """Return whether all pairs differ by the same number, such as 1 if one counts from 0 and one from 1."""
     steps: set[int | None] = set()
     for depth, image in zip(depths, images, strict=True):
         here, there = number(depth)[-1], number(image)[-1]
@@ -123,17 +122,15 @@ def _shot(
     def content() -> Content:
         image = guide()
         width, height = image_size(image) if isinstance(image, Path) else (image.shape[1], image.shape[0])
-        hint = "scale the matrix as the images were"
-        check_central(root / "camera_matrix.csv", K[2] + 0.5, K[5] + 0.5, (width, height), hint)
-        camera = Intrinsics(K[0], K[4], K[2] + 0.5, K[5] + 0.5, width, height)
+        cameras = matrix_camera(root / "camera_matrix.csv", K, (width, height))
         pose = None if place is None else quaternion_pose(place, root / "odometry.csv", Y_UP)
-        return Content(depth, image, confidence, Cameras(camera), pose=pose)
+        return Content(depth, image, confidence, cameras, pose=pose)
 
     return Shot(depth.stem, content, (depth, source, *([confidence] if confidence else [])))
 
 
 def _odometry(root: Path) -> Mapping[int | str, list[str]]:
-    """Place and quaternion by the number of the frame; the camera has y down, its world y up."""
+    """Return position and quaternion by the number of the frame; the camera has y down, its world y up."""
     path = root / "odometry.csv"
     if not path.is_file():
         return {}
@@ -149,11 +146,3 @@ def _odometry(root: Path) -> Mapping[int | str, list[str]]:
     frames = finite_numbers([row[head.index("frame")] for row in rows], path, "the number of a frame")
     columns = [head.index(name) for name in _ODOMETRY]
     return {int(at): [row[i] for i in columns] for at, row in zip(frames, rows, strict=True)}
-
-
-def _matrix(path: Path) -> list[float]:
-    """Return nine numbers, row by row; the first pixel's centre is (0, 0)."""
-    words = read_file(path, MAX_TEXT).decode(errors="replace").replace(",", " ").split()
-    if len(words) != 9:
-        raise FileFormatError(path, f"{len(words)} numbers, expected the nine of a camera matrix")
-    return finite_numbers(words, path, "the nine numbers of a camera matrix")

@@ -9,14 +9,13 @@ from pathlib import Path
 from primaldepth.core.documents import RECORDED
 from primaldepth.core.errors import FileFormatError, shortened
 from primaldepth.geometry.poses import Z_UP
-from primaldepth.io.files import read_file
+from primaldepth.io.files import finite_numbers, read_file
 from primaldepth.io.sequences.base import (
     MOST_SHOTS,
     Content,
     Recording,
     Shot,
     check_inside,
-    finite_numbers,
     inside,
     nearest_in_time,
     same_time,
@@ -66,12 +65,12 @@ def _places(root: Path, times: Sequence[float]) -> list[Sequence[str] | None]:
 
 
 def _listed(path: Path) -> list[tuple[float, str]]:
-    """Return (seconds, file), by time."""
+    """Return the lines of a list as (seconds, file), sorted by time."""
     return [(time, words[0]) for time, words in _rows(path, "file", "timestamp file")]
 
 
 def _rows(path: Path, what: str, form: str) -> list[tuple[float, list[str]]]:
-    """Return (seconds, the words behind), by time."""
+    """Return the lines of a list as (seconds, the other words), sorted by time."""
     rows: list[tuple[float, list[str]]] = []
     count = len(form.split())
     text = read_file(path, RECORDED.size).decode(errors="replace")

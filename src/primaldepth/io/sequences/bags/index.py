@@ -121,7 +121,7 @@ class Cursor:
 
     @property
     def left(self) -> int:
-        """Bytes that are left."""
+        """Number of bytes that were not read yet."""
         return len(self.data) - self.place
 
 

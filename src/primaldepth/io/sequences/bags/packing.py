@@ -63,13 +63,13 @@ def unpack_message(data: bytes) -> bytes:
 
 
 class Allowance:
-    """Bytes with which the packed files of one bag may still fill the disk."""
+    """How many more bytes the packed files of one bag may unpack to disk."""
 
     def __init__(self) -> None:
         self._left = _SPARE
 
     def add(self, status: os.stat_result) -> None:
-        """Allow what a packed file may hold, by the room it takes: its length may be that of a hole."""
+        """Add the allowance of a packed file, by its blocks on disk: a sparse file can claim any length."""
         room = max(512 * getattr(status, "st_blocks", 2**50), _LEAST_ROOM)
         self._left += _FILE_RATIO * min(status.st_size, room)
 
@@ -106,12 +106,12 @@ def unpack_file(path: Path, target: Path, allowance: Allowance) -> Path:
 
 
 def most_unpacked(data: bytes) -> int:
-    """Return how many bytes packed data may hold."""
+    """Return the most bytes that packed data may unpack to."""
     return min(MAX_UNPACKED, _SPARE + _RATIO * len(data))
 
 
 def _run(decompressor: Any, data: bytes, size: int) -> bytes:
-    """Unpack one stream; one byte more than `size` means that it is longer."""
+    """Return the unpacked stream, and one byte more than `size` if it is longer."""
     unpacked: bytes = decompressor.decompress(data, max_length=size + 1)
     if len(unpacked) <= size and not decompressor.eof:
         raise ValueError("a packed part is cut short")
