@@ -160,32 +160,54 @@ def _smallest_step(values: Tensor) -> Tensor:
 
 def _fit(log_variance: Tensor, log_depth: Tensor) -> tuple[float, float]:
     """Return (log a^2, p) with the largest likelihood over the powers p."""
-    fits = []
-    for power in POWERS:
-        likelihood, scale = _best_scale(log_variance - 2.0 * power * log_depth)
-        fits.append((likelihood, scale, power))
-    _, scale, power = max(fits)
-    return scale, power
-
-
-def _best_scale(logs: Tensor) -> tuple[float, float]:
-    """Return (mean log likelihood, log a^2) of the best scale on a grid, from a histogram of the windows."""
-    lowest = float(logs.quantile(0.002)) - 1.0
-    top = lowest + _BINS * _STEP
-    share = torch.histc(logs.clamp(lowest, top), _BINS, lowest, top) / logs.numel()
-    centre = lowest + _STEP * (torch.arange(_BINS, dtype=logs.dtype, device=logs.device) + 0.5)
-    last = float(logs.quantile(0.98)) + _STEP
-    grid = torch.arange(lowest, last, _STEP, dtype=logs.dtype, device=logs.device)
-    seen = share > 0
-    likelihood = _likelihood(centre[seen, None] - grid, share[seen, None], float(logs.max()) - grid)
+    likelihood, scale = _best_scales(torch.stack([log_variance - 2.0 * p * log_depth for p in POWERS]))
     best = int(likelihood.argmax())
-    return float(likelihood[best]), float(grid[best])
+    return float(scale[best]), POWERS[best]
+
+
+def _best_scales(logs: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the mean log likelihood of the best scale on a grid, and log a^2 of it, from histograms.
+
+    The host waits for the device twice, for the ends of the grids and for the sizes that follow.
+
+    Args:
+        logs: (P, n) log variance of each window, for each of P powers.
+
+    Returns:
+        (P,) and (P,).
+    """
+    ends = logs.quantile(logs.new_tensor([0.002, 0.98]), dim=1)
+    lowest, last, largest = ends[0] - 1.0, ends[1] + _STEP, logs.amax(dim=1)
+    shares = torch.stack([_histogram(row, low) for row, low in zip(logs, lowest.tolist(), strict=True)])
+    points = ((last - lowest) / _STEP).ceil()
+    bins, most = torch.stack([(shares > 0).sum(dim=1).amax().to(points), points.amax()]).int().tolist()
+    seen = (shares > 0).int().argsort(dim=1, descending=True, stable=True)[:, :bins]
+    steps = torch.arange(most, dtype=logs.dtype, device=logs.device)
+    grid, centre = lowest[:, None] + _STEP * steps, lowest[:, None] + _STEP * (seen + 0.5)
+    t, span = centre[:, :, None] - grid[:, None], largest[:, None, None] - grid[:, None]
+    likelihood = _likelihood(t, shares.gather(1, seen)[:, :, None], span)
+    found = torch.where(steps < points[:, None], likelihood, -torch.inf).max(dim=1)
+    return found.values, grid.gather(1, found.indices[:, None])[:, 0]
+
+
+def _histogram(logs: Tensor, lowest: float) -> Tensor:
+    """Return the share of the values in each bin from `lowest` on; what lies outside is in the last ones."""
+    top = lowest + _BINS * _STEP
+    return torch.histc(logs.clamp(lowest, top), _BINS, lowest, top) / logs.numel()
 
 
 def _likelihood(t: Tensor, share: Tensor, span: Tensor) -> Tensor:
     """Return, for each scale, the mean log of p f + (1 - p) g, with the share p found by ten steps of EM.
 
     f is the density of t = log s^2 / a^2 on surfaces, g that on edges, the c of which fits best.
+
+    Args:
+        t: (P, K, G) for each of K bins and G scales.
+        share: (P, K, 1) of the windows in each bin.
+        span: (P, 1, G).
+
+    Returns:
+        (P, G).
     """
     half, span = 0.5 * FREEDOM, span.clamp_min(1.0)
     surface = torch.exp(half * math.log(half) - math.lgamma(half) + half * (t - t.clamp_max(50.0).exp()))
@@ -194,8 +216,8 @@ def _likelihood(t: Tensor, share: Tensor, span: Tensor) -> Tensor:
         edge = _edges(t, span, fall) + _STRAY
         p = torch.full_like(span, 0.5)
         for _ in range(10):
-            p = (share * (p * surface / (p * surface + (1.0 - p) * edge))).sum(dim=0)
-        found.append((share * torch.log(p * surface + (1.0 - p) * edge)).sum(dim=0))
+            p = (share * (p * surface / (p * surface + (1.0 - p) * edge))).sum(dim=1, keepdim=True)
+        found.append((share * torch.log(p * surface + (1.0 - p) * edge)).sum(dim=1))
     return torch.stack(found).amax(dim=0)
 
 
