@@ -134,7 +134,7 @@ def describe(error: BaseException) -> str:
 
 
 @contextmanager
-def _worker_environment() -> Iterator[None]:
+def worker_environment() -> Iterator[None]:
     """Let processes that are started in this block have the variables of `WORKER_ENVIRONMENT`."""
     missing = {name: value for name, value in WORKER_ENVIRONMENT.items() if name not in os.environ}
     os.environ.update(missing)
@@ -162,7 +162,7 @@ class _RenderProcess:
             resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            with _worker_environment(), safe_imports():
+            with worker_environment(), safe_imports():
                 self.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
