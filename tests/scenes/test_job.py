@@ -23,7 +23,7 @@ from fake_scenes import (
 from primaldepth.core.errors import InputError
 from primaldepth.data.shards import Shards
 from primaldepth.scenes.job import FAILURES_IN_A_ROW, render_job
-from primaldepth.scenes.local_engine import WorkerError
+from primaldepth.scenes.local_engine import WORKER_ENVIRONMENT, WorkerError, worker_environment
 from primaldepth.scenes.scene_source import open_checked, package_versions, scene_seed
 from processes import lives
 from waiting import wait_until
@@ -144,6 +144,16 @@ def begin_more(log, scenes):
 def wait_until_gone(log):
     """Wait for the end of all workers."""
     wait_until(lambda: not any(lives(pid) for pid, _ in begun_scenes(log)))
+
+
+def test_workers_start_with_variables_that_the_user_has_not_set(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+    before = dict(os.environ)
+    with worker_environment():
+        assert os.environ["OMP_NUM_THREADS"] == "3"
+        assert {*WORKER_ENVIRONMENT} <= {*os.environ}
+    assert dict(os.environ) == before
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc")

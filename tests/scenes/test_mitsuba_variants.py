@@ -1,14 +1,23 @@
 """A back end that crashes takes its own process down and no other."""
 
+import ctypes
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from primaldepth.core.errors import InputError, MissingDependencyError
 from primaldepth.scenes import mitsuba_variants
-from primaldepth.scenes.mitsuba_variants import VariantTrial, find_llvm, llvm_version, trial_of
+from primaldepth.scenes.mitsuba_variants import (
+    VariantTrial,
+    find_llvm,
+    llvm_version,
+    sleep_while_waiting,
+    trial_of,
+)
 
 
 def python(program: str) -> list[str]:
@@ -93,3 +102,36 @@ def test_a_library_the_user_names_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("DRJIT_LIBLLVM_PATH", "/my/libLLVM.so")
     mitsuba_variants.prepare("llvm")
     assert os.environ["DRJIT_LIBLLVM_PATH"] == "/my/libLLVM.so"
+
+
+def driver(flags: dict[int, int], initialised: int = 0) -> SimpleNamespace:
+    """A CUDA driver that notes the flags set for each of its two GPUs."""
+
+    def count_gpus(count: Any) -> int:
+        count._obj.value = 2
+        return 0
+
+    def set_flags(gpu: int, value: int) -> int:
+        flags[gpu] = value
+        return 0
+
+    return SimpleNamespace(
+        cuInit=lambda _: initialised,
+        cuDeviceGetCount=count_gpus,
+        cuDevicePrimaryCtxSetFlags_v2=set_flags,
+    )
+
+
+def test_every_gpu_is_waited_for_asleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    flags: dict[int, int] = {}
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: driver(flags))
+    assert sleep_while_waiting()
+    assert flags == {0: 4, 1: 4}  # CU_CTX_SCHED_BLOCKING_SYNC
+
+
+def test_without_a_driver_or_a_gpu_nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not sleep_while_waiting("libnowhere.so")
+    flags: dict[int, int] = {}
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: driver(flags, initialised=100))  # CUDA_ERROR_NO_DEVICE
+    assert not sleep_while_waiting()
+    assert not flags

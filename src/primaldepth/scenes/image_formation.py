@@ -24,19 +24,24 @@ def develop(radiance: NDArray[np.float32], exposure: Exposure, seed: int) -> NDA
     bright = max(float(np.percentile(grey, 95)), 1e-9)
     mean = max(float(np.minimum(grey, 2 * bright).mean()), 1e-9)  # mirrors must not darken the picture
     gain = min(exposure.level / mean, WHITE / bright)
-    light = blurred(light * np.float32(gain), exposure.softness)
+    light *= np.float32(gain)
+    light = blurred(light, exposure.softness)
     if exposure.grey:
         light = np.repeat((light @ _WEIGHTS)[..., None], 3, axis=-1)
     if exposure.noise > 0:
-        light = light + _shot_noise(light, exposure, seed)
-    return np.asarray(np.round(srgb(np.clip(light, 0, 1)) * 255), np.uint8)
+        light += _shot_noise(light, exposure, seed)
+    codes = srgb(np.clip(light, 0, 1, out=light))
+    codes *= 255
+    return np.round(codes, out=codes).astype(np.uint8)
 
 
 def srgb(linear: NDArray[np.float32]) -> NDArray[np.float32]:
     """Apply the sRGB curve: 12.92 x below 0.0031308, else 1.055 x^(1/2.4) - 0.055."""
-    low = linear * np.float32(12.92)
-    high = np.float32(1.055) * np.maximum(linear, np.float32(1e-7)) ** np.float32(1 / 2.4) - np.float32(0.055)
-    return np.where(linear <= 0.0031308, low, high)
+    curve = np.maximum(linear, np.float32(1e-7))
+    curve **= np.float32(1 / 2.4)
+    curve *= np.float32(1.055)
+    curve -= np.float32(0.055)
+    return np.where(linear <= 0.0031308, linear * np.float32(12.92), curve)
 
 
 def linear_table() -> NDArray[np.float32]:

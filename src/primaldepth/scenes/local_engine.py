@@ -22,6 +22,14 @@ from primaldepth.data.single_scenes import part_path, write_part
 from primaldepth.scenes.scene_source import Arrays, SceneRenderer, SceneSource, open_checked, render_scene
 
 TRIES = 2
+WORKER_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",  # there are as many workers as cores
+    "OPENBLAS_NUM_THREADS": "1",
+    # The C library otherwise gives large arrays back at once, and each scene fetches its memory page by page.
+    "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),  # the most that is allowed
+    "MALLOC_TRIM_THRESHOLD_": str(128 * 2**20),
+}
+"""Variables that a worker process starts with, unless the user has set them."""
 
 
 class WorkerError(PrimalDepthError):
@@ -126,10 +134,10 @@ def describe(error: BaseException) -> str:
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Let processes started in this block compute with one thread: there are as many as cores."""
-    missing = [name for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if name not in os.environ]
-    os.environ.update(dict.fromkeys(missing, "1"))
+def worker_environment() -> Iterator[None]:
+    """Let processes that are started in this block have the variables of `WORKER_ENVIRONMENT`."""
+    missing = {name: value for name, value in WORKER_ENVIRONMENT.items() if name not in os.environ}
+    os.environ.update(missing)
     try:
         yield
     finally:
@@ -154,7 +162,7 @@ class _RenderProcess:
             resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            with _one_thread_each(), safe_imports():
+            with worker_environment(), safe_imports():
                 self.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

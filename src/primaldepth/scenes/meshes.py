@@ -68,14 +68,23 @@ def facets(points: ArrayLike) -> ShapeMesh:
         points: (n, k, 3) corners in order, k = 3 or 4.
     """
     p = np.asarray(points, dtype=np.float64)
-    n, k = p.shape[:2]
+    faces, uv, index = _fans(*p.shape[:2])
+    return ShapeMesh(p.reshape(-1, 3), faces, uv, index)
+
+
+@cache
+def _fans(n: int, k: int) -> tuple[Ints, Floats, Ints]:
+    """Return faces, texture coordinates and numbers of the corners of n polygons with k of them each.
+
+    They are cached, so they must not be written to.
+    """
     first = k * np.arange(n)[:, None]
     fan = np.array([[0, i, i + 1] for i in range(1, k - 1)])
-    corners = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])[:k]
+    faces = (first[:, :, None] + fan).reshape(-1, 3)
+    uv = np.tile(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])[:k], (n, 1))
     index = np.arange(n * k)
-    return ShapeMesh(
-        p.reshape(-1, 3), (first[:, :, None] + fan).reshape(-1, 3), np.tile(corners, (n, 1)), index
-    )
+    faces.flags.writeable = uv.flags.writeable = index.flags.writeable = False
+    return faces, uv, index
 
 
 def merge(parts: Sequence[ShapeMesh]) -> ShapeMesh:
@@ -165,11 +174,12 @@ def fitted(mesh: ShapeMesh, size: ArrayLike) -> ShapeMesh:
 
 def normals(mesh: ShapeMesh) -> Floats:
     """Return unit normals of the vertices, (V, 3): means of the faces around them, weighted by area."""
-    corners = mesh.vertices[mesh.faces]
-    face = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    first, second, third = (mesh.vertices[corner].T for corner in mesh.faces.T)
+    a, b = second - first, third - first
+    face = [a[k - 2] * b[k - 1] - a[k - 1] * b[k - 2] for k in range(3)]  # a x b
     slots = mesh.weld[mesh.faces].ravel()
     count = len(mesh.vertices)
-    total = np.stack([np.bincount(slots, np.repeat(face[:, k], 3), count) for k in range(3)], axis=1)
+    total = np.stack([np.bincount(slots, np.repeat(each, 3), count) for each in face], axis=1)
     chosen = total[mesh.weld]
     length = np.linalg.norm(chosen, axis=1, keepdims=True)
     return np.where(length > 1e-20, chosen / np.maximum(length, 1e-20), [0.0, 0.0, 1.0])

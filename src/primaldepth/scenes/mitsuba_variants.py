@@ -4,6 +4,7 @@ A wrong LLVM library does not raise, it aborts the process; a CUDA driver withou
 same. So each candidate first renders a few pixels in a program of its own.
 """
 
+import ctypes
 import functools
 import os
 import re
@@ -23,6 +24,9 @@ LLVM_HINT = (
     "install LLVM 17 or newer (Debian, Ubuntu: apt install libllvm19; macOS: brew install llvm; "
     f"conda: conda install -c conda-forge llvmdev) or name the library in {LLVM_PATH}"
 )
+CUDA_PATH = "DRJIT_LIBCUDA_PATH"
+CUDA_DRIVER = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
+_BLOCKING_SYNC = 4  # CU_CTX_SCHED_BLOCKING_SYNC
 _PLACES = (
     "/usr/lib/*-linux-gnu/libLLVM*.so*",
     "/usr/lib/llvm-*/lib/libLLVM*.so*",
@@ -112,6 +116,29 @@ def prepare(variant: str) -> None:
         found = find_llvm()
         if found is not None:
             os.environ[LLVM_PATH] = str(found)
+
+
+def sleep_while_waiting(driver: str = CUDA_DRIVER) -> bool:
+    """Let threads of this process sleep while they wait for a GPU; by default they keep a processor busy.
+
+    It must be called before Mitsuba is imported. Where there is no driver nothing is done: Dr.Jit reports
+    what is missing.
+
+    Args:
+        driver: library of the CUDA driver.
+
+    Returns:
+        Whether it was set for every GPU.
+    """
+    try:
+        cuda = ctypes.CDLL(os.environ.get(CUDA_PATH) or driver)
+    except OSError:
+        return False
+    count = ctypes.c_int()
+    if cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count)):
+        return False
+    results = [cuda.cuDevicePrimaryCtxSetFlags_v2(gpu, _BLOCKING_SYNC) for gpu in range(count.value)]
+    return not any(results)
 
 
 def find_llvm(places: tuple[str, ...] = _PLACES) -> Path | None:

@@ -35,8 +35,10 @@ def pixel_rays(camera: Intrinsics, to_guide: Matrix) -> NDArray[np.float32]:
     x = (np.arange(camera.width) + 0.5 - camera.cx) / camera.fx
     y = ((np.arange(camera.height) + 0.5 - camera.cy) / camera.fy)[:, None]
     length = np.sqrt(x * x + y * y + 1.0)
-    axes = [(row[0] * x + row[1] * y + row[2]) / length for row in to_guide[:3, :3]]
-    return np.stack(axes).astype(np.float32).reshape(3, -1)
+    axes = np.empty((3, *length.shape), np.float32)
+    for axis, row in zip(axes, to_guide[:3, :3], strict=True):
+        np.divide(row[0] * x + row[1] * y + row[2], length, out=axis, casting="same_kind")
+    return axes.reshape(3, -1)
 
 
 def maps(
@@ -63,21 +65,24 @@ def maps(
         depth, distance, amplitude, ids, valid, each (H, W), and normals (H, W, 3) in the camera's axes.
     """
     valid = number > 0
-    forward = _along(directions, to_guide[:3, 2])
-    turned = [_along(normal, axis) for axis in to_guide[:3, :3].T]
+    rotation = to_guide[:3, :3]
+    if np.array_equal(rotation, np.eye(3)):  # of the guide: products with 0 and 1 are exact, even short ones
+        rotation = np.eye(3, dtype=np.float32)
+    forward = _along(directions, rotation[:, 2])
+    turned = [_along(normal, axis) for axis in rotation.T]
     cosine = np.clip(-(normal * directions).sum(0), 0, 1)
     found: Arrays = {
         "depth": (t * forward).astype(np.float32),
         "distance": t.astype(np.float32),
         "amplitude": np.where(valid, albedo * cosine / np.maximum(t, 1e-6) ** 2, 0).astype(np.float32),
-        "normals": np.stack([np.where(valid, axis, 0).astype(np.float16) for axis in turned], -1),
+        "normals": np.stack([np.where(valid, axis, np.float32(0)).astype(np.float16) for axis in turned], -1),
         "ids": number.astype(np.uint16),
         "valid": valid,
     }
     return {name: values.reshape(*shape, *values.shape[1:]) for name, values in found.items()}
 
 
-def _along(vectors: NDArray[Any], axis: NDArray[np.float64]) -> NDArray[np.float64]:
+def _along(vectors: NDArray[Any], axis: NDArray[Any]) -> NDArray[Any]:
     """Return the scalar products of (3, N) vectors with one axis."""
-    total: NDArray[np.float64] = axis[0] * vectors[0] + axis[1] * vectors[1] + axis[2] * vectors[2]
+    total: NDArray[Any] = axis[0] * vectors[0] + axis[1] * vectors[1] + axis[2] * vectors[2]
     return total

@@ -274,6 +274,8 @@ def stage(variant: str) -> Any:
 def load_mitsuba(variant: str) -> tuple[Any, Any]:
     """Import Mitsuba and Dr.Jit with the variant set; an error says what to install if they are missing."""
     mitsuba_variants.prepare(variant)
+    if variant == "cuda":
+        mitsuba_variants.sleep_while_waiting()
     try:
         import drjit
         import mitsuba

@@ -1,7 +1,7 @@
 """Objects from files: meshes of a folder, each with its own picture, among the generated shapes."""
 
+import itertools
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +19,7 @@ REPLACED = ("box", "cylinder", "cup", "vase", "turned", "superquadric", "blob", 
 SHARE = 0.6  # of the things that may be replaced
 LARGEST, FLATTEST = 1.0, 0.2  # metres, and shortest over longest side, of what is replaced
 MOST_FACES, MOST_BYTES = 4_000, 2**24
+Corner = tuple[int, int]  # of a face: numbers of its point and of its place in the picture
 MOST_SCANS = 16  # of a scene, so that its triangles fit the renderer's buffers
 
 
@@ -104,20 +105,21 @@ def read_obj(file: Path) -> ShapeMesh:
     Raises:
         FileFormatError: a line cannot be read, or the mesh is empty or too large.
     """
-    points: list[list[float]] = []
-    places: list[list[float]] = []
-    corners: list[tuple[int, int]] = []
+    points: list[tuple[float, float, float]] = []
+    places: list[tuple[float, float]] = []
+    corners: list[Corner] = []
+    known: dict[str, Corner] = {}
     for number, line in enumerate(read_file(file, MOST_BYTES).decode("latin1").splitlines(), start=1):
         word, *values = line.split() or [""]
         try:
             if word == "v":
-                x, y, z = (float(value) for value in values[:3])
-                points.append([x, y, z])
+                x, y, z = values[:3]
+                points.append((float(x), float(y), float(z)))
             elif word == "vt":
-                u, v = (float(value) for value in values[:2])
-                places.append([u, v])
+                u, v = values[:2]
+                places.append((float(u), float(v)))
             elif word == "f":
-                corners += _fan([_corner(value, len(points), len(places)) for value in values])
+                corners += _fan(_polygon(values, known, len(points), len(places)))
         except (ValueError, IndexError) as error:
             raise FileFormatError(file, f"line {number} cannot be read", "export the mesh again") from error
         if len(corners) > 3 * MOST_FACES:
@@ -126,10 +128,13 @@ def read_obj(file: Path) -> ShapeMesh:
 
 
 def _mesh(
-    file: Path, points: list[list[float]], places: list[list[float]], corners: list[tuple[int, int]]
+    file: Path,
+    points: list[tuple[float, float, float]],
+    places: list[tuple[float, float]],
+    corners: list[Corner],
 ) -> ShapeMesh:
     """Make one vertex of each point and place in the picture; those at one point share a normal."""
-    pairs, faces = np.unique(np.array(corners, np.int64).reshape(-1, 2), axis=0, return_inverse=True)
+    pairs, faces = _different(np.array(corners, np.int64).reshape(-1, 2))
     vertices: Floats = np.array(points, np.float64).reshape(-1, 3)[pairs[:, 0]]
     if not len(vertices) or not np.isfinite(vertices).all():
         raise FileFormatError(file, "no triangles, or vertices that are not finite", "export it again")
@@ -140,7 +145,27 @@ def _mesh(
     return ShapeMesh(vertices, faces.reshape(-1, 3), uv, weld)
 
 
-def _corner(text: str, points: int, places: int) -> tuple[int, int]:
+def _different(pairs: Ints) -> tuple[Ints, Ints]:
+    """Return the different ones of (N, 2) pairs of numbers from -1 on, in order, and which each pair is."""
+    width = int(pairs[:, 1].max(initial=-1)) + 2
+    numbers, which = np.unique(pairs[:, 0] * width + pairs[:, 1] + 1, return_inverse=True)
+    return np.stack([numbers // width, numbers % width - 1], axis=1), which
+
+
+def _polygon(values: list[str], known: dict[str, Corner], points: int, places: int) -> list[Corner]:
+    """Return the corners of a face; those counted from the start of the file are added to `known`."""
+    polygon = []
+    for value in values:
+        corner = known.get(value)
+        if corner is None:
+            corner = _corner(value, points, places)
+            if "-" not in value:
+                known[value] = corner
+        polygon.append(corner)
+    return polygon
+
+
+def _corner(text: str, points: int, places: int) -> Corner:
     """Return the numbers of the point and of the place in the picture, from 0; -1 for no place.
 
     Raises:
@@ -159,9 +184,11 @@ def _index(text: str, count: int) -> int:
     return index
 
 
-def _fan(polygon: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    for second in range(1, len(polygon) - 1):
-        yield from (polygon[0], polygon[second], polygon[second + 1])
+def _fan(polygon: list[Corner]) -> list[Corner]:
+    if len(polygon) == 3:
+        return polygon
+    triangles = ((polygon[0], *pair) for pair in itertools.pairwise(polygon[1:]))
+    return list(itertools.chain.from_iterable(triangles))
 
 
 def _picture_of(file: Path) -> Path | None:

@@ -4,6 +4,7 @@ Every scene fills the same buffers, so that nothing about a scene is part of the
 nothing is compiled again: one mesh with room to spare, one atlas of textures, some spheres, some lamps.
 """
 
+import itertools
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -151,8 +152,8 @@ def _surfaces(scene: Scene) -> Floats:
 
 
 def _atlas(tiles: list[RGB]) -> RGB:
-    atlas = np.zeros((ATLAS_TILES, TILE, ATLAS_TILES, TILE, 3), np.uint8)
-    for index, tile in enumerate(tiles):
+    atlas = np.empty((ATLAS_TILES, TILE, ATLAS_TILES, TILE, 3), np.uint8)
+    for index, tile in itertools.zip_longest(range(TEXTURES), tiles, fillvalue=0):
         atlas[index // ATLAS_TILES, :, index % ATLAS_TILES] = tile
     return atlas.reshape(ATLAS_TILES * TILE, ATLAS_TILES * TILE, 3)
 

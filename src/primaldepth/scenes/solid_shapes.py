@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 
@@ -109,9 +110,10 @@ _BODIES = {
 }  # fmt: skip
 
 
-def polyhedron(options: Options) -> ShapeMesh:
-    """Make a tetrahedron, octahedron or icosahedron (`kind` 0, 1, 2), a pyramid of `spike` on each face."""
-    corners, edge = _BODIES[int(options.get("kind", 2))]
+@cache
+def _sides(kind: int) -> Floats:
+    """Return the triangles around one of the bodies, (n, 3, 3); cached, so they must not be written to."""
+    corners, edge = _BODIES[kind]
     p = np.asarray(corners, dtype=np.float64)
     near = np.linalg.norm(p[:, None] - p[None], axis=-1) < edge
     n = len(p)
@@ -120,6 +122,13 @@ def polyhedron(options: Options) -> ShapeMesh:
         if near[a, b] and near[b, c] and near[a, c]
     ]  # fmt: skip
     triangles = np.array([_outward(p[list(triple)]) for triple in triples])
+    triangles.flags.writeable = False
+    return triangles
+
+
+def polyhedron(options: Options) -> ShapeMesh:
+    """Make a tetrahedron, octahedron or icosahedron (`kind` 0, 1, 2), a pyramid of `spike` on each face."""
+    triangles = _sides(int(options.get("kind", 2)))
     spike = options.get("spike", 0.0)
     if spike <= 0:
         return facets(triangles)
