@@ -1,7 +1,7 @@
 """Points of a scanner in the view of a camera: where each falls, without those that a surface hides."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -9,12 +9,15 @@ from torch.nn.functional import max_pool1d, max_pool2d, one_hot
 
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras, Intrinsics
-from primaldepth.geometry.rig import Rig, to_pixels
+from primaldepth.geometry.rig import Rig, axes, to_pixels
+from primaldepth.geometry.scanner_view import ScannerView
 
 NEARER = 0.05  # of the depth: what is nearer by more hides what lies behind
 REACH = 1.8  # times the distance of the points: how far around a hidden point those before it are
 SECTORS, OPEN = 24, 15  # of a turn; so many in a row without a nearer point, 225 degrees, and a point is seen
 AT_ONCE = 2**20  # pairs of a point and a pixel
+GAP = 0.8  # times the distance of the points: how far from all of them a background is assumed
+LONGEST = 2.0  # a background this many times farther than where the ray enters the shadow is not assumed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,18 +26,43 @@ class Scattered:
 
     Args:
         hidden: how many pixels had only points that a nearer surface hides.
+        uncertain: (1, 1, H, W) points before which the ray runs through a shadow of the scanner: what stands
+            there may hide them from the camera.
+        background: (1, 1, H, W) z of what the scanner saw beside a shadow, on some pixels of the shadow; 0
+            elsewhere.
     """
 
     depth: Tensor
     valid: Tensor
     hidden: int
+    uncertain: Tensor
+    background: Tensor
+
+    def without(self, hidden: Tensor) -> "Scattered":
+        """Leave out more points.
+
+        Args:
+            hidden: (1, 1, H, W) True where a point is hidden.
+        """
+        kept = self.valid & ~hidden
+        count = self.hidden + int((self.valid & hidden).sum())
+        depth = torch.where(kept, self.depth, 0.0)
+        return replace(self, depth=depth, valid=kept, hidden=count, uncertain=self.uncertain & kept)
+
+    def gaps(self) -> Tensor:
+        """Return the background on pixels that no point is near, (1, 1, H, W); 0 elsewhere."""
+        radius = max(1, round(GAP * _spacing(self.valid)))
+        near = max_pool2d(self.valid.float(), 2 * radius + 1, stride=1, padding=radius) > 0
+        return torch.where(near, 0.0, self.background)
 
 
 def scattered(points: Tensor, cameras: Cameras, size: tuple[int, int]) -> Scattered:
     """Project points into the guide's view; on a pixel the nearest counts.
 
-    A scanner that stands beside the camera sees what the camera does not: those points fall between the
-    points of a nearer surface, and are left out.
+    A scanner that stands beside the camera sees what the camera does not. A point is left out if the ray to
+    it goes through a surface between the beams, or runs through a shadow of the scanner and ends among
+    points of a nearer surface. The scanner stands where the points' axes begin. If that is where the camera
+    is, the points were moved before, from an unknown place, and all among nearer ones are left out.
 
     Args:
         points: (N, 3) in metres, in axes of their own: X_guide = R X + t.
@@ -57,9 +85,44 @@ def scattered(points: Tensor, cameras: Cameras, size: tuple[int, int]) -> Scatte
     nearest = points.new_full((size[0] * size[1],), torch.inf)
     nearest = nearest.scatter_reduce(0, index, moved[2][inside], "amin").view(1, 1, *size)
     valid = torch.isfinite(nearest)
-    hidden = hidden_points(nearest, valid)
+    among = hidden_points(nearest, valid)
+    if not any(cameras.translation):
+        none = torch.zeros_like(nearest)
+        return _kept(nearest, valid, among, none > 0, none)
+    view = ScannerView.of(moved, cameras.translation, 1.0 / max(camera.fx, camera.fy))
+    crossed, behind = _on_the_way(view, camera, nearest, valid)
+    background = _beside_shadows(view, camera, nearest, valid)
+    return _kept(nearest, valid, crossed, among | behind, background)
+
+
+def _kept(z: Tensor, valid: Tensor, hidden: Tensor, uncertain: Tensor, background: Tensor) -> Scattered:
     kept = valid & ~hidden
-    return Scattered(torch.where(kept, nearest, 0.0).float(), kept, int(hidden.sum()))
+    depth = torch.where(kept, z, 0.0).float()
+    return Scattered(depth, kept, int((valid & hidden).sum()), kept & uncertain, background.float())
+
+
+def _on_the_way(view: ScannerView, camera: Intrinsics, z: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+    """Return whether the rays to points go through a surface, and behind one: (1, 1, H, W) each."""
+    found = view.follow(_rays(camera, z, valid), z[valid] / (1.0 + NEARER))
+    none = torch.zeros_like(valid)
+    return none.masked_scatter(valid, found.crossed), none.masked_scatter(valid, found.behind)
+
+
+def _beside_shadows(view: ScannerView, camera: Intrinsics, z: Tensor, valid: Tensor) -> Tensor:
+    """Return z of the background on a lattice of pixels as far apart as points, 0 outside of shadows."""
+    lattice, side = torch.zeros_like(valid), max(1, round(_spacing(valid)))
+    lattice[..., side // 2 :: side, side // 2 :: side] = True
+    rays = _rays(camera, z, lattice)
+    found = view.follow(rays, z[valid].amax().expand(len(rays[0])))
+    short = found.background < LONGEST * found.entry
+    depth = torch.where(short, torch.maximum(found.background, found.entry), 0.0)
+    return torch.zeros_like(z).masked_scatter(lattice, depth)
+
+
+def _rays(camera: Intrinsics, like: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
+    """Return x / z and y / z of the rays of some pixels, (N,) each."""
+    x, y = (each.expand(like.shape)[where] for each in axes(camera, like))
+    return x, y
 
 
 def hidden_points(depth: Tensor, valid: Tensor) -> Tensor:
