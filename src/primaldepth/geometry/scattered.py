@@ -17,7 +17,7 @@ REACH = 1.8  # times the distance of the points: how far around a hidden point t
 SECTORS, OPEN = 24, 15  # of a turn; so many in a row without a nearer point, 225 degrees, and a point is seen
 AT_ONCE = 2**20  # pairs of a point and a pixel
 GAP = 0.8  # times the distance of the points: how far from all of them a background is assumed
-LONGEST = 2.0  # a background this many times farther than where the ray enters the shadow is not assumed
+LONGEST = 3.0  # a background this many times farther than where the ray enters the shadow is not assumed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

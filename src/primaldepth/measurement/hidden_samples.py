@@ -8,7 +8,7 @@ from primaldepth.variational.colour_pairs import NEIGHBOURS, pair_weights
 from primaldepth.variational.quadratic import PairedQuadratic
 
 # Chosen on rendered scans, see docs/own-files.md.
-FADE = 5e-4  # weight of a pixel that nothing holds, where a pair of pixels of one colour weighs 1
+FADE = 2e-4  # weight of a pixel that nothing holds, where a pair of pixels of one colour weighs 1
 HOLD = 10.0  # weight of a sample
 NEARER = 0.3  # of its depth: a sample is hidden if the surface before it is nearer by more
 ITERATIONS, TOLERANCE = 300, 1e-3
