@@ -23,7 +23,8 @@ PER_BEAM = 2.5  # cells of the map along the distance of two beams
 REACH = 2.0  # times that distance: how far from a beam a direction counts as seen
 BEHIND = 0.02  # of the range: how much farther than the beams around it a place behind them is
 ONE_SURFACE = 0.15  # of the range: neighbouring directions that differ by less see one surface
-NEAREST = 0.2  # of the distance between camera and scanner: how near to the camera rays are followed
+NEAREST = 0.2  # of the distance between camera and scanner: rays begin no nearer to the camera than this,
+BEFORE = 0.9  # nor nearer than this part of the distance of the nearest point
 AT_ONCE = 2**21  # places on rays
 
 
@@ -54,12 +55,14 @@ class ScannerView:
         ranges: (h, w) of the nearest beam over elevation and azimuth; infinite far from all beams.
         first: elevation and azimuth of the first cell.
         step: size of a cell in radians.
+        start: distance from the camera from which on rays are followed.
     """
 
     place: Vector
     ranges: Tensor
     first: tuple[float, float]
     step: float
+    start: float
 
     @classmethod
     def of(cls, points: Tensors, place: Vector, finest: float) -> "ScannerView":
@@ -79,7 +82,9 @@ class ScannerView:
         size = int(row.max()) + 1, int(column.max()) + 1
         ranges = distance.new_full((size[0] * size[1],), torch.inf)
         ranges = ranges.scatter_reduce(0, row * size[1] + column, distance, "amin").view(size)
-        return cls(place, _nearest_filled(ranges, round(REACH * PER_BEAM)), first, step)
+        nearest = float(torch.stack(points).norm(dim=0).min())
+        start = max(NEAREST * math.hypot(*place), BEFORE * nearest)
+        return cls(place, _nearest_filled(ranges, round(REACH * PER_BEAM)), first, step, start)
 
     def range_along(self, elevation: Tensor, azimuth: Tensor) -> Tensor:
         """Return the range of the beam next to each direction; infinite where none is.
@@ -109,8 +114,13 @@ class ScannerView:
         return Followed(*(torch.cat([getattr(part, name) for part in found]) for name in names))
 
     @property
+    def _most(self) -> float:
+        """Angle between the directions to the camera's place and to where rays begin, for rays across."""
+        return math.atan(math.hypot(*self.place) / self.start)
+
+    @property
     def _steps(self) -> int:
-        return math.ceil(math.atan(1.0 / NEAREST) / self.step) + 1
+        return math.ceil(self._most / self.step) + 1
 
     def _followed(self, x: Tensor, y: Tensor, far: Tensor) -> Followed:
         z = self._places(x, y, far)
@@ -142,7 +152,7 @@ class ScannerView:
         base = math.hypot(*self.place)
         least = torch.atan(base / (far * length))
         share = torch.linspace(1.0, 0.0, self._steps, dtype=x.dtype, device=x.device)
-        most = torch.maximum(least, least.new_tensor(math.atan(1.0 / NEAREST)))
+        most = least.clamp_min(self._most)
         angle = least[:, None] + (most - least)[:, None] * share
         return base / (angle.tan() * length[:, None])
 

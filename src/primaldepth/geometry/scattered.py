@@ -9,13 +9,14 @@ from torch.nn.functional import max_pool1d, max_pool2d, one_hot
 
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras, Intrinsics
-from primaldepth.geometry.rig import Rig, axes, to_pixels
+from primaldepth.geometry.rig import Rig, Tensors, axes, to_pixels
 from primaldepth.geometry.scanner_view import ScannerView
 
 NEARER = 0.05  # of the depth: what is nearer by more hides what lies behind
 REACH = 1.8  # times the distance of the points: how far around a hidden point those before it are
 SECTORS, OPEN = 24, 15  # of a turn; so many in a row without a nearer point, 225 degrees, and a point is seen
 AT_ONCE = 2**20  # pairs of a point and a pixel
+FINEST = 2.0  # pixels: places on a ray are no closer, as the scanner sees them
 GAP = 0.8  # times the distance of the points: how far from all of them a background is assumed
 LONGEST = 3.0  # a background this many times farther than where the ray enters the shadow is not assumed
 
@@ -60,20 +61,37 @@ def scattered(points: Tensor, cameras: Cameras, size: tuple[int, int]) -> Scatte
     """Project points into the guide's view; on a pixel the nearest counts.
 
     A scanner that stands beside the camera sees what the camera does not. A point is left out if the ray to
-    it goes through a surface between the beams, or runs through a shadow of the scanner and ends among
-    points of a nearer surface. The scanner stands where the points' axes begin. If that is where the camera
-    is, the points were moved before, from an unknown place, and all among nearer ones are left out.
+    it goes through a surface between the beams. It is uncertain if the ray runs through a shadow of the
+    scanner, or if there are points of a nearer surface all around it. The scanner stands where the points'
+    axes begin. If that is where the camera is, the points were moved there before, from a place that is not
+    known, and those among nearer ones are left out.
 
     Args:
         points: (N, 3) in metres, in axes of their own: X_guide = R X + t.
         cameras: with the guide's camera, R and t.
         size: (H, W) of the guide.
+
+    Raises:
+        InputError: if no point falls into the view.
     """
     camera = cameras.guide.scaled_to(size[1], size[0])
     rig = Rig(camera, camera, cameras.rotation, cameras.translation)
     moved = rig.forward((points[:, 0], points[:, 1], points[:, 2]))
-    x, y, seen = to_pixels(moved, camera)
-    inside = seen & (x >= 0) & (x < size[1]) & (y >= 0) & (y < size[0])
+    z = _nearest(moved, camera)
+    valid = torch.isfinite(z)
+    among = hidden_points(z, valid)
+    if not any(cameras.translation):
+        none = torch.zeros_like(z)
+        return _kept(z, valid, among, none > 0, none)
+    view = ScannerView.of(moved, cameras.translation, FINEST / max(camera.fx, camera.fy))
+    crossed, behind = _on_the_way(view, camera, z, valid)
+    return _kept(z, valid, crossed, among | behind, _beside_shadows(view, camera, z, valid))
+
+
+def _nearest(points: Tensors, camera: Intrinsics) -> Tensor:
+    """Return z of the nearest point on each pixel, (1, 1, H, W), infinite where there is none."""
+    x, y, seen = to_pixels(points, camera)
+    inside = seen & (x >= 0) & (x < camera.width) & (y >= 0) & (y < camera.height)
     if not bool(inside.any()):
         raise InputError(
             "cameras",
@@ -81,18 +99,10 @@ def scattered(points: Tensor, cameras: Cameras, size: tuple[int, int]) -> Scatte
             "check 'depth_to_guide' "
             "(X_guide = R X_cloud + t; z forward, x right, y down) and the unit of the cloud",
         )
-    index = y[inside].long() * size[1] + x[inside].long()
-    nearest = points.new_full((size[0] * size[1],), torch.inf)
-    nearest = nearest.scatter_reduce(0, index, moved[2][inside], "amin").view(1, 1, *size)
-    valid = torch.isfinite(nearest)
-    among = hidden_points(nearest, valid)
-    if not any(cameras.translation):
-        none = torch.zeros_like(nearest)
-        return _kept(nearest, valid, among, none > 0, none)
-    view = ScannerView.of(moved, cameras.translation, 1.0 / max(camera.fx, camera.fy))
-    crossed, behind = _on_the_way(view, camera, nearest, valid)
-    background = _beside_shadows(view, camera, nearest, valid)
-    return _kept(nearest, valid, crossed, among | behind, background)
+    index = y[inside].long() * camera.width + x[inside].long()
+    nearest = points[2].new_full((camera.height * camera.width,), torch.inf)
+    nearest = nearest.scatter_reduce(0, index, points[2][inside], "amin")
+    return nearest.view(1, 1, camera.height, camera.width)
 
 
 def _kept(z: Tensor, valid: Tensor, hidden: Tensor, uncertain: Tensor, background: Tensor) -> Scattered:
@@ -169,9 +179,12 @@ def _spacing(valid: Tensor) -> float:
     return float((covered.sum() * cell * cell / weight.sum()).sqrt())
 
 
-def view_note(found: Scattered, camera: Intrinsics, points: int) -> str:
+def view_note(found: Scattered, cameras: Cameras, points: int) -> str:
     """Return a sentence that says how many points the guide's camera sees, and what was assumed."""
+    _, _, height, width = found.valid.shape
+    origin = ", the scanner where their axes begin" if any(cameras.translation) else ""
     return (
-        f"{points} points seen from the guide ({camera.width}x{camera.height}): {int(found.valid.sum())} "
-        f"pixels have one, {found.hidden} were left out as hidden by a nearer surface; assumed: metres"
+        f"{points} points seen from the guide ({width}x{height}): {int(found.valid.sum())} "
+        f"pixels have one, {found.hidden} were left out as hidden by a nearer surface; "
+        f"assumed: metres{origin}"
     )

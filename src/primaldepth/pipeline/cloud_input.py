@@ -62,6 +62,6 @@ def cloud_input(item: Item, request: Request, image: Tensor, cameras: Cameras) -
     background = found.gaps()
     if request.max_depth is not None:
         background = torch.where(background <= request.max_depth, background, 0.0)
-    note = view_note(found, cameras.guide.scaled_to(size[1], size[0]), len(points))
+    note = view_note(found, cameras, len(points))
     sparse = replace(item, depth=found.depth / metres, cameras=Cameras(cameras.guide), unit="m")
     return CloudInput(sparse, background / metres, note)
