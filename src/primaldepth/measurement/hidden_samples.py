@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from primaldepth.operators.sampling import Resample
-from primaldepth.variational.colour_pairs import NEIGHBOURS, pair_weights
+from primaldepth.variational.colour_pairs import NEIGHBOURS, colour_weights
 from primaldepth.variational.quadratic import PairedQuadratic
 
 # Chosen on rendered scans, see docs/own-files.md.
@@ -40,6 +40,6 @@ def behind_colours(depth: Tensor, valid: Tensor, uncertain: Tensor, guide: Tenso
     f = torch.where(certain, unit / torch.where(certain, depth, unit), 0.0).to(guide.dtype)
     size = int(guide.shape[2]), int(guide.shape[3])
     lam = torch.where(certain, HOLD, FADE).to(guide.dtype)
-    energy = PairedQuadratic(f, lam, pair_weights(guide), NEIGHBOURS, Resample(size, size, "point"))
+    energy = PairedQuadratic(f, lam, colour_weights(guide), NEIGHBOURS, Resample(size, size, "point"))
     u = energy.minimise(f, iterations=ITERATIONS, tolerance=TOLERANCE).u
     return valid & uncertain & (depth * u > (1.0 + NEARER) * unit)

@@ -17,7 +17,7 @@ from primaldepth.measurement.lone_samples import Cells, cells_of
 from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.interpolation import noise_level
 from primaldepth.methods.network_inputs import sampling_operator
-from primaldepth.variational.colour_pairs import NEIGHBOURS, pair_weights
+from primaldepth.variational.colour_pairs import NEIGHBOURS, colour_weights
 from primaldepth.variational.quadratic import PairedQuadratic
 
 # Chosen on frames of NYU-Depth v2 with 500 samples each and on rendered scans, see docs/own-files.md.
@@ -191,7 +191,7 @@ def drawn_to_samples(depth: Tensor, frame: Frame) -> Tensor:
         sum_i t_i (HOLD m / sigma_i)^2 (u(x_i) - f_i)^2
             + sum_{x~y} w(x, y) (u(x) - u(y) - SHARE (n(x) - n(y)))^2
 
-    over pairs of neighbours, with the result n that was given, the weights w of `pair_weights`, the trust t
+    over pairs of neighbours, with the result n that was given, the weights w of `colour_weights`, the trust t
     and noise sigma of the samples d, and their median m. What colour joins has one depth, or SHARE of the
     slope of n, and steps lie at edges of the guide. The two err in different places: n where it has blurred
     or missed an edge, the guide alone on slopes. The samples are drawn from n by
@@ -209,7 +209,7 @@ def drawn_to_samples(depth: Tensor, frame: Frame) -> Tensor:
     n, sigma = (depth - middle) / unit, (noise_level(frame) / unit).clamp_min(LEAST_NOISE)
     e = (frame.clean_depth() - middle) / unit - A(n)
     f = (1.0 - SHARE) * A(n) + e.pow(3) / (e.square() + (DOUBT * sigma).square())
-    w = pair_weights(frame.guide)
+    w = colour_weights(frame.guide)
     energy = PairedQuadratic(f, frame.trust * (HOLD / sigma).square(), w, NEIGHBOURS, A)
     found = energy.minimise((1.0 - SHARE) * n, iterations=ITERATIONS, tolerance=TOLERANCE)
     return middle + unit * (SHARE * n + found.u)

@@ -10,7 +10,7 @@ NEIGHBOURS: tuple[Offset, ...] = ((-1, 0), (0, -1), (-1, -1), (-1, 1))
 CONTRAST, LEAST = 0.01, 1e-4  # of the guide that parts two pixels by 1/e, and what always joins them
 
 
-def pair_weights(guide: Tensor) -> Tensor:
+def colour_weights(guide: Tensor) -> Tensor:
     """Return how much pairs of `NEIGHBOURS` are joined, by colour and distance.
 
     w = (exp(-|g(x) - g(y)| / CONTRAST) + LEAST) / |x - y|, with the root mean square over the channels.
