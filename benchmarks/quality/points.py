@@ -19,12 +19,11 @@ import math
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
 from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
@@ -35,9 +34,10 @@ from primaldepth.core.seeds import derive_seed
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.geometry.clouds import PointCloud
 from primaldepth.geometry.motion import as_tuples
-from primaldepth.geometry.scattered import scattered
 from primaldepth.io import read_depth
 from primaldepth.io.pointcloud import write_cloud
+from primaldepth.pipeline.load import load
+from primaldepth.pipeline.request import Item, Request
 from primaldepth.scenes.description import Camera
 from primaldepth.scenes.renderer import Renderer
 from primaldepth.scenes.sampler import sample
@@ -63,6 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--scenes", type=int, default=10)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--every", type=int, default=1, help="from one scene's seed to the next")
     parser.add_argument("--data", type=Path, help="folder with nyu/N_rgb.png and nyu/N_depth_5000.png")
     parser.add_argument("--frames", default=":", help="of NYU, as a slice")
     parser.add_argument("--methods", nargs="+", default=METHODS)
@@ -85,28 +86,32 @@ def _lidar_rows(options: argparse.Namespace) -> Iterator[PointsRow]:
     if not options.scenes:
         return
     renderer = Renderer(preset="rich", samples=64, variant="auto")
-    for seed in range(options.first, options.first + options.scenes):
-        image, truth, points, cameras = lidar_scene(renderer, seed)
-        pixels, z = _projected(points, cameras)
-        seen = scattered(torch.from_numpy(points), cameras, truth.shape)
-        kept = seen.valid[0, 0].numpy()
-        scored = _between_beams(pixels) & np.isfinite(truth)
-        near = scored & (distance_transform_edt(~kept) <= NEAR)
-        places = {"lidar": scored, "lidar-near": near}
-        linear = {
-            "linear": interpolated(pixels, z),
-            "linear-seen": interpolated(np.argwhere(kept), seen.depth[0, 0].numpy()[kept]),
-        }
-        for name, found in linear.items():
-            yield from (_scored(test, str(seed), name, found, truth, at, 0.0) for test, at in places.items())
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "scan.ply"
-            grey = np.full((len(points), 3), 128, np.uint8)
-            write_cloud(file, PointCloud(points.astype(np.float32), grey))
-            for method in options.methods:
-                found, seconds = _upsampled(file, image, method, cameras=cameras, noise=RANGE_NOISE)
-                for test, at in places.items():
-                    yield _scored(test, str(seed), method, found, truth, at, seconds)
+    seeds = range(options.first, options.first + options.scenes * options.every, options.every)
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in seeds:
+            yield from _scene_rows(renderer, seed, Path(folder) / "scan.ply", options.methods)
+
+
+def _scene_rows(renderer: Renderer, seed: int, file: Path, methods: Sequence[str]) -> Iterator[PointsRow]:
+    image, truth, points, cameras = lidar_scene(renderer, seed)
+    grey = np.full((len(points), 3), 128, np.uint8)
+    write_cloud(file, PointCloud(points.astype(np.float32), grey))
+    pixels, z = _projected(points, cameras)
+    seen = load(Item(file, image, cameras=cameras), Request(noise=RANGE_NOISE)).frame
+    kept = seen.valid[0, 0].numpy()
+    scored = _between_beams(pixels) & np.isfinite(truth)
+    near = scored & (distance_transform_edt(~kept) <= NEAR)
+    places = {"lidar": scored, "lidar-near": near}
+    linear = {
+        "linear": interpolated(pixels, z),
+        "linear-seen": interpolated(np.argwhere(kept), seen.depth[0, 0].numpy()[kept]),
+    }
+    for name, found in linear.items():
+        yield from (_scored(test, str(seed), name, found, truth, at, 0.0) for test, at in places.items())
+    for method in methods:
+        found, seconds = _upsampled(file, image, method, cameras=cameras, noise=RANGE_NOISE)
+        for test, at in places.items():
+            yield _scored(test, str(seed), method, found, truth, at, seconds)
 
 
 def lidar_scene(renderer: Renderer, seed: int) -> tuple[NDArray[np.uint8], Array, Array, Cameras]:

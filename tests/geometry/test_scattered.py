@@ -17,6 +17,8 @@ SIZE = (48, 64)
 CAMERA = Intrinsics(60.0, 60.0, 32.0, 24.0, 64, 48)
 BESIDE = Cameras(CAMERA, translation=(0.2, 0.0, 0.0))  # the scanner is 20 cm to the right
 
+FAR_BESIDE = Cameras(CAMERA, translation=(1.2, 0.0, 0.0))
+
 
 def scan():
     """(N, 3) a card of 0.6 m at 1 m and a wall at 3 m, as the scanner sees them."""
@@ -46,6 +48,54 @@ def test_what_the_card_hides_is_left_out():
     assert (found.valid & (found.depth > 2.5)).sum() > 300
 
 
+def test_a_point_seen_through_a_small_hole_is_uncertain_and_kept():
+    """Nearer points are all around it, but the ray to it goes through no surface."""
+    y, x = np.mgrid[2:46:4, 2:62:4]
+    z = np.where((y == 22) & (x == 30), 3.0, 1.0)
+    points = np.stack([(x + 0.5 - 32) / 60, (y + 0.5 - 24) / 60, np.ones_like(z)], -1) * z[..., None]
+    place = (0.001, 0.0, 0.0)
+    found = scattered(
+        torch.from_numpy(points.reshape(-1, 3) - place), Cameras(CAMERA, translation=place), SIZE
+    )
+    assert float(found.depth[0, 0, 22, 30]) == 3.0
+    assert found.uncertain.sum() == 1
+
+
+def test_points_behind_a_shadow_are_uncertain():
+    """The ray to them runs behind the card, as the scanner sees it, and may be free or not."""
+    found = scattered(torch.from_numpy(scan()), FAR_BESIDE, SIZE)
+    assert bool(found.uncertain.any())
+    assert not bool((found.uncertain & ~found.valid).any())
+    assert float(found.depth[found.uncertain].min()) > 2.5
+
+
+def test_the_background_goes_on_in_the_shadow():
+    """To the left of the card the camera sees a part of the wall that the card hides from the scanner."""
+    found = scattered(torch.from_numpy(scan()), BESIDE, SIZE)
+    gaps = found.gaps()
+    row, column = (gaps > 0)[0, 0].nonzero(as_tuple=True)
+    assert len(row) >= 5
+    assert float((gaps[gaps > 0] - 3.0).abs().max()) < 0.1
+    assert bool(((column > 3) & (column < 18) & (row > 3) & (row < 44)).all())
+    assert not bool((found.valid & (gaps > 0)).any())
+
+
+def test_without_leaves_points_out_and_counts_them():
+    found = scattered(torch.from_numpy(scan()), FAR_BESIDE, SIZE)
+    less = found.without(found.uncertain)
+    assert less.hidden == found.hidden + int(found.uncertain.sum())
+    assert not bool((less.valid & found.uncertain).any() | less.uncertain.any())
+    assert torch.equal(less.depth > 0, less.valid)
+
+
+def test_points_in_the_axes_of_the_camera_have_no_known_scanner():
+    """Then nothing is known of shadows, and what is all among nearer points is hidden."""
+    moved = scan() + np.array(BESIDE.translation)
+    found = scattered(torch.from_numpy(moved), Cameras(CAMERA), SIZE)
+    assert found.hidden > 0
+    assert not bool(found.uncertain.any() | (found.background > 0).any())
+
+
 def test_points_beside_a_slanted_edge_are_kept():
     """Seen from the camera's own place, nothing is hidden; chance may take a few points at the edge."""
     x, y = np.meshgrid(np.linspace(-1.2, 1.2, 120), np.linspace(-0.9, 0.9, 60))
@@ -70,9 +120,9 @@ def test_a_ply_with_cameras_becomes_a_depth_map(tmp_path):
         tmp_path / "scan.ply", image, method="pdn-any-small", cameras=BESIDE, noise=0.01, device="cpu"
     )
     error = np.abs(np.asarray(found.depth) - np.where(card, 1.0, 3.0))
-    seen = (x < 5) | (x > 15)  # between, the card hides the wall from the scanner, which stands to the right
     assert np.median(error) < 0.03
-    assert (error[seen] < 0.3).mean() > 0.95
+    assert (error < 0.3).mean() > 0.97  # also where the card hides the wall from the scanner
+    assert not np.asarray(found.measured)[:, 7:13].all(axis=1).any()  # though nothing was measured there
 
 
 def test_holes_of_a_cloud_are_what_the_scanner_did_not_see(tmp_path):

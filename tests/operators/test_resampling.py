@@ -58,6 +58,17 @@ def test_equal_size_is_the_identity(kernel):
     assert (resample(u, (7, 9), kernel) - u).abs().max() < 1e-14
 
 
+def test_the_identity_copies_every_value():
+    """Products with a matrix of zeros and ones would spread what is not finite over its row and column."""
+    A = Resample((4, 5), (4, 5), "point")
+    u = torch.rand(1, 1, 5, 4).mT
+    u[0, 0, 1, 2] = torch.inf
+    for each in (A.forward(u), A.adjoint(u)):
+        assert torch.equal(each, u)
+        assert each.is_contiguous()
+        assert each.data_ptr() != u.data_ptr()
+
+
 @pytest.mark.parametrize("kernel", ["bilinear", "bicubic"])
 @pytest.mark.parametrize(("n_in", "n_out"), [(12, 36), (36, 12), (20, 13), (13, 20)])
 def test_ramps_are_reproduced_between_pixel_centres(kernel, n_in, n_out):

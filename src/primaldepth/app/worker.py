@@ -51,7 +51,7 @@ class _Loaded:
     @property
     def key(self) -> tuple[Any, ...]:
         frame = self.inputs.frame
-        kind = frame.confidence is None, frame.sampling, frame.registered
+        kind = frame.confidence is None, frame.sampling, frame.registered, frame.background is None
         return self.ticket.task.request.method, frame.depth.shape, frame.guide.shape, *kind
 
     @property
@@ -253,6 +253,7 @@ def _joined(frames: Sequence[Frame]) -> Frame:
         sigma=_all_or_none([frame.sigma for frame in frames]),
         sampling=frames[0].sampling,
         registered=frames[0].registered,
+        background=_all_or_none([frame.background for frame in frames]),
     )
 
 

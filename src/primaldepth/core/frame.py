@@ -73,6 +73,8 @@ class Frame:
             if unknown.
         registered: whether the samples were seen from another place than the guide's. Then holes are what
             that place did not see, mostly background, and not what beside a surface was hard to measure.
+        background: (B, 1, h, w) depth of what is assumed to go on in holes, behind the surface that hid it
+            from a sensor beside the guide's camera; 0 where nothing is assumed. None for frames without.
 
     Attributes:
         found: what `measurement` has computed of this frame, by name; a changed frame begins with nothing.
@@ -93,6 +95,7 @@ class Frame:
     sigma: Tensor | None = None
     sampling: Sampling | None = None
     registered: bool = False
+    background: Tensor | None = None
     found: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -104,7 +107,7 @@ class Frame:
         )
         _require(depth.is_floating_point(), f"depth: dtype {depth.dtype}, expected a floating point type")
         _map_like("valid", self.valid, depth.shape, torch.bool)
-        for name in ("confidence", "sigma"):
+        for name in ("confidence", "sigma", "background"):
             value = getattr(self, name)
             if value is not None:
                 _map_like(name, value, depth.shape, depth.dtype)
@@ -171,7 +174,7 @@ class Frame:
         return [replace(self, **each) for each in found]
 
     def _tensors(self) -> dict[str, Tensor]:
-        names = ("depth", "valid", "guide", "confidence", "sigma")
+        names = ("depth", "valid", "guide", "confidence", "sigma", "background")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 

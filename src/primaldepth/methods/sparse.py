@@ -14,20 +14,19 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.measurement.lone_samples import Cells, cells_of
+from primaldepth.methods.holes import measured_mask
 from primaldepth.methods.interpolation import noise_level
 from primaldepth.methods.network_inputs import sampling_operator
-from primaldepth.operators.pairwise import Offset
-from primaldepth.variational.affinities import guide_distance, proximity
+from primaldepth.variational.colour_pairs import NEIGHBOURS, colour_weights
 from primaldepth.variational.quadratic import PairedQuadratic
 
 # Chosen on frames of NYU-Depth v2 with 500 samples each and on rendered scans, see docs/own-files.md.
 AROUND = 2  # cells on each side whose samples a plane is fitted to
 WIDTH, FLAT = 0.65, 0.02  # cells: of the Gauss weights of samples; a slope counts as much as this distance
 MISFIT = 1.0  # share of the spread around a plane that counts as noise of its cell
-NEIGHBOURS: tuple[Offset, ...] = ((-1, 0), (0, -1), (-1, -1), (-1, 1))
 SHARE = 0.65  # of the network's slopes that the result follows
-CONTRAST, LEAST = 0.01, 1e-4  # of the guide that parts two pixels by 1/e, and what always joins them
 HOLD = 0.2  # of the median depth: noise at which a sample weighs as much as a pair of pixels of one colour
+ASSUMED = 0.3  # trust in a background that nothing was measured of
 DOUBT = 0.7  # of the noise: of a residual of that size half counts
 LEAST_NOISE = 3e-3  # of the median depth: samples that are held harder would slow the solver down
 ITERATIONS, TOLERANCE = 300, 3e-5
@@ -43,6 +42,9 @@ def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) ->
     Returns:
         The prediction; where samples are lone, it is corrected by what it misses at them.
     """
+    if frame.background is not None:
+        prediction = with_samples(predict, with_background(frame, frame.background))
+        return replace(prediction, measured=measured_mask(frame))
     found = cells_of(frame)
     if len({None if cells is None else cells.grid for cells in found}) > 1:
         return Prediction.joined([with_samples(predict, image) for image in frame.images()])
@@ -51,6 +53,28 @@ def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) ->
         return predict(frame, frame)
     prediction = predict(frame, planes(frame, cells))
     return replace(prediction, depth=drawn_to_samples(prediction.depth, frame))
+
+
+def with_background(frame: Frame, background: Tensor) -> Frame:
+    """Return the frame with an assumed background as samples of little trust, where it has none.
+
+    Args:
+        frame: with holes.
+        background: (B, 1, h, w) its depth, 0 where none is assumed.
+    """
+    added = (background > 0) & ~frame.valid
+    sigma = None
+    if frame.sigma is not None:
+        typical = [s[v].median() for s, v in zip(frame.sigma, frame.valid, strict=True)]
+        sigma = torch.where(added, torch.stack(typical).view(-1, 1, 1, 1), frame.sigma)
+    return replace(
+        frame,
+        depth=torch.where(added, background, frame.depth),
+        valid=frame.valid | added,
+        confidence=torch.where(added, ASSUMED, frame.trust),
+        sigma=sigma,
+        background=None,
+    )
 
 
 def gathered(frame: Frame) -> Frame:
@@ -167,12 +191,12 @@ def drawn_to_samples(depth: Tensor, frame: Frame) -> Tensor:
         sum_i t_i (HOLD m / sigma_i)^2 (u(x_i) - f_i)^2
             + sum_{x~y} w(x, y) (u(x) - u(y) - SHARE (n(x) - n(y)))^2
 
-    over pairs of neighbours, with the result n that was given, w = (exp(-|g(x) - g(y)| / CONTRAST) + LEAST)
-    / |x - y| of the guide g, the trust t and noise sigma of the samples d, and their median m. What colour
-    joins has one depth, or SHARE of the slope of n, and steps lie at edges of the guide. The two err in
-    different places: n where it has blurred or missed an edge, the guide alone on slopes. The samples are
-    drawn from n by f_i = n(x_i) + e_i^3 / (e_i^2 + (DOUBT sigma_i)^2) with e_i = d_i - n(x_i): n is a mean
-    over several samples, so that a residual within their noise counts for less.
+    over pairs of neighbours, with the result n that was given, the weights w of `colour_weights`, the trust t
+    and noise sigma of the samples d, and their median m. What colour joins has one depth, or SHARE of the
+    slope of n, and steps lie at edges of the guide. The two err in different places: n where it has blurred
+    or missed an edge, the guide alone on slopes. The samples are drawn from n by
+    f_i = n(x_i) + e_i^3 / (e_i^2 + (DOUBT sigma_i)^2) with e_i = d_i - n(x_i): n is a mean over several
+    samples, so that a residual within their noise counts for less.
 
     Args:
         depth: (B, 1, H, W) n.
@@ -185,13 +209,7 @@ def drawn_to_samples(depth: Tensor, frame: Frame) -> Tensor:
     n, sigma = (depth - middle) / unit, (noise_level(frame) / unit).clamp_min(LEAST_NOISE)
     e = (frame.clean_depth() - middle) / unit - A(n)
     f = (1.0 - SHARE) * A(n) + e.pow(3) / (e.square() + (DOUBT * sigma).square())
-    w = pair_weights(frame.guide)
+    w = colour_weights(frame.guide)
     energy = PairedQuadratic(f, frame.trust * (HOLD / sigma).square(), w, NEIGHBOURS, A)
     found = energy.minimise((1.0 - SHARE) * n, iterations=ITERATIONS, tolerance=TOLERANCE)
     return middle + unit * (SHARE * n + found.u)
-
-
-def pair_weights(guide: Tensor) -> Tensor:
-    """Return how much pairs of `NEIGHBOURS` are joined, by colour and distance, (B, 4, H, W)."""
-    distance = guide_distance(guide, NEIGHBOURS) / guide.shape[1] ** 0.5
-    return (torch.exp(-distance / CONTRAST) + LEAST) / proximity(NEIGHBOURS, guide)

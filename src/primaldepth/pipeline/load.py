@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,13 +15,12 @@ from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.geometry.conversions import z_from_radial
 from primaldepth.geometry.guide_view import fitted, to_guide_view
 from primaldepth.geometry.poses import Pose
-from primaldepth.geometry.scattered import scattered, view_note
 from primaldepth.io import Kind, Unit, read_confidence, read_depth, read_guide
 from primaldepth.io.cameras import read_cameras
 from primaldepth.io.rasters import is_number
-from primaldepth.io.scanner_clouds import is_cloud, read_points
 from primaldepth.io.units import from_stored
 from primaldepth.measurement.spikes import spikes as find_spikes
+from primaldepth.pipeline.cloud_input import CloudInput, cloud_input, holds_cloud
 from primaldepth.pipeline.request import ArrayLike, File, Item, PathLike, Request
 from primaldepth.pipeline.user_arrays import confidence_tensor, depth_tensor, guide_tensor, tensor_like
 from primaldepth.sensors.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS, UNITLESS_SENSORS, noise_map
@@ -85,7 +83,8 @@ def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
         torch.from_numpy(read_guide(item.guide)) if isinstance(item.guide, File) else item.guide
     )
     size = int(image.shape[2]), int(image.shape[3])
-    item, cloud_note = _projected(item, request, size)
+    cloud = _cloud(item, request, image)
+    item = item if cloud is None else cloud.item
     given = _samples(item, request)
     cameras = known_cameras(item.cameras, size, given.size)
     registered = cameras is not None and cameras.depth is not None
@@ -99,9 +98,12 @@ def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
         _check_metres(given, registered)
     kept = given.without_spikes() if request.spikes == "drop" else given
     seen, note = kept.in_guide_view(cameras, size)
-    beside = registered or cloud_note is not None  # the samples were seen from another place
+    beside = registered or cloud is not None  # the samples were seen from another place
     sampling = request.sampling or ("point" if beside else given.sampling)
-    frame = Frame(seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), sampling, beside)
+    background = None if cloud is None else cloud.background
+    frame = Frame(
+        seen.depth, seen.valid, image, seen.trust, seen.sigma(seen.valid), sampling, beside, background
+    )
     spikes = int((given.valid & ~kept.valid).sum())
     source = str(request.noise) if item.noise is None else "map"
     camera = None if cameras is None else cameras.guide
@@ -111,7 +113,7 @@ def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
         given.unit,
         seen.kind,
         cameras,
-        note or cloud_note,
+        note if cloud is None else cloud.note,
         spikes,
         given.unit_length,
         source,
@@ -121,20 +123,15 @@ def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
     )
 
 
-def _projected(item: Item, request: Request, size: tuple[int, int]) -> tuple[Item, str | None]:
-    """Return the item with its point cloud drawn into a sparse depth map, and a note; others unchanged."""
-    if not isinstance(item.depth, File) or not is_cloud(Path(item.depth)):
-        return item, None
+def _cloud(item: Item, request: Request, image: Tensor) -> CloudInput | None:
+    """Return the point cloud of an item in the guide's view, or None for other items."""
+    if not holds_cloud(item):
+        return None
+    size = int(image.shape[2]), int(image.shape[3])
     cameras = known_cameras(item.cameras, size, size)
     if cameras is None:
         raise InputError(item.depth, "a point cloud needs the guide's camera", GIVE_CAMERAS)
-    if request.kind not in (None, "z"):
-        raise InputError("kind", f"'{request.kind}' is none of a point cloud", "leave it out")
-    points = read_points(Path(item.depth))
-    metres = 1.0 if request.unit is None else float(from_stored(np.ones(()), request.unit))
-    found = scattered(torch.from_numpy(points * metres), cameras, size)
-    note = view_note(found, cameras.guide.scaled_to(size[1], size[0]), len(points))
-    return replace(item, depth=found.depth / metres, cameras=Cameras(cameras.guide), unit="m"), note
+    return cloud_input(item, request, image, cameras)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
