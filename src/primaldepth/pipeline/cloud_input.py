@@ -10,10 +10,10 @@ from torch import Tensor
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.geometry.scattered import scattered, view_note
-from primaldepth.io.scanner_clouds import is_cloud, read_points
+from primaldepth.io.scanner_clouds import read_points
 from primaldepth.io.units import from_stored
 from primaldepth.measurement.hidden_samples import behind_colours
-from primaldepth.pipeline.request import File, Item, Request
+from primaldepth.pipeline.request import Item, Request
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,15 +29,6 @@ class CloudInput:
     item: Item
     background: Tensor
     note: str
-
-
-def holds_cloud(item: Item) -> bool:
-    """Return whether the depth of an item is a file of points.
-
-    Args:
-        item: as the user gave it.
-    """
-    return isinstance(item.depth, File) and is_cloud(Path(item.depth))
 
 
 def cloud_input(item: Item, request: Request, image: Tensor, cameras: Cameras) -> CloudInput:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -18,9 +19,10 @@ from primaldepth.geometry.poses import Pose
 from primaldepth.io import Kind, Unit, read_confidence, read_depth, read_guide
 from primaldepth.io.cameras import read_cameras
 from primaldepth.io.rasters import is_number
+from primaldepth.io.scanner_clouds import is_cloud
 from primaldepth.io.units import from_stored
 from primaldepth.measurement.spikes import spikes as find_spikes
-from primaldepth.pipeline.cloud_input import CloudInput, cloud_input, holds_cloud
+from primaldepth.pipeline.cloud_input import CloudInput, cloud_input
 from primaldepth.pipeline.request import ArrayLike, File, Item, PathLike, Request
 from primaldepth.pipeline.user_arrays import confidence_tensor, depth_tensor, guide_tensor, tensor_like
 from primaldepth.sensors.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS, UNITLESS_SENSORS, noise_map
@@ -125,7 +127,7 @@ def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
 
 def _cloud(item: Item, request: Request, image: Tensor) -> CloudInput | None:
     """Return the point cloud of an item in the guide's view, or None for other items."""
-    if not holds_cloud(item):
+    if not isinstance(item.depth, File) or not is_cloud(Path(item.depth)):
         return None
     size = int(image.shape[2]), int(image.shape[3])
     cameras = known_cameras(item.cameras, size, size)
