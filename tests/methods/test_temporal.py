@@ -199,6 +199,37 @@ def test_where_something_moves_guesses_are_left_alone(move):
         assert torch.equal(filtered(frame).depth[hole], create("bilinear")(frame).depth[hole])
 
 
+def _with_hole(frame, hole, open_):
+    valid = frame.valid.clone()
+    valid[hole] = open_
+    return Frame(frame.depth, valid, frame.guide, sigma=frame.sigma)
+
+
+@pytest.mark.parametrize("move", ["sideways", "forward", "turn"])
+def test_holes_are_bridged_while_the_camera_moves(move):
+    """What was measured before beats what the method fills in now."""
+    low, high = (..., slice(5, 13), slice(0, 6)), (..., slice(24, 48), slice(4, 20))
+    single, filtered = create("bilinear"), Temporal(create("bilinear"))
+    frames = list(sequence(move, 8))
+    for t, (frame, _) in enumerate(frames):
+        frame = _with_hole(frame, low, open_=t < 5)
+        alone, bridged = single(frame), filtered(frame)
+    truth = frames[-1][1]
+    assert rmse(bridged.depth[high], truth[high]) < 0.7 * rmse(alone.depth[high], truth[high])
+
+
+def test_a_card_that_moves_before_a_moving_camera_is_taken_from_the_new_frame():
+    """Also in a hole, where no sample can tell that the past is wrong."""
+    single, filtered = create("bilinear"), Temporal(create("bilinear"))
+    for t in range(8):
+        guide, truth = view(camera=(0.01 * t, 0.004 * t, 0.0), card=(0.03 * t - 0.15, 1.8))
+        frame = _with_hole(frame_of(guide, truth, seed=t), (..., slice(5, 13), slice(8, 16)), open_=t < 3)
+        alone, result = single(frame), filtered(frame)
+    card = truth < 2.2
+    assert torch.equal(result.depth[card], alone.depth[card])
+    assert result.info["carried"] > 0.1
+
+
 def test_after_a_cut_nothing_of_the_old_scene_is_left():
     """Some samples agree by chance, and grey areas look alike."""
     single = create("bilinear")
