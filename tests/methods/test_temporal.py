@@ -8,7 +8,8 @@ from moving_scene import MOVES, SIGMA, frame_of, sequence, view
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.methods import create
+from primaldepth.geometry.ego_motion import Motion
+from primaldepth.methods import create, temporal
 from primaldepth.methods.temporal import Memory, Temporal, TemporalSettings
 
 METHODS = {"bilinear": {}, "nlh-l2": {"iterations": 8, "coarse_iterations": 8}}
@@ -216,6 +217,17 @@ def test_holes_are_bridged_while_the_camera_moves(move):
         alone, bridged = single(frame), filtered(frame)
     truth = frames[-1][1]
     assert rmse(bridged.depth[high], truth[high]) < 0.7 * rmse(alone.depth[high], truth[high])
+
+
+def test_a_motion_of_the_view_that_an_object_may_feign_bridges_no_hole(monkeypatch):
+    """One of a hundredth of a pixel, as is found when a large object moves before a still camera."""
+    flow = torch.full((1, 2, 72, 96), 0.01)
+    monkeypatch.setattr(temporal, "ego_motion", lambda *_: Motion(flow))
+    single, filtered = create("bilinear"), Temporal(create("bilinear"))
+    for t, (frame, _) in enumerate(sequence("still", 6)):
+        frame = _with_hole(frame, (..., slice(5, 13), slice(0, 6)), open_=t < 5)
+        alone, result = single(frame), filtered(frame)
+    assert torch.equal(result.depth[..., 24:48, 4:20], alone.depth[..., 24:48, 4:20])
 
 
 def test_a_card_that_moves_before_a_moving_camera_is_taken_from_the_new_frame():

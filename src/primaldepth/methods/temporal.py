@@ -36,6 +36,7 @@ _GUESS = 0.3  # of the depth: standard deviation of what a method fills in
 _AMPLIFIES = 1.2  # at most, a method passes on the sensor's noise by this factor
 _SURE = 4.0  # times the sensor's variance is the most that P + R comes to where nothing was guessed
 _AT_REST = 0.01  # slack while nothing is seen to move, where a method says how far it is off
+_CLEARLY = 0.1  # pixels; an object that moves before a still camera may pass for a smaller motion of the view
 WINDOWS = (1, 3, 7)  # samples on a side
 
 
@@ -167,9 +168,14 @@ def advance(
     if not past.motion.still:
         known &= ~moves_by_itself(past.difference, guide, settings.misplaced)
     if not past.still:
-        surer = 0.0 if past.motion.still else settings.surer
+        surer = settings.surer if _camera_moves(past.motion) else 0.0
         known &= (noise <= _SURE * sensor) | (past.variance < surer * noise)
     return _averaged(past, Memory(depth, noise, guide), torch.where(known, trust, 0.0), settings)
+
+
+def _camera_moves(motion: Motion) -> bool:
+    """Return whether the view moved by more than what an object that moves may be mistaken for."""
+    return bool(motion.flow.norm(dim=1).median() >= _CLEARLY)
 
 
 def _averaged(past: "_Past", now: Memory, trust: Tensor, settings: TemporalSettings) -> tuple[Memory, float]:
