@@ -2,8 +2,7 @@
 
 import pytest
 import torch
-from benchmarks.quality.moving_views import carried_error
-from benchmarks.quality.temporal import moving_error, unrest
+from benchmarks.quality.temporal import carried_error, moving_error, unrest
 
 H, W = 24, 32
 
