@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from primaldepth.methods.scene_change import mean_over, something_moved
+from primaldepth.methods.scene_change import mean_over, moves_by_itself, something_moved
 
 
 def noise_on_gloss(seed):
@@ -29,3 +29,29 @@ def test_an_edge_that_moves_is_seen(place):
     difference = noise_on_gloss(0)
     difference[(..., *place)] += 0.4
     assert something_moved(difference)
+
+
+def textured(shift=0.0):
+    """(1, 1, 60, 80) waves, shifted to the right by pixels."""
+    x = torch.arange(80.0).expand(60, 80) - shift
+    y = torch.arange(60.0)[:, None].expand(60, 80)
+    return (0.5 + 0.2 * (0.5 * x + 0.2 * y).sin() + 0.1 * (0.9 * y - 0.3 * x).sin())[None, None]
+
+
+def noisy(image, seed):
+    return image + 0.005 * torch.randn(image.shape, generator=torch.Generator().manual_seed(seed))
+
+
+def test_a_card_that_moves_before_a_carried_view_is_found_whole():
+    now, before = textured(), textured()
+    card = (..., slice(20, 40), slice(30, 55))
+    before[card] = textured(1.5)[card]
+    found = moves_by_itself(noisy(before, 0) - noisy(now, 1), now, misplaced=0.3)
+    assert found[card].all()
+    assert float(found.float().mean()) < 0.35  # the card is 0.1 of the view, and a border belongs to it
+
+
+def test_a_view_carried_with_a_small_error_does_not_move_by_itself():
+    now = textured()
+    difference = noisy(textured(0.1), 0) - noisy(now, 1)
+    assert not moves_by_itself(difference, now, misplaced=0.3).any()

@@ -8,7 +8,8 @@ from moving_scene import MOVES, SIGMA, frame_of, sequence, view
 
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame, Prediction
-from primaldepth.methods import create
+from primaldepth.geometry.ego_motion import Motion
+from primaldepth.methods import create, temporal
 from primaldepth.methods.temporal import Memory, Temporal, TemporalSettings
 
 METHODS = {"bilinear": {}, "nlh-l2": {"iterations": 8, "coarse_iterations": 8}}
@@ -197,6 +198,48 @@ def test_where_something_moves_guesses_are_left_alone(move):
         valid[..., 4:14, 0:8] = False
         frame = Frame(frame.depth, valid, frame.guide, sigma=frame.sigma)
         assert torch.equal(filtered(frame).depth[hole], create("bilinear")(frame).depth[hole])
+
+
+def _with_hole(frame, hole, open_):
+    valid = frame.valid.clone()
+    valid[hole] = open_
+    return Frame(frame.depth, valid, frame.guide, sigma=frame.sigma)
+
+
+@pytest.mark.parametrize("move", ["sideways", "forward", "turn"])
+def test_holes_are_bridged_while_the_camera_moves(move):
+    """What was measured before beats what the method fills in now."""
+    low, high = (..., slice(5, 13), slice(0, 6)), (..., slice(24, 48), slice(4, 20))
+    single, filtered = create("bilinear"), Temporal(create("bilinear"))
+    frames = list(sequence(move, 8))
+    for t, (frame, _) in enumerate(frames):
+        frame = _with_hole(frame, low, open_=t < 5)
+        alone, bridged = single(frame), filtered(frame)
+    truth = frames[-1][1]
+    assert rmse(bridged.depth[high], truth[high]) < 0.7 * rmse(alone.depth[high], truth[high])
+
+
+def test_a_motion_of_the_view_that_an_object_may_feign_bridges_no_hole(monkeypatch):
+    """One of a hundredth of a pixel, as is found when a large object moves before a still camera."""
+    flow = torch.full((1, 2, 72, 96), 0.01)
+    monkeypatch.setattr(temporal, "ego_motion", lambda *_: Motion(flow))
+    single, filtered = create("bilinear"), Temporal(create("bilinear"))
+    for t, (frame, _) in enumerate(sequence("still", 6)):
+        frame = _with_hole(frame, (..., slice(5, 13), slice(0, 6)), open_=t < 5)
+        alone, result = single(frame), filtered(frame)
+    assert torch.equal(result.depth[..., 24:48, 4:20], alone.depth[..., 24:48, 4:20])
+
+
+def test_a_card_that_moves_before_a_moving_camera_is_taken_from_the_new_frame():
+    """Also in a hole, where no sample can tell that the past is wrong."""
+    single, filtered = create("bilinear"), Temporal(create("bilinear"))
+    for t in range(8):
+        guide, truth = view(camera=(0.01 * t, 0.004 * t, 0.0), card=(0.03 * t - 0.15, 1.8))
+        frame = _with_hole(frame_of(guide, truth, seed=t), (..., slice(5, 13), slice(8, 16)), open_=t < 3)
+        alone, result = single(frame), filtered(frame)
+    card = truth < 2.2
+    assert torch.equal(result.depth[card], alone.depth[card])
+    assert result.info["carried"] > 0.1
 
 
 def test_after_a_cut_nothing_of_the_old_scene_is_left():

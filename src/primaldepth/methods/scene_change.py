@@ -11,6 +11,9 @@ _CLEAR = 5.0  # standard deviations of a mean over 3 x 3 pixels
 _ONE_SIGN = 0.5  # |mean| over root mean square in 7 x 7 pixels; noise alone exceeds it once in 2000 times
 _FEW = 0.003  # of the pixels
 _BY_CHANCE = 0.12  # of what is clear within 31 x 31 pixels may have one sign where noise is strong
+_STRANGE = 9, 0.6  # side of a window in pixels, |difference| in it over what noise and misplacement explain
+_ONE_WAY = 5, 1.8  # the same, for the mean of the difference over the standard deviation of such a mean
+_MARGIN = 4  # pixels around what moves by itself
 _AGREE = 0.25  # of the samples at least, while the scene goes on
 _ALIKE = 0.03, 0.4  # guides of one scene differ by less than the first, or this share of the guide's spread
 
@@ -31,6 +34,27 @@ def something_moved(difference: Tensor) -> bool:
         return False
     by_chance = _BY_CHANCE * mean_over(clear.double(), 31)
     return bool((one_sign & (mean_over(one_sign.double(), 31) > by_chance)).double().mean() > _FEW)
+
+
+def moves_by_itself(difference: Tensor, guide: Tensor, misplaced: float) -> Tensor:
+    """Return True, (1, 1, H, W), where the guides differ by more than the camera's motion explains.
+
+    Over windows, the difference d is compared with its noise s and with what an error of the motion would do
+    at the guide's steps e: mean |d| with s + misplaced mean e, |mean d| with (s + misplaced rms e) / side.
+    A margin is added, because a surface that moves hides and uncovers what lies beside it.
+
+    Args:
+        difference: (1, 1, H, W) of the guides, after the motion.
+        guide: (1, 1, H, W) intensity, now.
+        misplaced: pixels by which the motion may be wrong.
+    """
+    noise, steps = guide_noise(difference), steps_of(guide)
+    side, limit = _STRANGE
+    moved = mean_over(difference.abs(), side) > limit * (noise + misplaced * mean_over(steps, side))
+    side, limit = _ONE_WAY
+    deviation = (noise + misplaced * mean_over(steps.square(), side).sqrt()) / side
+    moved |= mean_over(difference, side).abs() > limit * deviation
+    return max_pool2d(moved.to(difference.dtype), 2 * _MARGIN + 1, 1, _MARGIN) > 0
 
 
 def is_cut(expected: Tensor, tolerance: Tensor, frame: Frame, difference: Tensor) -> bool:

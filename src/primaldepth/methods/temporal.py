@@ -20,7 +20,14 @@ from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.core.settings import Count, NotNegative, Positive, Settings, Share
 from primaldepth.geometry.ego_motion import Motion, carried, coordinates, ego_motion, in_view
 from primaldepth.io import Kind
-from primaldepth.methods.scene_change import guide_noise, is_cut, mean_over, something_moved, steps_of
+from primaldepth.methods.scene_change import (
+    guide_noise,
+    is_cut,
+    mean_over,
+    moves_by_itself,
+    something_moved,
+    steps_of,
+)
 from primaldepth.operators.sampling import resample
 from primaldepth.sensors.noise import estimate_sigma
 
@@ -29,6 +36,7 @@ _GUESS = 0.3  # of the depth: standard deviation of what a method fills in
 _AMPLIFIES = 1.2  # at most, a method passes on the sensor's noise by this factor
 _SURE = 4.0  # times the sensor's variance is the most that P + R comes to where nothing was guessed
 _AT_REST = 0.01  # slack while nothing is seen to move, where a method says how far it is off
+_CLEARLY = 0.1  # pixels; an object that moves before a still camera may pass for a smaller motion of the view
 WINDOWS = (1, 3, 7)  # samples on a side
 
 
@@ -40,15 +48,15 @@ class TemporalSettings(Settings):
         surprise: standard deviations beyond which a difference is not noise.
         misplaced: pixels by which the motion may be wrong, once there is any.
         slack: pixels by which things may have moved where no motion of the camera was found.
-        surer: while anything moves, the past replaces what is filled in only where its variance is below
-            this share of the new result's; 0: nowhere.
+        surer: while the camera moves, the past replaces what is filled in only where its variance is below
+            this share of the new result's; 0: nowhere. While something else moves, it never does.
     """
 
     memory: Count = 16
     surprise: Positive = 2.5
     misplaced: NotNegative = 0.3
     slack: NotNegative = 0.04
-    surer: Share = 0.0
+    surer: Share = 0.4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,9 +165,17 @@ def advance(
     trust = _same_depth(past, frame, prediction, settings.surprise)
     trust = torch.minimum(trust, _same_guide(past, guide, settings))
     known = usable & in_view(past.motion.flow) & torch.isfinite(past.depth)
+    if not past.motion.still:
+        known &= ~moves_by_itself(past.difference, guide, settings.misplaced)
     if not past.still:
-        known &= (noise <= _SURE * sensor) | (past.variance < settings.surer * noise)
+        surer = settings.surer if _camera_moves(past.motion) else 0.0
+        known &= (noise <= _SURE * sensor) | (past.variance < surer * noise)
     return _averaged(past, Memory(depth, noise, guide), torch.where(known, trust, 0.0), settings)
+
+
+def _camera_moves(motion: Motion) -> bool:
+    """Return whether the view moved by more than what an object that moves may be mistaken for."""
+    return bool(motion.flow.norm(dim=1).median() >= _CLEARLY)
 
 
 def _averaged(past: "_Past", now: Memory, trust: Tensor, settings: TemporalSettings) -> tuple[Memory, float]:
