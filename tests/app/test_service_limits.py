@@ -131,6 +131,7 @@ def test_a_second_worker_computes_beside_the_first(start, gate):
     client = start(workers=2, batch=1)
     engine = client.app.state.engine
     wait_until(lambda: all(worker.ready for worker in engine.workers))
+    before = engine.restarts  # a worker that did not start at once was started again
     answers = []
     asking = asked(client, gate, answers)
     busy = next(worker for worker in engine.workers if worker.running)
@@ -140,7 +141,7 @@ def test_a_second_worker_computes_beside_the_first(start, gate):
     assert client.post("/v1/upsample", files=good_files()).status_code == 200
     asking.join()
     assert [answer.status_code for answer in answers] == [500]
-    assert engine.restarts == 1
+    assert engine.restarts == before + 1
 
 
 def test_draining_refuses_new_work_and_finishes_what_runs(start, gate):
