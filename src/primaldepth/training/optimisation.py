@@ -109,9 +109,7 @@ def clip_gradient(parameters: Iterable[nn.Parameter], stage: StageRecipe) -> Ten
 
 def averaged(net: DepthNet) -> AveragedModel:
     """Return an average that starts at the network's weights."""
-    average = AveragedModel(net)
-    average.n_averaged += 1  # what it holds counts; it would else begin with the weights after the first step
-    return average
+    return AveragedModel(net)
 
 
 def update_average(average: AveragedModel, net: DepthNet, stage: StageRecipe, step: int) -> None:
