@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from toy_runs import FCN, JOINT, log, recipe, run, same_tensors
+from toy_runs import FCN, JOINT, log, recipe, run, same_tensors, tensors
 
 from primaldepth.core.errors import InputError
+from primaldepth.networks.card import read_card
 from primaldepth.training.checkpoint import read_checkpoint
 from primaldepth.training.run import train
 
@@ -174,3 +175,14 @@ def test_scores_on_other_frames_are_not_compared(shards, tmp_path, monkeypatch):
     monkeypatch.setattr("primaldepth.training.validation.HELD_OUT", "other")
     with pytest.raises(InputError, match="was validated on held-out, and now on other; say with"):
         run(recipe(), shards, tmp_path, resume=True)
+
+
+def test_what_a_lost_run_has_learned_can_be_used(shards, tmp_path):
+    out = tmp_path / "run"
+    interrupted(recipe(), shards, out, 13)
+    left = out / "toy-pdn-x2-unfinished.safetensors"
+    average = read_checkpoint(out).average
+    assert all(torch.equal(average[name], value) for name, value in tensors(left).items())
+    assert read_card(left.with_suffix(".json")).notes.startswith("unfinished: step ")
+    run(recipe(), shards, out, resume=True)
+    assert not list(out.glob("*-unfinished*"))

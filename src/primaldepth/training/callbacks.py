@@ -13,7 +13,7 @@ from primaldepth.training.recipe import Recipe
 from primaldepth.training.run_log import RunLog
 from primaldepth.training.stage import stage_network
 from primaldepth.training.stage_loop import Callback, Learner
-from primaldepth.training.state import Position
+from primaldepth.training.state import Position, TrainState
 from primaldepth.training.validation import Validator, selection_score, summary
 
 LOG_EVERY = 50  # steps
@@ -78,13 +78,22 @@ def _judge(learner: Learner, validator: Validator, log: RunLog, report: Reporter
         position.waited += 1
 
 
-def checkpoints(folder: Path | None, every: int) -> Callback:
-    """Return the callback that writes checkpoints during a stage, in the process that has a folder."""
+def checkpoints(
+    folder: Path | None, every: int, also: Callable[[TrainState], None] = lambda _: None
+) -> Callback:
+    """Return the callback that writes checkpoints during a stage, in the process that has a folder.
+
+    Args:
+        folder: of the run, or None.
+        every: steps between two checkpoints.
+        also: called with the state after its checkpoint is written, in that process.
+    """
 
     def write(learner: Learner) -> bool:
         state = learner.state()
         if folder is not None:
             write_checkpoint(folder, state)
+            also(state)
         learner.fabric.barrier()
         return True
 

@@ -27,7 +27,13 @@ from primaldepth.training.scene_sets import SceneSets
 from primaldepth.training.stage_loop import Learner, NotFiniteError, train_stage
 from primaldepth.training.state import Position, TrainState
 from primaldepth.training.validation import Validator
-from primaldepth.training.weights import start_network, weight_files, write_weights
+from primaldepth.training.weights import (
+    start_network,
+    unfinished_file,
+    weight_files,
+    write_unfinished,
+    write_weights,
+)
 
 CONFIG = "config.json"
 
@@ -135,7 +141,8 @@ class _Run:
         if state is not None:
             state.check_same_run(self.out, self.text, self.sets.names)
         if self.main:
-            weights = weight_files(self.recipe, self.out).values()
+            finished = weight_files(self.recipe, self.out).values()
+            weights = (*finished, *map(unfinished_file, finished))
             cards = (path.with_suffix(".json") for path in weights)
             own = (self.out / name for name in (LIST, CONFIG, LOG))
             remove_leftovers((*own, *weights, *cards), locked=True)
@@ -177,7 +184,7 @@ class _Run:
         callbacks = (
             logging(self.log, self.report),
             validation(recipe, self.validator, self.log, self.report),
-            checkpoints(self.out if self.main else None, recipe.checkpoint_every),
+            checkpoints(self.out if self.main else None, recipe.checkpoint_every, self._write_unfinished),
         )
         scenes = self.sets.training(index, self.fabric.device)
         batches = StageBatches(scenes, recipe, index, (self.fabric.global_rank, self.fabric.world_size))
@@ -195,6 +202,13 @@ class _Run:
             write_checkpoint(self.out, state)
         self.fabric.barrier()
         return state
+
+    def _write_unfinished(self, state: TrainState) -> None:
+        """Write what a stage that will be saved has learned so far."""
+        name = self.recipe.stages[state.position.stage].save_as
+        if name:
+            file = weight_files(self.recipe, self.out)[name]
+            write_unfinished(file, self.recipe, state, self.sets.assets)
 
     def _after_step(self, learner: Learner, taken: bool) -> None:
         if not taken:

@@ -65,6 +65,34 @@ def weight_files(recipe: Recipe, out: Path) -> dict[str, Path]:
     return {name: out / f"{name}{ending}.safetensors" for name in names}
 
 
+def unfinished_file(path: Path) -> Path:
+    """Return the place of weights that are still learning, beside that of the finished ones."""
+    return path.with_stem(f"{path.stem}-unfinished")
+
+
+def write_unfinished(path: Path, recipe: Recipe, state: TrainState, assets: tuple[Asset, ...]) -> None:
+    """Write the averaged weights of a stage that is not at its end, with their card.
+
+    They can be used like any others, so that a run that is lost has left something; sigma is not calibrated.
+
+    Args:
+        path: where `write_weights` will write.
+        recipe: of the run.
+        state: amid the stage.
+        assets: what others made and the scenes show.
+    """
+    stage = recipe.stages[state.position.stage]
+    net = stage_network(recipe.net, stage, state.average or state.weights)
+    step = f"unfinished: step {state.position.step} of {stage.steps}"
+    save_model(unfinished_file(path), net, _card(recipe, state, net, assets, {}, step), half=recipe.half)
+
+
+def remove_unfinished(path: Path) -> None:
+    """Delete what `write_unfinished` wrote."""
+    for suffix in (".safetensors", ".json"):
+        unfinished_file(path).with_suffix(suffix).unlink(missing_ok=True)
+
+
 def write_weights(
     path: Path,
     recipe: Recipe,
@@ -93,8 +121,21 @@ def write_weights(
         scores = summary(validator.results(net))
     if stage.likelihood and net.is_for_any_scale and validator.frames:
         scores = scores | calibrate(net, validator)
-    card = ModelCard(
-        name=str(stage.save_as),
+    save_model(path, net, _card(recipe, state, net, assets, scores), half=recipe.half)
+    remove_unfinished(path)
+    return scores
+
+
+def _card(
+    recipe: Recipe,
+    state: TrainState,
+    net: DepthNet,
+    assets: tuple[Asset, ...],
+    scores: dict[str, float],
+    notes: str = "",
+) -> ModelCard:
+    return ModelCard(
+        name=str(recipe.stages[state.position.stage].save_as),
         scale=recipe.scales[0] if len(recipe.scales) == 1 else None,
         settings=net.settings,
         created=dt.datetime.now(dt.timezone.utc).replace(microsecond=0),
@@ -107,9 +148,8 @@ def write_weights(
         commit=commit(),
         seconds=state.position.seconds,
         scores=scores,
+        notes=notes,
     )
-    save_model(path, net, card, half=recipe.half)
-    return scores
 
 
 def commit() -> str:
