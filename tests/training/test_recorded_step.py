@@ -73,7 +73,9 @@ def learn(job, recorded, steps):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    "optimiser", [{}, {"optimiser": "sgd", "rate": 1e-3, "clip": 0.1}], ids=["adamw", "sgd"]
+    "optimiser",
+    [{}, {"optimiser": "sgd", "rate": 1e-3, "clip": 0.1}, {"optimiser": "muon"}],
+    ids=["adamw", "sgd", "muon"],
 )
 @pytest.mark.parametrize("part", ["fcn", "joint"])
 def test_a_recorded_step_is_the_step(part, optimiser):

@@ -186,3 +186,14 @@ def test_what_a_lost_run_has_learned_can_be_used(shards, tmp_path):
     assert read_card(left.with_suffix(".json")).notes.startswith("unfinished: step ")
     run(recipe(), shards, out, resume=True)
     assert not list(out.glob("*-unfinished*"))
+
+
+def test_muon_goes_on_where_it_stopped(shards, tmp_path):
+    wanted = recipe(
+        {**FCN, "optimiser": "muon", "save_as": "toy-fcn"},
+        {**JOINT, "optimiser": "muon", "save_as": "toy-pdn"},
+    )
+    run(wanted, shards, tmp_path / "whole")
+    interrupted(wanted, shards, tmp_path / "run", 13)
+    run(wanted, shards, tmp_path / "run", resume=True)
+    assert_same_run(tmp_path / "run", tmp_path / "whole")

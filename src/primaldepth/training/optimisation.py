@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -10,25 +11,34 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from primaldepth.core.errors import FileFormatError
 from primaldepth.networks import DepthNet
+from primaldepth.training.muon import Muon
 from primaldepth.training.recipe import StageRecipe
 
-MOMENTUM = 0.9
+MOMENTUM = 0.9  # of sgd
+MOMENTUM_OF_MATRICES = 0.95  # of muon
 
 
 def make_optimiser(net: DepthNet, stage: StageRecipe) -> torch.optim.Optimizer:
     """Make the optimiser of the weights that learn.
 
-    Kernels decay, biases and primal-dual coefficients do not; the latter have a rate of their own. On a GPU
+    Kernels decay, biases and primal-dual coefficients do not; the latter have a rate of their own. With muon,
+    all kernels but the first and the last, whose maps have a meaning of their own, are matrices. On a GPU
     the rates are tensors there, so that a recording of a step reads what they are when it is played.
     """
-    kernels = [p for p in net.fcn.parameters() if p.requires_grad and p.ndim > 1]
-    biases = [p for p in net.fcn.parameters() if p.requires_grad and p.ndim == 1]
-    solver = [p for p in net.pdn.parameters() if p.requires_grad] if net.pdn is not None else []
-    groups = [
-        {"params": kernels, "weight_decay": stage.decay, "lr": stage.rate},
+    kernels = [p for p in net.fcn.parameters() if p.ndim > 1]
+    matrices = (
+        kernels[1:-1] if stage.optimiser == "muon" else []
+    )  # the ends read and make maps of one meaning
+    others = kernels if not matrices else [kernels[0], kernels[-1]]
+    biases = [p for p in net.fcn.parameters() if p.ndim == 1]
+    solver = list(net.pdn.parameters()) if net.pdn is not None else []
+    groups: list[dict[str, Any]] = [
+        {"params": others, "weight_decay": stage.decay, "lr": stage.rate},
+        {"params": matrices, "weight_decay": stage.decay, "lr": stage.rate, "momentum": MOMENTUM_OF_MATRICES},
         {"params": biases, "weight_decay": 0.0, "lr": stage.rate},
         {"params": solver, "weight_decay": 0.0, "lr": stage.rate * stage.rate_pdn},
     ]
+    groups = [{**group, "params": [p for p in group["params"] if p.requires_grad]} for group in groups]
     groups = [group for group in groups if group["params"]]
     device = next(net.parameters()).device
     fast = device.type == "cuda"
@@ -36,7 +46,8 @@ def make_optimiser(net: DepthNet, stage: StageRecipe) -> torch.optim.Optimizer:
         groups = [{**group, "lr": torch.tensor(group["lr"], device=device)} for group in groups]
     if stage.optimiser == "sgd":
         return torch.optim.SGD(groups, momentum=MOMENTUM, fused=fast)
-    return torch.optim.AdamW(groups, betas=(0.9, 0.99), fused=fast, capturable=fast)
+    kind = Muon if stage.optimiser == "muon" else torch.optim.AdamW
+    return kind(groups, betas=(0.9, 0.99), fused=fast, capturable=fast)
 
 
 def sums_of(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -51,16 +62,16 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, sums: Mapping[str, Tenso
     Raises:
         FileFormatError: the sums are not those of the optimiser's weights.
     """
-    weights = [weight for group in optimiser.param_groups for weight in group["params"]]
-    adam = isinstance(optimiser, torch.optim.AdamW)
-    names = ("step", "exp_avg", "exp_avg_sq") if adam else ("momentum_buffer",)
+    weights = [
+        (weight, _sums_of(group, optimiser)) for group in optimiser.param_groups for weight in group["params"]
+    ]
     state: dict[int, dict[str, Tensor]] = {}
-    for number, weight in enumerate(weights):
+    for number, (weight, names) in enumerate(weights):
         found = {name: sums[key] for name in names if (key := f"{number}/{name}") in sums}
         shapes = {name: () if name == "step" else weight.shape for name in names}
         if found and {name: value.shape for name, value in found.items()} == shapes:
             state[number] = found
-    if len(state) * len(names) != len(sums):
+    if sum(map(len, state.values())) != len(sums):
         raise FileFormatError(
             "the checkpoint's sums of gradients do not fit its weights; remove it to start the run again"
         )
@@ -69,6 +80,14 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, sums: Mapping[str, Tenso
         for name, value in values.items():
             if value.shape == weight.shape:
                 values[name] = torch.empty_like(weight).copy_(value)
+
+
+def _sums_of(group: Mapping[str, Any], optimiser: torch.optim.Optimizer) -> tuple[str, ...]:
+    """Return the names of the sums that an optimiser keeps of each weight of a group."""
+    if isinstance(optimiser, torch.optim.SGD):
+        return ("momentum_buffer",)
+    matrices = isinstance(optimiser, Muon) and group["momentum"] is not None
+    return ("step", "exp_avg") if matrices else ("step", "exp_avg", "exp_avg_sq")
 
 
 def rate_factor(stage: StageRecipe, step: int) -> float:
@@ -90,7 +109,7 @@ def rate_schedule(optimiser: torch.optim.Optimizer, stage: StageRecipe, step: in
 
 
 def clip_gradient(parameters: Iterable[nn.Parameter], stage: StageRecipe) -> Tensor:
-    """Limit the gradient's norm (adamw) or every value (sgd, as in the paper).
+    """Limit the gradient's norm, or with sgd every value, as in the paper.
 
     Args:
         parameters: those without a gradient are left out.
@@ -100,7 +119,7 @@ def clip_gradient(parameters: Iterable[nn.Parameter], stage: StageRecipe) -> Ten
         the norm before, a number on the device.
     """
     own = [p for p in parameters if p.requires_grad and p.grad is not None]
-    if stage.optimiser == "adamw":
+    if stage.optimiser != "sgd":
         return nn.utils.clip_grad_norm_(own, stage.clip)
     norm = nn.utils.get_total_norm([p.grad for p in own if p.grad is not None])
     nn.utils.clip_grad_value_(own, stage.clip)

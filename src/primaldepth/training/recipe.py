@@ -102,12 +102,12 @@ class StageRecipe(Settings):
         steps: of the optimiser.
         batch: patches in a step.
         patch: side of a patch; a multiple of the scale.
-        optimiser: "adamw", or "sgd" with momentum 0.9.
+        optimiser: "adamw", "muon" (orthogonal steps of all kernels but the first and last) or "sgd".
         rate: largest learning rate.
         schedule: "cosine" to zero, "constant", or "steps": halved at half, a fifth of that at 5/6.
         warmup: steps of linear growth of the rate.
         decay: weight decay of the convolutions.
-        clip: of the gradient: its norm for adamw, each value for sgd.
+        clip: of the gradient: its norm, for sgd each value.
         loss: name of the loss on the result, in pixels of disparity or centimetres.
         first: weight of the same loss on the FCN's output, in all parts but fcn.
         affinity: weight of the loss on the affinities.
@@ -121,7 +121,7 @@ class StageRecipe(Settings):
     steps: Count
     batch: Annotated[int, Field(ge=1, le=2**16)] = 64
     patch: Annotated[int, Field(ge=16)] = 128
-    optimiser: Literal["adamw", "sgd"] = "adamw"
+    optimiser: Literal["adamw", "muon", "sgd"] = "adamw"
     rate: Positive = 1e-3
     schedule: Literal["cosine", "constant", "steps"] = "cosine"
     warmup: Annotated[int, Field(ge=0)] = 100
