@@ -87,7 +87,7 @@ def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
     size = int(image.shape[2]), int(image.shape[3])
     cloud = _cloud(item, request, image)
     item = item if cloud is None else cloud.item
-    given = _samples(item, request)
+    given = _samples(item, request) if cloud is None else _cloud_samples(cloud, request)
     cameras = known_cameras(item.cameras, size, given.size)
     registered = cameras is not None and cameras.depth is not None
     if cameras is not None and cameras.depth is None and cameras.moved:
@@ -238,6 +238,13 @@ def _samples(item: Item, request: Request) -> _LoadedSamples:
     known = 1.0 if isinstance(item.depth, File) else known
     found = _LoadedSamples(depth, valid, trust, noise, kind, unit, known, length)
     return found if request.max_depth is None else found.nearer(request.max_depth)
+
+
+def _cloud_samples(cloud: CloudInput, request: Request) -> _LoadedSamples:
+    """Return the samples of a cloud in metres, as those of any file; numbers of noise are in its unit."""
+    given = _samples(cloud.item, replace(request, unit="m"))
+    noise = given.noise if isinstance(given.noise, str) else given.noise * cloud.unit_length
+    return replace(given, noise=noise, unit=cloud.unit, number=cloud.unit_length)
 
 
 def _trust(confidence: ArrayLike | PathLike | None, depth: Tensor) -> Tensor | None:
