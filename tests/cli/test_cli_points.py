@@ -8,7 +8,7 @@ from small_files import Cli
 
 from primaldepth.api import upsample
 from primaldepth.io import read_depth
-from primaldepth.io.pointcloud import read_ply
+from primaldepth.io.pointcloud import PointCloud, read_ply, write_cloud
 
 OPTIONS = ("--cameras", "cameras.json", "--method", "nearest")
 
@@ -56,3 +56,23 @@ def test_points_are_no_disparities(cli: Cli, wall: Path) -> None:
     outcome = cli("upsample", "m.npy", "guide.png", "-o", "o.npy", "--unit", "disparity", *OPTIONS)
     assert outcome.code == 2
     assert "'disparity' is none of a point cloud; use mm or m" in outcome.err
+
+
+def test_a_folder_of_clouds_is_a_batch(cli: Cli, wall: Path) -> None:
+    for folder in ("clouds", "images"):
+        Path(folder).mkdir()
+    for number in (1, 2):
+        cloud = PointCloud(np.load("m.npy"), np.zeros((192, 3), np.uint8))
+        write_cloud(f"clouds/{number}.ply", cloud)
+        Path(f"images/{number}.png").write_bytes(Path("guide.png").read_bytes())
+    outcome = cli("upsample", "clouds", "images", "-o", "out", *OPTIONS)
+    assert outcome.code == 0
+    assert sorted(path.name for path in Path("out").glob("*.png")) == ["1.png", "2.png"]
+    np.testing.assert_allclose(read_depth("out/2.png").values, 2.0, rtol=1e-3)
+
+
+def test_a_cloud_without_image_asks_for_it(cli: Cli, wall: Path) -> None:
+    Path("scan.pcd").write_text("")
+    outcome = cli("upsample", "scan.pcd", "-o", "out.png", *OPTIONS)
+    assert outcome.code == 2
+    assert "scan.pcd has no image; give one of the same view after it" in outcome.err

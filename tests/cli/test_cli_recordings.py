@@ -150,6 +150,12 @@ def test_a_depth_map_without_image_asks_for_it(cli: Cli, files: Path) -> None:
     assert (outcome.code, outcome.lines) == (2, [said])
 
 
+def test_live_asks_for_images_by_the_name_of_its_argument(cli: Cli, files: Path) -> None:
+    outcome = cli("live", "depth.png", "--no-page")
+    assert outcome.code == 2
+    assert "Missing argument 'IMAGES': depth.png has no image" in outcome.err
+
+
 def test_a_recording_brings_its_own_confidence(cli: Cli, files: Path) -> None:
     layouts.write_tum(files / "rec")
     outcome = cli("upsample", "rec", "-o", "out", "--confidence", "confidence.png", *FAST)
