@@ -28,6 +28,7 @@ from primaldepth.pipeline.user_arrays import confidence_tensor, depth_tensor, gu
 from primaldepth.sensors.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS, UNITLESS_SENSORS, noise_map
 
 GIVE_CAMERAS = Worded("give --cameras (Python: cameras=)", "give 'cameras'")
+MAX_DEPTH = Worded("--max-depth", "max_depth")
 LARGEST = 65535  # what a 16-bit file can hold
 FARTHEST = 200.0  # metres: no sensor that is known by name sees farther
 # Float maps mark pixels without a measurement by such numbers: 1e20, 9.97e36, or the largest of their type.
@@ -181,10 +182,13 @@ class _LoadedSamples:
     def nearer(self, most: float) -> "_LoadedSamples":
         """Return the same with holes where samples are farther than `most` metres."""
         if self.kind == "disparity":
-            raise InputError("max_depth", "the depth holds disparities, which are no metres", "leave it out")
+            raise InputError(MAX_DEPTH, "the depth holds disparities, which are no metres", "leave it out")
         near = self.valid & (self.depth * self.metres <= most)
         if not bool(near.flatten(1).any(dim=1).all()):
-            raise InputError("max_depth", f"no sample is nearer than {most:g} m", "is the unit right?")
+            distance = torch.where(self.valid, self.depth * self.metres, math.inf)
+            nearest = float(distance.flatten(1).amin(dim=1).max())
+            found = f"no sample is nearer than {most:g} m, the nearest is {{}} m away"
+            raise InputError(MAX_DEPTH, found, "give more metres, or check the unit", (f"{nearest:.4g}",))
         return replace(self, valid=near)
 
     def without_spikes(self) -> "_LoadedSamples":
