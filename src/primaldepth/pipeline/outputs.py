@@ -129,9 +129,8 @@ def _too_uncertain(outcome: Outcome) -> InputError:
     """Return the error of a result without an estimate that is as sure as `Request.max_sigma` asks for."""
     found = f"no estimate is as sure as {outcome.request.max_sigma:g}"
     if outcome.prediction.sigma is not None:
-        found += (
-            f", the smallest sigma is {float(outcome.prediction.sigma.min()) / outcome.inputs.number:.3g}"
-        )
+        least = float(outcome.prediction.sigma.min()) / outcome.inputs.number
+        found += f", the smallest sigma is {least:.3g}"
     hint = "nothing is written; give a larger number, in the unit of the depth file"
     return InputError(Worded("--max-sigma", "max_sigma"), found, hint)
 
