@@ -93,7 +93,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "glob without match": (swapped(depth="no*.png", out="new"), "no file matches this pattern"),
     "unequal counts": (
         swapped(depth="[dh]*s.png", guide="[gs][um]*.png", out="new"),
-        "1 depth files but 2 guides",
+        "1 depth files but 2 guides in [gs][um]*.png; few names fit, and pairs in order need as many of both",
     ),
     "batch into a file": (swapped(depth="h*.png"), "need a folder here, not a file"),
     "batch over its input": (swapped(depth="h*.png", out="."), "would overwrite an input"),

@@ -150,6 +150,22 @@ def test_a_depth_map_without_image_asks_for_it(cli: Cli, files: Path) -> None:
     assert (outcome.code, outcome.lines) == (2, [said])
 
 
+def test_live_asks_for_images_by_the_name_of_its_argument(cli: Cli, files: Path) -> None:
+    outcome = cli("live", "depth.png", "--no-page")
+    assert outcome.code == 2
+    assert "Missing argument 'IMAGES': depth.png has no image" in outcome.err
+
+
+@pytest.mark.parametrize("matrix", ["30 0 15.5 0 30 11.5 0 0 1", "[[30, 0, 15.5], [0, 30, 11.5], [0, 0, 1]]"])
+def test_live_takes_the_matrix_of_a_camera(cli: Cli, files: Path, matrix: str) -> None:
+    Path("camera.txt").write_text(matrix)
+    options = ("--no-page", "--every", "--cloud", "clouds", "--cameras", "camera.txt", *FAST)
+    outcome = cli("live", "depth.png", "guide.png", "--frames", 1, *options)
+    assert outcome.code == 0, outcome.err
+    point = read_ply(next(Path("clouds").iterdir())).points[0]
+    np.testing.assert_allclose(point[:2] / point[2], [(0.5 - 16) / 30, (0.5 - 12) / 30], rtol=1e-5)
+
+
 def test_a_recording_brings_its_own_confidence(cli: Cli, files: Path) -> None:
     layouts.write_tum(files / "rec")
     outcome = cli("upsample", "rec", "-o", "out", "--confidence", "confidence.png", *FAST)

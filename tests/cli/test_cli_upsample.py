@@ -37,6 +37,13 @@ def test_the_uncertainty_is_written_in_metres(cli: Cli, files: Path) -> None:
     assert 0 < sigma.min() < sigma.max() < depth.max()
 
 
+def test_a_limit_below_every_sigma_is_named(cli: Cli, files: Path) -> None:
+    outcome = cli("upsample", "depth.png", "guide.png", "-o", "out.png", "--max-sigma", "0.0001", *ANY)
+    assert outcome.code == 2
+    assert "--max-sigma: no estimate is as sure as 0.0001, the smallest sigma is" in outcome.err
+    assert not (files / "out.png").exists()
+
+
 def test_a_method_without_uncertainty_says_so_at_once(cli: Cli, files: Path) -> None:
     outcome = cli("upsample", "depth.png", "guide.png", "-o", "out.png", "--sigma", "s.npy", *FAST)
     assert outcome.code == 2

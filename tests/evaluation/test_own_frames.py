@@ -95,6 +95,11 @@ def test_the_best_method_has_the_least_error():
     assert "about the same everywhere" in found.sentence
 
 
+def test_one_method_alone_is_not_called_the_best():
+    sentence = verdict([row("bicubic", 20.0)], "mm").sentence
+    assert sentence.startswith("At x4 bicubic was tried alone on this camera: mean error 20.0 mm, 0.0 of")
+
+
 def test_a_method_that_loses_measured_surfaces_is_not_the_best():
     assert verdict([row("bicubic", 20.0), row("net", 10.0, lost=22.0)], "mm").best == "bicubic"
     assert verdict([row("bicubic", 20.0), row("net", 10.0, lost=4.0)], "mm").best == "net"

@@ -130,6 +130,11 @@ GOOD = {"fx": 1.0, "fy": 1, "cx": 0.0, "cy": 0.0, "width": 4, "height": 4}
         ({"guide": GOOD | {"fx": -1.0}}, "fx is -1"),
         ({"guide": 3}, "'guide'"),
         ({}, "'guide'"),
+        ({"giude": GOOD}, "unknown key 'giude'; did you mean 'guide'"),
+        (
+            {"width": 4, "height": 4, "intrinsic_matrix": [1, 0, 0, 0, 1, 0, 2, 2, 1]},
+            "keys 'width, height, intrinsic_matrix', those of another program; expected .*guide.* with fx",
+        ),
         ([1], "expected an object"),
     ],
 )

@@ -37,6 +37,12 @@ def plain(tmp_path):
     return json.loads((tmp_path / "plain.json").read_text())
 
 
+def test_yaml_of_opencv_is_named(tmp_path):
+    text = "%YAML:1.0\n---\ncamera_matrix: !!opencv-matrix\n   rows: 3\n   cols: 3\n   dt: d\n"
+    with pytest.raises(FileFormatError, match=r"OpenCV's FileStorage.*write its numbers as JSON"):
+        read_cameras(save(tmp_path / "rig.yml", text), (640, 480))
+
+
 def test_a_rig_survives_its_file(tmp_path):
     write_cameras(tmp_path / "rig.json", CAMERAS)
     assert read_cameras(tmp_path / "rig.json") == CAMERAS

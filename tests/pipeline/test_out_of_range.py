@@ -47,7 +47,9 @@ def test_max_depth(tmp_path):
     report, stored = run(tmp_path, depth, max_depth=10.0)
     assert (report.beyond, report.samples) == (0, 56)
     assert stored.max() == 2000
-    with pytest.raises(InputError, match="no sample is nearer than 1 m"):
+    with pytest.raises(
+        InputError, match=r"--max-depth: no sample is nearer than 1 m, the nearest is 2 m away"
+    ):
         run(tmp_path, depth, max_depth=1.0)
     with pytest.raises(InputError, match="--max-depth: -1 is no limit"):
         Request(max_depth=-1.0)

@@ -26,7 +26,7 @@ SUFFIXES = {name: suffix for suffix, name in MEDIA_TYPES.items()}
 ADVICE = Advice.of_options(
     "'{}'", "'{}={}'", keep_small="accept image/x-exr or application/x-npz to keep them"
 )
-_REPORTED = (
+REPORTED = (
     *("method", "kind", "unit", "input_size", "output_size", "median_depth"),
     *("noise_sigma", "noise_source", "noise_is_least", "samples", "spikes", "overruled", "put_back"),
     *("uncertain", "largest_samples"),
@@ -148,4 +148,4 @@ def reported(report: Report) -> dict[str, object]:
     """Return the fields of a report that clients get, as plain values."""
     found = report.json()
     found |= {"seconds": round(report.seconds, 4), "precision": report.info.get("precision")}
-    return {name: found[name] for name in _REPORTED}
+    return {name: found[name] for name in REPORTED}

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import typer
 
-from primaldepth.cli.options import SET_HELP, declared, method_options
+from primaldepth.cli.options import SET_HELP, declared, early_cameras, method_options
 from primaldepth.cli.output import note, show_json
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras
-from primaldepth.io.cameras.camera_file import read_cameras
 from primaldepth.live.page import Page, Screen
 from primaldepth.live.sources import FRAMES_PER_SECOND, LiveSource, open_source
 from primaldepth.pipeline.output_checks import check_places
@@ -36,7 +35,7 @@ def live(
     unit: str | None = declared("unit"),
     noise: str = declared("noise", "auto"),
     cameras: Path | None = typer.Option(
-        None, "--cameras", metavar="FILE", help="JSON of the cameras, in place of those of the source."
+        None, "--cameras", metavar="FILE", help="As in upsample, in place of those of the source."
     ),
     device: str = declared("device", "auto"),
     option: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help=SET_HELP),
@@ -54,7 +53,7 @@ def live(
     """Show depth and point cloud of a camera or a recording while it runs."""
     if frames is not None and frames < 1:
         raise InputError("--frames", f"{frames}", "give 1 or more")
-    known = None if cameras is None else read_cameras(cameras)
+    known = early_cameras(cameras)
     folders = {name: path for name, path in {"out": out, "cloud": cloud}.items() if path is not None}
     with ExitStack() as stack:
         session = stack.enter_context(
@@ -84,7 +83,7 @@ def _run(
     source: LiveSource,
     screen: Screen,
     folders: Mapping[str, Path],
-    cameras: Cameras | None,
+    cameras: Cameras | Path | None,
     count: int | None,
 ) -> None:
     """Push every frame; skip one that cannot be used, with a note."""

@@ -164,7 +164,8 @@ def verdict(rows: Sequence[Row], unit: str) -> Verdict:
     own = [row for row in reduced if row.method == best]
     scale, error = own[0].scale, _mean(reduced, best, "mae")
     others = ", ".join(f"{name} {_mean(reduced, name, 'mae'):.1f}" for name in methods if name != best)
-    text = f"At x{scale} {best} is the best for this camera: mean error {error:.1f} {unit}"
+    rank = "is the best for this camera" if others else "was tried alone on this camera"
+    text = f"At x{scale} {best} {rank}: mean error {error:.1f} {unit}"
     text += f" ({others})" if others else ""
     text += f", {lost[best]:.1f} of 10,000 measured surface samples put more than 10 % elsewhere."
     text += f" {_where_not(reduced, best, unit)}"

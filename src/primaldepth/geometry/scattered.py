@@ -179,12 +179,20 @@ def _spacing(valid: Tensor) -> float:
     return float((covered.sum() * cell * cell / weight.sum()).sqrt())
 
 
-def view_note(found: Scattered, cameras: Cameras, points: int) -> str:
-    """Return a sentence that says how many points the guide's camera sees, and what was assumed."""
+def view_note(found: Scattered, cameras: Cameras, points: int, unit: str | None = None) -> str:
+    """Return a sentence that says how many points the guide's camera sees, and what was assumed.
+
+    Args:
+        found: what the camera sees.
+        cameras: the guide's, and where the scanner stood.
+        points: how many the file has.
+        unit: of the points as the user gave it; None if metres were assumed.
+    """
     _, _, height, width = found.valid.shape
-    origin = ", the scanner where their axes begin" if any(cameras.translation) else ""
+    assumed = ["metres"] if unit is None else []
+    assumed += ["the scanner where their axes begin"] if any(cameras.translation) else []
+    end = f"; assumed: {', '.join(assumed)}" if assumed else ""
     return (
         f"{points} points seen from the guide ({width}x{height}): {int(found.valid.sum())} "
-        f"pixels have one, {found.hidden} were left out as hidden by a nearer surface; "
-        f"assumed: metres{origin}"
+        f"pixels have one, {found.hidden} were left out as hidden by a nearer surface{end}"
     )

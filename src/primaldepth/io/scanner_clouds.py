@@ -183,3 +183,4 @@ def _laz(path: Path, data: bytes, size: int, count: int) -> Points:
 
 
 _READERS: dict[str, Callable[[Path], Points]] = {".ply": _ply, ".pcd": _pcd, ".las": _las, ".laz": _las}
+EXTENSIONS = frozenset(_READERS)

@@ -137,7 +137,7 @@ def open_source(
     if images is None and not Path(name).exists():
         found = "neither a camera nor a file or folder"
         raise InputError(name, found, f"give a recording, depth files with IMAGES, or {', '.join(CAMERAS)}")
-    items, _ = list_items(NamedFiles(name, images, {}, note=note))
+    items, _ = list_items(NamedFiles(name, images, {}, note=note, guide_argument="IMAGES"))
     return Played(name, items, rate=rate, every=every)
 
 

@@ -28,6 +28,7 @@ from primaldepth.pipeline.user_arrays import confidence_tensor, depth_tensor, gu
 from primaldepth.sensors.noise import METRIC_SENSORS, SAMPLINGS_OF, SENSORS, UNITLESS_SENSORS, noise_map
 
 GIVE_CAMERAS = Worded("give --cameras (Python: cameras=)", "give 'cameras'")
+MAX_DEPTH = Worded("--max-depth", "max_depth")
 LARGEST = 65535  # what a 16-bit file can hold
 FARTHEST = 200.0  # metres: no sensor that is known by name sees farther
 # Float maps mark pixels without a measurement by such numbers: 1e20, 9.97e36, or the largest of their type.
@@ -87,7 +88,7 @@ def load(item: Item, request: Request, *, compare_views: bool = True) -> Inputs:
     size = int(image.shape[2]), int(image.shape[3])
     cloud = _cloud(item, request, image)
     item = item if cloud is None else cloud.item
-    given = _samples(item, request)
+    given = _samples(item, request) if cloud is None else _cloud_samples(cloud, request)
     cameras = known_cameras(item.cameras, size, given.size)
     registered = cameras is not None and cameras.depth is not None
     if cameras is not None and cameras.depth is None and cameras.moved:
@@ -181,10 +182,13 @@ class _LoadedSamples:
     def nearer(self, most: float) -> "_LoadedSamples":
         """Return the same with holes where samples are farther than `most` metres."""
         if self.kind == "disparity":
-            raise InputError("max_depth", "the depth holds disparities, which are no metres", "leave it out")
+            raise InputError(MAX_DEPTH, "the depth holds disparities, which are no metres", "leave it out")
         near = self.valid & (self.depth * self.metres <= most)
         if not bool(near.flatten(1).any(dim=1).all()):
-            raise InputError("max_depth", f"no sample is nearer than {most:g} m", "is the unit right?")
+            distance = torch.where(self.valid, self.depth * self.metres, math.inf)
+            nearest = float(distance.flatten(1).amin(dim=1).max())
+            found = f"no sample is nearer than {most:g} m, the nearest is {{}} m away"
+            raise InputError(MAX_DEPTH, found, "give more metres, or check the unit", (f"{nearest:.4g}",))
         return replace(self, valid=near)
 
     def without_spikes(self) -> "_LoadedSamples":
@@ -238,6 +242,13 @@ def _samples(item: Item, request: Request) -> _LoadedSamples:
     known = 1.0 if isinstance(item.depth, File) else known
     found = _LoadedSamples(depth, valid, trust, noise, kind, unit, known, length)
     return found if request.max_depth is None else found.nearer(request.max_depth)
+
+
+def _cloud_samples(cloud: CloudInput, request: Request) -> _LoadedSamples:
+    """Return the samples of a cloud in metres, as those of any file; numbers of noise are in its unit."""
+    given = _samples(cloud.item, replace(request, unit="m"))
+    noise = given.noise if isinstance(given.noise, str) else given.noise * cloud.unit_length
+    return replace(given, noise=noise, unit=cloud.unit, number=cloud.unit_length)
 
 
 def _trust(confidence: ArrayLike | PathLike | None, depth: Tensor) -> Tensor | None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from primaldepth.core.errors import InputError, Worded
 from primaldepth.geometry.backproject import point_cloud
 from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.geometry.clouds import PointCloud
@@ -115,11 +116,23 @@ def write_depth(path: Path, outcome: Outcome) -> DepthResult:
     """Write the depth file and return what it holds.
 
     Raises:
-        InputError: if no estimate can be held by the format.
+        InputError: if no estimate can be held by the format, or all are less sure than was asked for.
     """
     result = depth_result(path, outcome)
+    if outcome.uncertain and not bool(outcome.prediction.valid.any()):
+        raise _too_uncertain(outcome)
     write_values(path, result.values, result.valid, result.unit)
     return result
+
+
+def _too_uncertain(outcome: Outcome) -> InputError:
+    """Return the error of a result without an estimate that is as sure as `Request.max_sigma` asks for."""
+    found = f"no estimate is as sure as {outcome.request.max_sigma:g}"
+    if outcome.prediction.sigma is not None:
+        least = float(outcome.prediction.sigma.min()) / outcome.inputs.number
+        found += f", the smallest sigma is {least:.3g}"
+    hint = "nothing is written; give a larger number, in the unit of the depth file"
+    return InputError(Worded("--max-sigma", "max_sigma"), found, hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import glob
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from primaldepth.core.errors import InputError, MissingFileError
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.io.files import check_unlinked
 from primaldepth.io.formats import CODECS
+from primaldepth.io.scanner_clouds import EXTENSIONS as CLOUDS
 from primaldepth.io.sequences import Recording, is_recording, not_a_recording, read_recording
 from primaldepth.io.sequences.base import (
     Number,
@@ -42,6 +43,7 @@ class NamedFiles:
         outputs: a file for each name of `OUTPUTS` that is wanted; a folder for a batch.
         time_apart: seconds that a depth map and its image may be apart; None for what is usual.
         note: is told what was assumed.
+        guide_argument: name of the argument that gives `guide`, for errors.
     """
 
     depth: str
@@ -51,6 +53,7 @@ class NamedFiles:
     cameras: Cameras | Path | None = None
     time_apart: float | None = None
     note: Note = field(default=print, compare=False)
+    guide_argument: str = "GUIDE"
 
     @property
     def most_apart(self) -> float:
@@ -102,8 +105,8 @@ def pairs(depths: str, guides: str, note: Note) -> list[tuple[Path, Path]]:
 def _recording(named: NamedFiles) -> Recording | None:
     """Return the recording that DEPTH is, alone or with images in its folder or a video; else None."""
     if named.guide is None and not is_recording(Path(named.depth)):
-        missing, depth = "Missing argument 'GUIDE'", Path(named.depth)
-        if depth.is_file() and depth.suffix.lower() in _READABLE:
+        missing, depth = f"Missing argument '{named.guide_argument}'", Path(named.depth)
+        if depth.is_file() and depth.suffix.lower() in _READABLE | CLOUDS:
             raise InputError(missing, f"{depth} has no image", "give one of the same view after it")
         raise InputError(missing, f"{not_a_recording(depth)}")
     if named.guide is None or _same_folder(named):
@@ -113,7 +116,7 @@ def _recording(named: NamedFiles) -> Recording | None:
     film = Path(named.guide)
     if film.suffix.lower() not in VIDEOS or not film.is_file():
         return None
-    depths = _matches(named.depth) if _is_many(named.depth) else [Path(named.depth)]
+    depths = _depths(named.depth) if _is_many(named.depth) else [Path(named.depth)]
     return with_depths(depths, film, _confidences(named, depths))
 
 
@@ -154,7 +157,7 @@ def _pair(named: NamedFiles) -> Item:
 
 
 def _batch(named: NamedFiles) -> list[Item]:
-    depths = _matches(named.depth)
+    depths = _depths(named.depth)
     guides = _partners(str(named.guide), "guides", depths, named.note, named.most_apart)
     confidences = _confidences(named, depths)
     _check_folders(named, len(depths))
@@ -188,10 +191,26 @@ def _is_many(name: str) -> bool:
     return not Path(name).is_file() and (Path(name).is_dir() or any(sign in name for sign in "*?["))
 
 
+def _depths(name: str) -> list[Path]:
+    """Return the depth files of a folder or a glob; of a folder without a map its point clouds."""
+    folder = Path(name)
+    if (
+        folder.is_dir()
+        and not _with_extension(folder, _READABLE)
+        and (clouds := _with_extension(folder, CLOUDS))
+    ):
+        return clouds
+    return _matches(name)
+
+
+def _with_extension(folder: Path, extensions: Iterable[str]) -> list[Path]:
+    return [path for path in numbered(folder, *extensions) if path.is_file()]
+
+
 def _matches(name: str) -> list[Path]:
     """Return the files of a folder whose extension is a known format, or of a glob; 2.png before 10.png."""
     if Path(name).is_dir():
-        found = [path for path in numbered(Path(name), *_READABLE) if path.is_file()]
+        found = _with_extension(Path(name), _READABLE)
         if not found:
             raise InputError(name, "no depth or image file in this folder", f"expected {_NAMES}")
         return found
@@ -213,7 +232,7 @@ def _partners(name: str, what: str, depths: Sequence[Path], note: Note, within: 
     ours, theirs = by_last or (ours, theirs)
     alone = _without_partner(ours, theirs, len(depths))
     if len(found) != len(depths):
-        hint = alone or "they are paired in order"
+        hint = alone or "few names fit, and pairs in order need as many of both"
         raise InputError("", f"{len(depths)} depth files but {len(found)} {what} in {name}", hint)
     if alone:  # one is missing here and another there: their order would pair strangers
         raise InputError("", alone)

@@ -33,12 +33,11 @@ def guide_tensor(guide: ArrayLike) -> Tensor:
     image = _tensor("guide", guide)
     if image.dtype in (torch.uint8, torch.uint16):
         image = image.float().div_(torch.iinfo(image.dtype).max)
-    if image.ndim == 3:
-        if image.shape[2] not in (1, 3, 4):
-            raise InputError(
-                "guide", f"shape {tuple(image.shape)}, expected (H, W), (H, W, 3) or (B, C, H, W)"
-            )
-        image = image.permute(2, 0, 1)[None]
+    of_colours = image.ndim == 3 and image.shape[2] in (1, 3, 4)
+    if image.numel() == 0 or not (of_colours or image.ndim in (2, 4)):
+        found = f"shape {tuple(image.shape)}, expected (H, W), (H, W, 3) or (B, C, H, W)"
+        raise InputError("guide", found + (", with at least one pixel" if image.numel() == 0 else ""))
+    image = image.permute(2, 0, 1)[None] if of_colours else image
     image = _map(image, "guide")
     return _unit_range(image[:, :3] if image.shape[1] == 4 else image)
 
@@ -110,7 +109,7 @@ def _map(values: Tensor, name: str) -> Tensor:
         raise InputError(
             name,
             f"{values.dtype} of shape {tuple(values.shape)}, expected (h, w), (1, h, w), (h, w, 1) "
-            "or (B, 1, h, w)",
+            f"or (B, 1, h, w){', with at least one pixel' if values.numel() == 0 else ''}",
         )
     values = values.float()
     return values[None, None] if values.ndim == 2 else values

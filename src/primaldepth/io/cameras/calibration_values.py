@@ -97,6 +97,12 @@ def read_keys(path: PathLike) -> Keys:
 
 
 def _yaml(path: PathLike, text: str) -> Any:
+    if text.lstrip().startswith("%YAML:"):
+        raise FileFormatError(
+            path,
+            "a file of OpenCV's FileStorage, which is no plain YAML",
+            'write its numbers as JSON, {"guide": {...}}',
+        )
     yaml = optional("yaml", "ros", path)
     head = _head(path, text)
     with decoding(path, "not to be read as YAML"):

@@ -148,9 +148,16 @@ def _is_camera_info(path: Path, text: str) -> bool:
 
 def _from_keys(values: Any, path: PathLike) -> Cameras:
     """Return the cameras of a JSON file; raise if keys are missing or wrong."""
-    if "fx" in as_object(values, path):
+    found = as_object(values, path)
+    if "fx" in found:
         raise FileFormatError(
             path, "the numbers of a camera, but not of which", 'put them in {"guide": {...}}'
+        )
+    if found and not any(key in _CamerasKeys.model_fields or isinstance(found[key], dict) for key in found):
+        raise FileFormatError(
+            path,
+            f"found the keys {shortened(', '.join(found))}, those of another program",
+            'expected {"guide": {...}} with fx, fy, cx, cy, width and height',
         )
     keys = _CamerasKeys.parse(values, str(path))
     guide = _camera(keys.guide, f"{path}: guide", keys.pixel_centres)
