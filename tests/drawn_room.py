@@ -19,6 +19,20 @@ def drawn_room(seed: int, height: int = 240, width: int = 320) -> tuple[np.ndarr
     return depth, np.clip(image + draws.normal(0.0, 0.02, image.shape), 0.0, 1.0).astype(np.float32)
 
 
+def checkered_box(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Depth and image of a near box with a pattern that repeats over the width of a board behind it."""
+    draws = np.random.default_rng(seed)
+    depth, image = np.full((256, 320), 3.0, np.float32), np.full((256, 320, 3), 0.6, np.float32)
+    board = int(draws.integers(30, 50))
+    depth[:board], image[board : board + 16], image[board + 15 : board + 18] = 3.4, 0.75, 0.2
+    image[int(draws.integers(150, 180)) :] = 0.1, 0.3, 0.6
+    left, top = int(draws.integers(30, 180)), int(draws.integers(110, 140))
+    rows, columns = np.mgrid[: 256 - top, :90] // 16
+    depth[top:, left : left + 90] = 1.0
+    image[top:, left : left + 90] = np.where((rows + columns) % 2, 0.95, 0.05)[..., None]
+    return depth, np.clip(image + draws.normal(0.0, 0.02, image.shape), 0.0, 1.0).astype(np.float32)
+
+
 def cut(array: np.ndarray, top: int, left: int, height: int, width: int) -> np.ndarray:
     """A part of it."""
     return array[top : top + height, left : left + width]

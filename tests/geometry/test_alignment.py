@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from drawn_room import cut, drawn_room, enlarged, tensors
+from drawn_room import checkered_box, cut, drawn_room, enlarged, tensors
 from primaldepth.geometry.alignment import alignment
 from primaldepth.geometry.cameras import Intrinsics
 
@@ -22,6 +22,14 @@ def test_one_view_is_left_alone(seed: int) -> None:
     assert found is not None
     assert not found.differs
     assert np.hypot(*found.view.offset) < 4.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_pattern_that_another_view_fits_is_left_alone(seed: int) -> None:
+    depth, image = checkered_box(seed)
+    found = alignment(*tensors(reduced(depth), image), "z")
+    assert found is not None
+    assert not found.differs
 
 
 @pytest.mark.parametrize("seed", SEEDS)

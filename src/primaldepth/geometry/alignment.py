@@ -22,7 +22,7 @@ from primaldepth.geometry.cameras import Intrinsics
 from primaldepth.geometry.edge_fields import depth_edges, detail, image_edges, local_mean, sampled
 
 GRID = 192  # pixels of the longer side, about, on which edges are compared
-FINE, COARSE = 1.0, 25  # pixels of it: edges are blurred by the first and freed of their mean over the second
+FINE, COARSE = 0.7, 25  # pixels of it: edges are blurred by the first and freed of their mean over the second
 REACH = 0.08  # of the longer side: how far views are moved, half of it where they are zoomed
 RATIO, STEPS = 1.03, 18  # zooms are powers of the first, up to the second
 FINE_GRID, FINE_REACH, FINE_RATIO, FINE_STEPS = 384, 0.02, 1.01, 5  # the same where a view is measured
@@ -31,9 +31,9 @@ SMALLEST = 24  # samples or pixels a side: smaller frames are not searched
 FEWEST = 60.0  # pixels of the grid with a clear depth edge: fewer prove nothing
 MOVED = 0.016  # of the longer side: registered cameras are up to 1 % off
 ZOOMED = 0.08  # of the size, as a logarithm: 3 to 5 degrees of a usual lens
-LEAST = 35.0  # z that counts; lone patterns of an aligned room reach 29
-CLEARLY, FAR_ABOVE = 1.25, 10.0  # times the z of any other view, or more than that by so much
-BETTER_MOVED, BETTER_ZOOMED = 1.15, 1.5  # times that of the frame as it is; a small offset leaves much of it
+LEAST = 35.0  # z that counts; patterns of aligned rooms reach 32
+CLEARLY = 1.3  # times the z of any other view
+BETTER_MOVED, BETTER_ZOOMED = 1.3, 1.5  # times that of the frame as it is; a small offset leaves much of it
 ABOVE = 6.0  # more than the z of the frame as it is
 SAMPLES = 2.0  # an offset is seen if it is larger than so many samples
 STEADY = 0.05  # of the mean overlap, added to that of each view: where hardly anything overlaps, z is noise
@@ -79,8 +79,7 @@ class Alignment:
     @property
     def certain(self) -> bool:
         """Whether no other view fits nearly as well."""
-        clearly = self.score >= CLEARLY * self.rival or self.score >= self.rival + FAR_ABOVE
-        return self.inside and clearly and self.score >= LEAST
+        return self.inside and self.score >= max(LEAST, CLEARLY * self.rival)
 
     @property
     def differs(self) -> bool:
@@ -146,7 +145,8 @@ def alignment(
         return found
     degrees = None if camera is None else 2.0 * math.degrees(math.atan(0.5 * camera.width / camera.fx))
     fine = Search.of(Edges.of(depth, valid, image, kind, FINE_GRID), FINE_REACH)
-    return replace(found, view=_refined(fine, found.view), degrees=degrees)
+    view, inside = _refined(fine, found.view)
+    return replace(found, view=view, inside=inside, degrees=degrees)
 
 
 def _judged(search: "Search", steps: int, limit: float) -> Alignment:
@@ -169,11 +169,19 @@ def _likelier(moved: Alignment, zoomed: Alignment) -> Alignment:
     return replace(better, rival=max(better.rival, other.score))
 
 
-def _refined(search: "Search", view: View) -> View:
-    """Return the best view near another; one that is hardly zoomed is not zoomed."""
+def _refined(search: "Search", view: View) -> tuple[View, bool]:
+    """Return the best view near another, and whether it lies inside of what was searched.
+
+    A view that is hardly zoomed is not zoomed, and its offset, which is what is reported of it, may change by
+    half of the reach only.
+    """
     zoomed = abs(math.log(view.zoom)) > ZOOMED
     near = view if zoomed else View(offset=view.offset)
-    return search.summit(search.scores(near, FINE_RATIO, FINE_STEPS if zoomed else 0), near, FINE_RATIO)[1]
+    search = search if zoomed else replace(search, reach=max(1, search.reach // 2))
+    place, best = search.summit(
+        search.scores(near, FINE_RATIO, FINE_STEPS if zoomed else 0), near, FINE_RATIO
+    )
+    return best, all(0 < at < 2 * search.reach for at in place[1:])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

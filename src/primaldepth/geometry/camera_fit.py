@@ -16,7 +16,6 @@ from torch import Tensor
 from primaldepth.core.errors import InputError
 from primaldepth.core.frame import Frame
 from primaldepth.geometry.alignment import (
-    CLEARLY,
     FINE_GRID,
     FINE_RATIO,
     FINE_REACH,
@@ -36,6 +35,7 @@ from primaldepth.geometry.motion import as_tuples, rotation
 TURNS = [math.radians(1.5 * step) for step in range(-4, 5)]
 FINE_TURNS = [math.radians(0.25 * step) for step in range(-6, 7)]
 FINE_ZOOMS = 4  # steps
+CLEARLY = 1.25  # times the z of any other view
 MOST_FRAMES = 30  # more do not make it better
 
 

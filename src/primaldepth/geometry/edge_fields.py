@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, conv2d, grid_sample, max_pool2d, pad
 
-STEP, CLEAR = (
-    0.03,
-    0.10,
-)  # of the nearer depth: steps below the first are no edges, from the second on clear ones
-PLANE = 9  # samples a side, over which the slope of a surface is taken to be constant
+NOISES = 4.0  # times the median step, which is noise: smaller steps are no edges
+LEAST_STEP, MOST_STEP = 0.01, 0.03  # of the nearer depth: limits of that, whatever the noise
+CLEAR = 3.0  # times that: from here on an edge is clear
+PLANE = 7  # samples in a row, over which the slope of a surface is taken to be constant
 SURROUND = 15  # pixels a side, whose contrast an edge of the image is compared with
 FAINT = 0.01  # contrast from pixel to pixel that is not worth looking at
 FILLED = 4  # samples from its rim up to which a hole is taken for background
@@ -24,8 +23,9 @@ PEAK = 0.7  # of the strongest edge beside it: weaker ones are its slope
 def depth_edges(depth: Tensor, valid: Tensor, kind: str) -> Tensor:
     """Return the steps of a depth map as a field, (h, w).
 
-    Inverse depth is linear on planes, so that slopes differ from steps. Holes are filled from the
-    farther side: beside an edge they are background that a camera beside the light or the lens does not see.
+    Inverse depth is linear on planes, so that slopes differ from steps. A step counts if it is larger than
+    most of the frame's are, which are noise. Holes are filled from the farther side: beside an edge they are
+    background that a camera beside the light or the lens does not see.
 
     Args:
         depth: (1, 1, h, w).
@@ -34,26 +34,38 @@ def depth_edges(depth: Tensor, valid: Tensor, kind: str) -> Tensor:
     """
     inverse = depth if kind == "disparity" else 1.0 / torch.where(valid, depth, 1.0)
     inverse, known = _filled(torch.where(valid, inverse, 0.0), valid)
-    whole = -max_pool2d(-known.float(), 3, 1, 1)
-    slopes = torch.cat(_slopes(inverse), dim=1) * whole
-    slopes = slopes - local_mean(slopes, PLANE) / local_mean(whole, PLANE).clamp_min(1e-3)
-    nearest = max_pool2d(inverse, 3, 1, 1).clamp_min(1e-12)
-    step = 2.0 * slopes.norm(dim=1, keepdim=True) / nearest
-    clear = whole * ((step - STEP) / (CLEAR - STEP)).clamp(0.0, 1.0)
-    return _field(slopes, clear * (clear >= PEAK * max_pool2d(clear, 3, 1, 1)))
+    steps = torch.cat([_steps(inverse, known), _steps(inverse.mT, known.mT).mT], dim=1)
+    step = steps.norm(dim=1, keepdim=True) / max_pool2d(inverse, 3, 1, 1).clamp_min(1e-12)
+    usual = float(step[known].median()) if bool(known.any()) else 0.0
+    least = min(max(NOISES * usual, LEAST_STEP), MOST_STEP)
+    clear = ((step / least - 1.0) / (CLEAR - 1.0)).clamp(0.0, 1.0)
+    return _field(steps, clear * (step >= PEAK * max_pool2d(step, 3, 1, 1)))
+
+
+def _steps(inverse: Tensor, known: Tensor) -> Tensor:
+    """Return by how much the neighbours of each sample in its row differ beyond the slope of their surface.
+
+    The slope is a median, which a step nearby leaves as it is.
+    """
+    rises = torch.where(known[..., 1:] & known[..., :-1], inverse.diff(dim=-1), torch.nan)
+    far = PLANE // 2
+    slope = pad(rises, (far, far), value=torch.nan).unfold(-1, PLANE, 1).nanmedian(dim=-1).values
+    steps = pad((rises - slope).nan_to_num(0.0), (1, 1))
+    return steps[..., 1:] + steps[..., :-1]
 
 
 def image_edges(image: Tensor) -> Tensor:
     """Return the edges of an image, (1, C, H, W) in [0, 1], as a field, (H, W).
 
-    An edge counts by its contrast against that around it; of the colours the one with the most contrast.
+    An edge counts by its contrast against that around it, so that a faint one beside a strong one still
+    counts; of the colours the one with the most contrast.
     """
     across, down = _slopes(image)
     strongest = (across.square() + down.square()).argmax(dim=1, keepdim=True)
     slopes = torch.cat([across.gather(1, strongest), down.gather(1, strongest)], dim=1)
     power = slopes.square().sum(dim=1, keepdim=True)
-    around = local_mean(power, SURROUND).sqrt()
-    return _field(slopes, (power.sqrt() / (2.0 * (around + FAINT))).clamp(0.0, 1.0))
+    contrast, around = power.sqrt(), local_mean(power, SURROUND).sqrt()
+    return _field(slopes, contrast / (contrast + 0.5 * (around + FAINT)))
 
 
 def detail(field: Tensor, fine: float, coarse: int) -> Tensor:
