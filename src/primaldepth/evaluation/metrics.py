@@ -13,6 +13,8 @@ Example:
     1.0
 """
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
@@ -167,8 +169,9 @@ def boundary_f1(depth: Tensor, truth: Tensor, known: Tensor, step: float, tolera
 def sensor_residual(depth: Tensor, frame: Frame) -> float:
     """Return sqrt(mean ((A d - f) / sigma)^2) over the trusted samples f, in standard deviations of noise.
 
-    A is the sensor as in `departure`. About 1 says that the depth explains the samples up to their noise;
-    a depth that keeps the noise has less, one that has left the samples has more.
+    A is how the frame's samples were taken, averages where that is not known. About 1 says that the depth
+    explains the samples up to their noise; a depth that keeps the noise has less, one that has left the
+    samples has more.
 
     Args:
         depth: d, (1, 1, H, W).
@@ -177,7 +180,8 @@ def sensor_residual(depth: Tensor, frame: Frame) -> float:
     Raises:
         ValueError: a trusted sample has no standard deviation above 0.
     """
-    found = departure(depth, frame).sigmas
+    known = frame if frame.sampling else replace(frame, sampling="average")
+    found = departure(depth, known).sigmas
     if found is None:
         raise ValueError("the residual needs a standard deviation > 0 for every trusted sample")
     return found

@@ -31,14 +31,14 @@ NO_DEPARTURE = Departure()  # nothing is known of it
 
 
 def departure(u: Tensor, frame: Frame) -> Departure:
-    """Return how far a result departs from its trusted samples, as if these were averages.
+    """Return how far a result departs from its trusted samples.
 
     Args:
         u: (B, 1, H, W) result, on any device.
         frame: the samples it was made of.
     """
     trusted = frame.trusted
-    errors = residual(u.to(frame.depth), frame, "average")[trusted]
+    errors = least_residual(u.to(frame.depth), frame)[trusted]
     sigma = None if frame.sigma is None else frame.sigma[trusted].double()
     if sigma is None or not bool((sigma > 0).all()):
         return Departure(_rms(errors))
@@ -47,14 +47,14 @@ def departure(u: Tensor, frame: Frame) -> Departure:
 
 
 def least_residual(u: Tensor, frame: Frame) -> Tensor:
-    """Return r, (B, 1, h, w), by the frame's sampling or, if unknown, by what explains a sample better.
+    """Return r, (B, 1, h, w) in float64, by the frame's sampling; if unknown, by what fits a sample better.
 
     Args:
         u: (B, 1, H, W) result.
         frame: the samples it was made of; r means nothing in their holes.
     """
     ways: tuple[Sampling, ...] = ("point", "average") if frame.sampling is None else (frame.sampling,)
-    least, *others = (residual(u, frame, way).to(u.dtype) for way in ways)
+    least, *others = (residual(u, frame, way) for way in ways)
     for other in others:
         least = torch.where(least.abs() <= other.abs(), least, other)
     return least

@@ -60,7 +60,7 @@ def overruled(prediction: Prediction, frame: Frame, sigmas: float) -> int:
         frame: what it was made of.
         sigmas: as of `samples_kept`.
     """
-    off = least_residual(prediction.depth, frame)
+    off = least_residual(prediction.depth, frame).to(frame.depth.dtype)
     return int((confirmed(frame) & (off.abs() > limits(frame, sigmas))).sum())
 
 
@@ -94,7 +94,7 @@ def _image_kept(prediction: Prediction, frame: Frame, sigmas: float) -> tuple[Te
     """Correct one image until no sample is left, in at most `ROUNDS` rounds; count those that were."""
     u, most, kept, count = prediction.depth, limits(frame, sigmas), confirmed(frame), 0
     for number in range(ROUNDS):
-        off = least_residual(u, frame)
+        off = least_residual(u, frame).to(u.dtype)
         left = kept & (off.abs() > most)
         if not bool(left.any()):
             break

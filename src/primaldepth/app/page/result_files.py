@@ -16,7 +16,7 @@ from primaldepth.core.frame import Prediction
 from primaldepth.geometry.meshing import MAX_JUMP, depth_mesh
 from primaldepth.io.mesh import write_mesh
 from primaldepth.io.picture_files import write_preview
-from primaldepth.measurement.residual import residual
+from primaldepth.measurement.residual import least_residual
 from primaldepth.operators.sampling import resample
 from primaldepth.pictures.preview import (
     ERROR_COLORS,
@@ -133,9 +133,9 @@ def _save(folder: Path, prefix: str, what: str, rgb: RGB) -> Path:
 def _residual(
     inputs: Inputs, prediction: Prediction, scale: DisplayUnit, size: tuple[int, int]
 ) -> tuple[RGB, str]:
-    """Return the map of the residual (reduced result minus samples) and its colour bar."""
+    """Return the map of the residual (result, seen as the samples are, minus samples) and its colour bar."""
     frame = inputs.frame
-    errors = first(residual(prediction.depth.to(frame.depth), frame, "average")) * scale.factor
+    errors = first(least_residual(prediction.depth.to(frame.depth), frame)) * scale.factor
     none, valid = np.zeros_like(errors), first_mask(frame.valid) & np.isfinite(errors)
     limit = robust_error(errors, none, valid)
     title = f"Result less samples [{scale.unit}]"
