@@ -525,3 +525,9 @@ def test_a_depth_map_larger_than_the_guide_is_refused_before_any_work(monkeypatc
     )
     with pytest.raises(InputError, match="guide: 8x6 is smaller than the depth's 16x12"):
         upsample(np.ones((12, 16)), np.ones((6, 8, 3)), method="nearest")
+
+
+@pytest.mark.parametrize("mask", [np.ones((8, 8), bool), torch.ones(8, 8, dtype=torch.bool)])
+def test_a_mask_is_no_depth(mask: np.ndarray | torch.Tensor) -> None:
+    with pytest.raises(InputError, match="an array of bool, expected numbers"):
+        upsample(mask, np.zeros((16, 16)), method="bilinear")

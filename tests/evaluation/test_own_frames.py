@@ -119,3 +119,9 @@ def test_the_worst_frame_is_that_of_the_best_method_without_cut_outs():
         row("net", 99.0, frame="a", variant=CUT_OUTS),
     ]
     assert verdict(rows, "mm").worst_frame == "b"
+
+
+def test_a_map_that_is_reduced_to_nearly_nothing_is_refused(tmp_path):
+    reduced, _ = own_frames([write_pair(tmp_path, "a")], 16).parts(None)
+    with pytest.raises(InputError, match="reduced by 16 it is 5x4 samples, too few to judge by"):
+        reduced.load(None, "a", 16)

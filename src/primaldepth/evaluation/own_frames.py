@@ -20,6 +20,7 @@ from primaldepth.operators.sampling import resample
 MM = 1000.0
 CUT_OUTS = "cut-outs"
 SAME_ASPECT = 0.01  # relative difference of the aspect ratios of image and depth
+SMALLEST = 8  # samples a side of a reduced map
 UNSAFE = 5.0  # surface samples of 10,000 that a method may misplace more than the safest one
 
 
@@ -77,6 +78,13 @@ class OwnFrames(Protocol):
     def build(self, root: Path, scene: str, scale: int) -> Case:
         """Return the case of a frame."""
         maps = cropped(*read_pair(*self.pairs[scene], self.stored))
+        height, width = (side // scale for side in maps[0].shape[2:])
+        if min(height, width) < SMALLEST:
+            raise InputError(
+                self.pairs[scene][0],
+                f"reduced by {scale} it is {width}x{height} samples, too few to judge by",
+                f"reduce it to {SMALLEST} a side at least",
+            )
         return real_case(self, self.way, scene, scale, maps, self.scoring)
 
 

@@ -18,6 +18,8 @@ def depth_tensor(depth: ArrayLike) -> Tensor:
     Raises:
         InputError: if it has another shape, or holds no numbers.
     """
+    if getattr(depth, "dtype", None) in (bool, torch.bool):
+        raise InputError("depth", "an array of bool, expected numbers", "is it a mask of the depth map?")
     return _map(_tensor("depth", depth), "depth")
 
 
