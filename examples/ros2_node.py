@@ -54,6 +54,7 @@ PARAMETERS = {
     "method": Parameter("pdn-any-small", "a name of `primaldepth methods`"),
     "noise": Parameter("auto", "auto, metres, or a sensor such as realsense-d435"),
     "temporal": Parameter(False, "average over time, along the camera's motion"),
+    "static_scene": Parameter(False, "with temporal: nothing moves but the camera, so average all that fits"),
     "spikes": Parameter("drop", "drop or keep samples that stand out from all around them"),
     "device": Parameter("auto", "auto, cpu or cuda"),
     "rectified": Parameter(False, "whether the colour image was rectified: P of camera_info counts, not K"),
@@ -162,7 +163,8 @@ class FineDepth(Node):
     def __init__(self) -> None:
         super().__init__("fine_depth")
         self._chosen = {name: self._declared(name, each) for name, each in PARAMETERS.items()}
-        options = {name: self._chosen[name] for name in ("method", "noise", "temporal", "spikes", "device")}
+        shared = ("method", "noise", "temporal", "static_scene", "spikes", "device")
+        options = {name: self._chosen[name] for name in shared}
         self._session = primaldepth.Session(unit="m", max_depth=self._chosen["max_depth"] or None, **options)
         self._topics = {
             name: self._published(kind, topic)

@@ -8,7 +8,7 @@ import torch
 
 import primaldepth
 from primaldepth.core.errors import InputError
-from primaldepth.methods.temporal import Temporal
+from primaldepth.methods.temporal import Temporal, TemporalSettings
 from primaldepth.pipeline import load as loading
 from primaldepth.session import RECENT
 
@@ -65,6 +65,18 @@ def test_frames_before_count_with_temporal():
             expected = temporal(primaldepth.api.load_inputs(depth, image).frame)
             np.testing.assert_array_equal(found.depth, expected.depth[0, 0].numpy())
     assert found.report.info["carried"] > 0.5
+
+
+def test_a_static_scene_is_averaged_as_one():
+    frames = [scene(seed) for seed in range(4)]
+    temporal = Temporal(primaldepth.methods.create("bilinear"), TemporalSettings(static_scene=True))
+    with primaldepth.Session(method="bilinear", temporal=True, static_scene=True, device="cpu") as session:
+        for depth, image in frames:
+            found = session.push(depth, image)
+            expected = temporal(primaldepth.api.load_inputs(depth, image).frame)
+            np.testing.assert_array_equal(found.depth, expected.depth[0, 0].numpy())
+    with pytest.raises(InputError, match=r"static_scene: .*; give temporal too"):
+        primaldepth.Session(method="bilinear", static_scene=True)
 
 
 def test_camera_file_is_read_once_for_a_size(tmp_path, monkeypatch):

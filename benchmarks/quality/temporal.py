@@ -9,6 +9,7 @@ in the depth.
 Flicker is the mean absolute change from frame to frame. While the camera moves, true depth changes too;
 unrest is the mean absolute change of the error of points that stand still, followed by their true motion.
 The error of what moves by itself is measured over its own pixels, and with `BORDER` pixels around it.
+`--static-scene` is that of `upsample`: with a sequence in which something moves it shows what that costs.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from primaldepth.core.frame import Frame, Prediction
 from primaldepth.core.seeds import generator
 from primaldepth.evaluation.rendered import image_of
 from primaldepth.methods import create
-from primaldepth.methods.temporal import Temporal
+from primaldepth.methods.temporal import Temporal, TemporalSettings
 from primaldepth.scenes.description import Camera, Scene, SceneObject, pose
 from primaldepth.scenes.renderer import Renderer
 from primaldepth.scenes.sampler import sample
@@ -81,15 +82,16 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=12)
     parser.add_argument("--moves", nargs="+", choices=MOVES, default=["still", "camera", "object"])
     parser.add_argument("--methods", nargs="+", default=["bilinear", "nlh-l2", "pdn-any"])
+    parser.add_argument("--static-scene", action="store_true", help="as of upsample: only the camera moves")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     renderer = Renderer(preset="rich", samples=64, variant="auto")
-    rows = []
+    settings, rows = TemporalSettings(static_scene=options.static_scene), []
     for seed, move in product(range(options.first, options.first + options.scenes), options.moves):
         views = list(rendered(renderer, seed, move, options.frames))
         for name, method in product(SENSORS, options.methods):
             frames = [measured(name, view, (seed, t)) for t, view in enumerate(views)]
-            rows.append(TemporalRow(seed, move, name, method, **compared(frames, views, method)))
+            rows.append(TemporalRow(seed, move, name, method, **compared(frames, views, method, settings)))
             show(rows[-1])
     summarise(rows)
     if options.json:
@@ -225,11 +227,13 @@ class _Replay:
         return next(self.predictions)
 
 
-def compared(frames: list[Frame], views: list[View], method: str) -> dict[str, float | None]:
+def compared(
+    frames: list[Frame], views: list[View], method: str, settings: TemporalSettings
+) -> dict[str, float | None]:
     """Return the numbers of a `TemporalRow` for one sequence."""
     single = create(method, SETTINGS.get(method))
     predictions = [single(frame) for frame in frames]
-    temporal = Temporal(_Replay(method, iter(predictions)))
+    temporal = Temporal(_Replay(method, iter(predictions)), settings)
     filtered = [temporal(frame) for frame in frames]
     found: dict[str, float | None] = {"carried": float(filtered[-1].info["carried"])}
     for suffix, results in (("", predictions), ("_temporal", filtered)):

@@ -21,7 +21,7 @@ from primaldepth.core.frame import Method, Prediction, Sampling
 from primaldepth.geometry.cameras import Cameras, Intrinsics
 from primaldepth.io import Kind, Unit
 from primaldepth.methods import create
-from primaldepth.methods.temporal import Temporal
+from primaldepth.methods.temporal import Temporal, temporal_settings
 from primaldepth.pipeline.frame_report import Report, report_of
 from primaldepth.pipeline.load import known_cameras, load
 from primaldepth.pipeline.outcome import Outcome, compute
@@ -81,6 +81,7 @@ class Session:
         method: a name that `primaldepth methods` lists, or a file of weights.
         cameras: `Cameras`, the guide's `Intrinsics`, or a camera file; see `primaldepth.upsample`.
         temporal: average the results over time; frames must come in order.
+        static_scene: with `temporal`: nothing moves but the camera, so average all that fits.
         unit: of the depth arrays; needed if the noise is a sensor's name, or for a second camera.
         kind: "z", "radial" or "disparity".
         noise: "auto", a standard deviation in the depth's unit, or a sensor's name.
@@ -93,7 +94,7 @@ class Session:
         options: parameters of the method in place of its defaults.
 
     Raises:
-        InputError: if an option is not known.
+        InputError: if an option is not known, or `static_scene` is given without `temporal`.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Session:
         method: str = DEFAULT_METHOD,
         cameras: Cameras | Intrinsics | PathLike | None = None,
         temporal: bool = False,
+        static_scene: bool = False,
         unit: Unit | None = None,
         kind: Kind | None = None,
         noise: str | float = "auto",
@@ -124,8 +126,8 @@ class Session:
             options=options or {},
         )
         self._device = pick_device(device)
-        single = create(method, options)
-        self._method: Method | None = Temporal(single) if temporal else single
+        single, filtered = create(method, options), temporal_settings(temporal, static_scene)
+        self._method: Method | None = single if filtered is None else Temporal(single, filtered)
         self._given: object = cameras
         self._read: dict[tuple[tuple[int, int], tuple[int, int]], Cameras | None] = {}
         self._told: set[type] = set()

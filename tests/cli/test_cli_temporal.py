@@ -157,3 +157,23 @@ def test_a_result_that_cannot_be_written_does_not_count(cli: Cli, many: Path, mo
 def test_one_pair_is_no_sequence(cli: Cli, files: Path) -> None:
     outcome = cli("upsample", "depth.png", "guide.png", "-o", "out.png", "--temporal")
     assert (outcome.code, "depth.png is one frame" in outcome.err) == (2, True)
+
+
+def test_a_static_scene_is_another_sequence(cli: Cli, many: Path) -> None:
+    """Nothing that was averaged the other way is kept, and a stopped one goes on with its own memory."""
+    cli(*CALL, "out")
+    static = cli(*CALL, "out", "--static-scene")
+    assert len(ran(static)) == COUNT
+    assert contents("out") != (cli(*CALL, "plain"), contents("plain"))[1]
+    write_frame(COUNT)
+    assert len(ran(cli(*CALL, "out", "--static-scene"))) == 1
+    cli(*CALL, "whole", "--static-scene")
+    assert contents("out") == contents("whole")
+
+
+@pytest.mark.parametrize("call", [("upsample", "many", "guide.png", "-o", "out"), ("live", "simulated")])
+def test_a_static_scene_needs_temporal(cli: Cli, many: Path, call: tuple[str, ...]) -> None:
+    outcome = cli(*call, "--static-scene")
+    assert outcome.code == 2
+    assert "--static-scene: it says how results are averaged over time; give --temporal too" in outcome.err
+    assert not Path("out").exists()

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import typer
 
-from primaldepth.cli.options import SET_HELP, declared, early_cameras, method_options
+from primaldepth.cli.options import SET_HELP, STATIC_SCENE_HELP, declared, early_cameras, method_options
 from primaldepth.cli.output import note, show_json
 from primaldepth.core.errors import InputError
 from primaldepth.geometry.cameras import Cameras
 from primaldepth.live.page import Page, Screen
 from primaldepth.live.sources import FRAMES_PER_SECOND, LiveSource, open_source
+from primaldepth.methods.temporal import temporal_settings
 from primaldepth.pipeline.output_checks import check_places
 from primaldepth.pipeline.outputs import OUTPUTS
 from primaldepth.pipeline.request import Item
@@ -32,6 +33,7 @@ def live(
     images: str | None = typer.Argument(None, metavar="[IMAGES]", help="Images that go with depth files."),
     method: str = declared("method", METHOD),
     temporal: bool = typer.Option(False, "--temporal", help="Average over time, along the camera's motion."),
+    static_scene: bool = typer.Option(False, "--static-scene", help=STATIC_SCENE_HELP),
     unit: str | None = declared("unit"),
     noise: str = declared("noise", "auto"),
     cameras: Path | None = typer.Option(
@@ -53,6 +55,7 @@ def live(
     """Show depth and point cloud of a camera or a recording while it runs."""
     if frames is not None and frames < 1:
         raise InputError("--frames", f"{frames}", "give 1 or more")
+    temporal_settings(temporal, static_scene, ("--temporal", "--static-scene"))
     known = early_cameras(cameras)
     folders = {name: path for name, path in {"out": out, "cloud": cloud}.items() if path is not None}
     with ExitStack() as stack:
@@ -60,6 +63,7 @@ def live(
             Session(
                 method=method,
                 temporal=temporal,
+                static_scene=static_scene,
                 unit=unit,
                 noise=noise,
                 device=device,  # type: ignore[arg-type] # checked there

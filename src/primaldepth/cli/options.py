@@ -22,6 +22,7 @@ ITERATIONS_HELP = "Primal-dual iterations in place of the method's own number; a
 DATA_HELP = "Folder with the data of protocols; PRIMALDEPTH_DATA if not given."
 JOBS_HELP = "Frames computed at the same time; 0: one per core, or one on a GPU."
 NO_CACHE_HELP = "Compute everything; neither take results from the cache nor keep them."
+STATIC_SCENE_HELP = "With --temporal: nothing moves but the camera, so average all that fits."
 SET_HELP = "Setting of the method; repeat for several."
 
 

@@ -10,6 +10,7 @@ from primaldepth.cli.options import (
     ENSEMBLE_HELP,
     ITERATIONS_HELP,
     SET_HELP,
+    STATIC_SCENE_HELP,
     declared,
     early_cameras,
     method_options,
@@ -21,6 +22,7 @@ from primaldepth.compute.device import pick_device
 from primaldepth.core.errors import InputError
 from primaldepth.io.atomic import remove_leftovers
 from primaldepth.methods import create
+from primaldepth.methods.temporal import TemporalSettings, temporal_settings
 from primaldepth.pipeline.batches import Batch, FinishedFrame, open_ledger, sole_use
 from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.on_ray import check_engine, worker_device
@@ -67,6 +69,7 @@ def upsample(
     temporal: bool = typer.Option(
         False, "--temporal", help="A batch is a sequence: average over time, along the camera's motion."
     ),
+    static_scene: bool = typer.Option(False, "--static-scene", help=STATIC_SCENE_HELP),
     overwrite: bool = typer.Option(
         False, "--overwrite", help="In a batch, also do again what an earlier run has finished."
     ),
@@ -76,6 +79,7 @@ def upsample(
     """Make a depth map of the guide's size. Folders or globs are a batch, paired by number, time or order."""
     outputs = {name: asked.pop(name) for name in OUTPUTS}
     outputs = {name: path for name, path in outputs.items() if path is not None}
+    filtered = temporal_settings(temporal, static_scene, ("--temporal", "--static-scene"))
     options = method_options(option, tile=tile, iterations=iterations, ensemble=ensemble or None)
     request = Request(
         **asked | {"options": options, "device": _device(asked["device"], engine, gpus, temporal)}
@@ -83,7 +87,7 @@ def upsample(
     made = create(request.method, options)  # a wrong name or option is told before any file is read
     check_method(outputs, request, made)
     named = NamedFiles(depth, guide, outputs, confidence, early_cameras(cameras), time_apart, note)
-    _run(named, request, as_json, overwrite, temporal, gpus if engine == "ray" else None)
+    _run(named, request, as_json, overwrite, filtered, gpus if engine == "ray" else None)
 
 
 def _device(device: str, engine: str, gpus: float, temporal: bool) -> str:
@@ -93,7 +97,12 @@ def _device(device: str, engine: str, gpus: float, temporal: bool) -> str:
 
 
 def _run(
-    named: NamedFiles, request: Request, as_json: bool, overwrite: bool, temporal: bool, gpus: float | None
+    named: NamedFiles,
+    request: Request,
+    as_json: bool,
+    overwrite: bool,
+    temporal: TemporalSettings | None,
+    gpus: float | None,
 ) -> None:
     """Run the frames, print the report, and say which of a batch failed."""
     items, many = list_items(named)
@@ -101,7 +110,7 @@ def _run(
         raise InputError(
             "--engine ray", f"{named.depth} is one pair", "give a folder, a recording or a video"
         )
-    if temporal and not many:
+    if temporal is not None and not many:
         raise InputError("--temporal", f"{named.depth} is one frame", "give a folder, a recording or a video")
     with sole_use(named.outputs.values()) if many else nullcontext():
         ledger = open_ledger(named.outputs["out"], request, named.cameras, temporal) if many else None

@@ -74,6 +74,16 @@ def is_cut(expected: Tensor, tolerance: Tensor, frame: Frame, difference: Tensor
     return bool(strange) or bool(agrees.double().mean() < _AGREE)
 
 
+def trust_of(value: Tensor, limit: Tensor | float) -> Tensor:
+    """Return min(1, (limit / |value|)^4).
+
+    Args:
+        value: (B, C, H, W).
+        limit: of |value|, up to which trust is 1.
+    """
+    return (limit / value.abs().clamp_min(1e-30)).clamp_max(1.0).pow(4)
+
+
 def guide_noise(difference: Tensor) -> Tensor:
     """Return the standard deviation of the difference of two guides where nothing moved, by its median.
 

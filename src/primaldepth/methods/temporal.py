@@ -7,6 +7,7 @@ carried along it, and the new result m with variance R is weighed against it,
 
 P grows where the carried estimate may be misplaced (by a part of a pixel, at steps of the depth), and without
 bound where depth or guide say that something else is seen there now: then k = 1, and m stands as it is.
+Of a static scene this says only what does not fit; otherwise also what may move by itself.
 """
 
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.core.settings import Count, NotNegative, Positive, Settings, Share
 from primaldepth.geometry.ego_motion import Motion, carried, coordinates, ego_motion, in_view
 from primaldepth.io import Kind
+from primaldepth.methods.result_noise import guess_variance, sensor_variance, step_variance
 from primaldepth.methods.scene_change import (
     guide_noise,
     is_cut,
@@ -27,12 +29,10 @@ from primaldepth.methods.scene_change import (
     moves_by_itself,
     something_moved,
     steps_of,
+    trust_of,
 )
-from primaldepth.operators.sampling import resample
-from primaldepth.sensors.noise import estimate_sigma
+from primaldepth.methods.static_scene import MISPLACED, agreement, uncovered
 
-_LEAST_NOISE = 5e-4  # of the depth: as `estimate_sigma` has it
-_GUESS = 0.3  # of the depth: standard deviation of what a method fills in
 _AMPLIFIES = 1.2  # at most, a method passes on the sensor's noise by this factor
 _SURE = 4.0  # times the sensor's variance is the most that P + R comes to where nothing was guessed
 _AT_REST = 0.01  # slack while nothing is seen to move, where a method says how far it is off
@@ -50,6 +50,8 @@ class TemporalSettings(Settings):
         slack: pixels by which things may have moved where no motion of the camera was found.
         surer: while the camera moves, the past replaces what is filled in only where its variance is below
             this share of the new result's; 0: nowhere. While something else moves, it never does.
+        static_scene: whether nothing moves but the camera. All that fits is averaged then; `slack` and
+            `surer` do not matter.
     """
 
     memory: Count = 16
@@ -57,6 +59,25 @@ class TemporalSettings(Settings):
     misplaced: NotNegative = 0.3
     slack: NotNegative = 0.04
     surer: Share = 0.4
+    static_scene: bool = False
+
+
+def temporal_settings(
+    temporal: bool, static_scene: bool, named: tuple[str, str] = ("temporal", "static_scene")
+) -> TemporalSettings | None:
+    """Return the filter's settings, or None if results are not averaged over time.
+
+    Args:
+        temporal: whether they are.
+        static_scene: whether nothing moves but the camera.
+        named: how the user calls the two.
+
+    Raises:
+        InputError: if the scene is said to be static and results are not averaged.
+    """
+    if static_scene and not temporal:
+        raise InputError(named[1], "it says how results are averaged over time", f"give {named[0]} too")
+    return TemporalSettings(static_scene=static_scene) if temporal else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,15 +154,23 @@ class Temporal:
             self.memory, share = advance(before, frame, prediction, kind, self.settings)
             sigma = prediction.sigma
             if sigma is not None and before is not None:
-                sigma = sigma * _noise_left(self.memory, frame, prediction)
+                sigma = _sigma_left(sigma, self.memory, frame, prediction.depth, self.settings)
         info = {**prediction.info, "carried": share}
         return replace(prediction, depth=self.memory.depth.to(prediction.depth.dtype), sigma=sigma, info=info)
 
 
-def _noise_left(memory: Memory, frame: Frame, prediction: Prediction) -> Tensor:
-    """Return the deviation after averaging over that of the single result, (1, 1, H, W), at most 1."""
-    single = _sensor_variance(frame, prediction.depth) + _guess_variance(frame, prediction.depth)
-    return (memory.variance / single.clamp_min(1e-30)).clamp(max=1.0).sqrt()
+def _sigma_left(
+    sigma: Tensor, memory: Memory, frame: Frame, depth: Tensor, settings: TemporalSettings
+) -> Tensor:
+    """Return how far the average may be off, (1, 1, H, W), from the single result's `sigma`.
+
+    Of a static scene, where errors at steps are averaged too, only the sensor's part of sigma falls.
+    """
+    left = (memory.variance / _variance(frame, depth, settings).clamp_min(1e-30)).clamp(max=1.0)
+    if not settings.static_scene:
+        return sigma * left.sqrt()
+    total = sigma.square()
+    return (total - (1.0 - left) * torch.minimum(total, sensor_variance(frame, depth))).clamp_min(0.0).sqrt()
 
 
 def advance(
@@ -149,10 +178,10 @@ def advance(
 ) -> tuple[Memory, float]:
     """Return the memory after this frame, and the mean share 1 - k of the past in its depth."""
     guide, depth = frame.guide.mean(dim=1, keepdim=True), prediction.depth
-    sensor = _sensor_variance(frame, depth)
-    noise = sensor + _guess_variance(frame, depth)
+    sensor, noise = sensor_variance(frame, depth), _variance(frame, depth, settings)
+    now = Memory(depth, noise, guide)
     if memory is None or memory.depth.shape != depth.shape:
-        return Memory(depth, noise, guide), 0.0
+        return now, 0.0
     usable = prediction.valid & torch.isfinite(depth)
     inverse = depth if kind == "disparity" else 1.0 / torch.where(usable & (depth > 0), depth, torch.inf)
     at_rest = settings.slack if prediction.sigma is None else _AT_REST
@@ -161,16 +190,42 @@ def advance(
         past = replace(past, depth=past.depth + _drift(past, depth, noise, usable, kind))
     limit = settings.surprise * (2.0 * sensor).sqrt() + settings.misplaced * steps_of(past.depth)
     if is_cut(past.depth, limit, frame, past.difference):
-        return Memory(depth, noise, guide), 0.0
-    trust = _same_depth(past, frame, prediction, settings.surprise)
+        return now, 0.0
+    if settings.static_scene:
+        trust = _agreeing(past, now, kind)
+    else:
+        trust = _guarded(past, now, frame, prediction, settings)
     trust = torch.minimum(trust, _same_guide(past, guide, settings))
     known = usable & in_view(past.motion.flow) & torch.isfinite(past.depth)
+    return _averaged(past, now, torch.where(known, trust, 0.0), settings)
+
+
+def _variance(frame: Frame, depth: Tensor, settings: TemporalSettings) -> Tensor:
+    """Return R, (1, 1, H, W)."""
+    variance = sensor_variance(frame, depth) + guess_variance(frame, depth)
+    return variance + step_variance(depth) if settings.static_scene else variance
+
+
+def _agreeing(past: "_Past", now: Memory, kind: Kind) -> Tensor:
+    """Return trust in the past of a static scene: 0 where the result is farther and may have been hidden."""
+    trust = agreement(now.depth - past.depth, past.variance + now.variance)
+    farther = now.depth < past.depth if kind == "disparity" else now.depth > past.depth
+    return torch.where(uncovered(past.motion.flow) & farther, 0.0, trust)
+
+
+def _guarded(
+    past: "_Past", now: Memory, frame: Frame, prediction: Prediction, settings: TemporalSettings
+) -> Tensor:
+    """Return trust in the past of a scene where things may move by themselves."""
+    trust = _same_depth(past, frame, prediction, settings.surprise)
     if not past.motion.still:
-        known &= ~moves_by_itself(past.difference, guide, settings.misplaced)
+        moves = moves_by_itself(past.difference, now.guide, settings.misplaced)
+        trust = torch.where(moves, 0.0, trust)
     if not past.still:
         surer = settings.surer if _camera_moves(past.motion) else 0.0
-        known &= (noise <= _SURE * sensor) | (past.variance < surer * noise)
-    return _averaged(past, Memory(depth, noise, guide), torch.where(known, trust, 0.0), settings)
+        measured = now.variance <= _SURE * sensor_variance(frame, now.depth)
+        trust = torch.where(measured | (past.variance < surer * now.variance), trust, 0.0)
+    return trust
 
 
 def _camera_moves(motion: Motion) -> bool:
@@ -216,22 +271,9 @@ class _Past:
             variance, steps = (carried(image, motion.flow, "bilinear") for image in (variance, steps))
         difference = before - motion.gain * guide - motion.offset
         still = motion.still and not something_moved(difference)
-        off = at_rest if still else settings.slack if motion.still else settings.misplaced
+        misplaced = MISPLACED if settings.static_scene else settings.misplaced
+        off = at_rest if still else settings.slack if motion.still else misplaced
         return cls(depth, variance + (off * steps).square(), difference, motion, still)
-
-
-def _sensor_variance(frame: Frame, depth: Tensor) -> Tensor:
-    """Return the square of the sensor's noise on the guide's grid, (1, 1, H, W)."""
-    sigma = frame.sigma if frame.sigma is not None else estimate_sigma(frame.depth, frame.valid)
-    sigma = torch.where(frame.valid, sigma, sigma[frame.valid].median())
-    sigma = resample(sigma, frame.high_size, "bilinear")
-    return torch.maximum(sigma, _LEAST_NOISE * depth.abs()).square()
-
-
-def _guess_variance(frame: Frame, depth: Tensor) -> Tensor:
-    """Return the variance of filled-in depth; 0 where valid samples cover the pixel."""
-    covered = resample(frame.valid.to(depth.dtype), frame.high_size, "bilinear")
-    return (_GUESS * depth * (1.0 - covered).clamp_min(0.0)).square()
 
 
 def _drift(past: _Past, depth: Tensor, noise: Tensor, usable: Tensor, kind: Kind) -> Tensor:
@@ -264,8 +306,8 @@ def _same_depth(past: _Past, frame: Frame, prediction: Prediction, surprise: flo
     or less with a method that smooths. How much less is read off the frame, most of which is as it was.
     While nothing moves, results may differ by as much as the method says that they are off.
     """
-    difference, sensor = prediction.depth - past.depth, _sensor_variance(frame, prediction.depth)
-    S = past.variance + sensor + _guess_variance(frame, prediction.depth)
+    difference, sensor = prediction.depth - past.depth, sensor_variance(frame, prediction.depth)
+    S = past.variance + sensor + guess_variance(frame, prediction.depth)
     if past.still and prediction.sigma is not None:
         S = S + prediction.sigma.square()
     weight, sure = 1.0 / S, _SURE * sensor > S
@@ -275,7 +317,7 @@ def _same_depth(past: _Past, frame: Frame, prediction: Prediction, surprise: flo
         z = mean_over(weight * difference, side) / mean_over(weight, side).sqrt()
         spread = 1.4826 * z[sure].abs().median() if bool(sure.any()) else z.new_tensor(_AMPLIFIES)
         trust = torch.minimum(
-            trust, _trust(z, surprise * float(spread.clamp(0.05 / samples, _AMPLIFIES / samples)))
+            trust, trust_of(z, surprise * float(spread.clamp(0.05 / samples, _AMPLIFIES / samples)))
         )
     return trust
 
@@ -284,9 +326,4 @@ def _same_guide(past: _Past, guide: Tensor, settings: TemporalSettings) -> Tenso
     """Return trust in the past by the guides' difference beyond what noise and misplaced edges explain."""
     edges = (settings.slack if past.motion.still else settings.misplaced) * steps_of(guide)
     noise = guide_noise(past.difference)
-    return _trust(mean_over(past.difference.abs(), 3), settings.surprise * (noise + edges))
-
-
-def _trust(value: Tensor, limit: Tensor | float) -> Tensor:
-    """Return min(1, (limit / |value|)^4)."""
-    return (limit / value.abs().clamp_min(1e-30)).clamp_max(1.0).pow(4)
+    return trust_of(mean_over(past.difference.abs(), 3), settings.surprise * (noise + edges))

@@ -18,6 +18,7 @@ from primaldepth.io.files import MAX_TEXT, read_file
 from primaldepth.io.locks import held
 from primaldepth.methods import create
 from primaldepth.methods.identity import method_identity
+from primaldepth.methods.temporal import TemporalSettings
 from primaldepth.pipeline.frame_report import Report, report_of
 from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.load import Inputs, load
@@ -148,20 +149,22 @@ def sole_use(folders: Iterable[Path]) -> Iterator[None]:
         yield
 
 
-def open_ledger(folder: Path, request: Request, cameras: Cameras | Path | None, temporal: bool) -> Ledger:
+def open_ledger(
+    folder: Path, request: Request, cameras: Cameras | Path | None, temporal: TemporalSettings | None
+) -> Ledger:
     """Return the ledger of an output folder; results made with other settings do not count as finished.
 
     Args:
         folder: of the depth maps that the batch writes.
         request: on which the results depend.
         cameras: on which they depend too; the content of a file counts.
-        temporal: whether each result depends on the frames before.
+        temporal: how each result is averaged with the frames before; None: not at all.
     """
     remove_leftovers([folder / MEMORY_NAME])
     matrix = read_file(cameras, MAX_TEXT) if isinstance(cameras, Path) else b""
     identity = method_identity(create(request.method, request.options))
-    settings = f"{request} {cameras} {matrix!r} {temporal} {identity}"
-    if not temporal:
+    settings = f"{request} {cameras} {matrix!r} {temporal!r} {identity}"
+    if temporal is None:
         return Ledger(folder, settings)
     read = partial(load, request=request, compare_views=False)
-    return SequenceLedger(folder, settings, read, torch.device(request.device))
+    return SequenceLedger(folder, settings, read, torch.device(request.device), temporal)

@@ -14,7 +14,7 @@ from primaldepth.core.frame import Frame, Method, Prediction
 from primaldepth.io import Kind, write_bytes
 from primaldepth.io.files import check_unlinked, open_file, read_file
 from primaldepth.io.formats.base import MAX_FILE_BYTES
-from primaldepth.methods.temporal import Memory, Temporal
+from primaldepth.methods.temporal import Memory, Temporal, TemporalSettings
 from primaldepth.pipeline.ledger import Ledger
 from primaldepth.pipeline.load import Inputs
 from primaldepth.pipeline.request import Item
@@ -32,12 +32,19 @@ class SequenceLedger(Ledger):
         settings: everything the results depend on beside their inputs.
         read: the inputs of an item.
         device: to compute on.
+        filtered: how results are averaged.
     """
 
     def __init__(
-        self, folder: Path, settings: str, read: Callable[[Item], Inputs], device: torch.device
+        self,
+        folder: Path,
+        settings: str,
+        read: Callable[[Item], Inputs],
+        device: torch.device,
+        filtered: TemporalSettings,
     ) -> None:
         super().__init__(folder, settings)
+        self._filtered = filtered
         self._file, self._read, self._device = folder / MEMORY_NAME, read, device
         check_unlinked(self._file)
         self._before = ""  # key of the last frame that counts
@@ -88,7 +95,7 @@ class SequenceLedger(Ledger):
 
     def _run(self, method: Method, kind: Kind, frame: Frame) -> Prediction:
         """Return the result of the next frame; it enters the memory when it is added to the ledger."""
-        temporal = Temporal(method)
+        temporal = Temporal(method, self._filtered)
         temporal.memory = self._memory
         for item in self._behind:
             self._catch_up(temporal, item)
