@@ -47,7 +47,7 @@ less of the network's blurred steps is followed.
 def drawn_to_samples(depth: Tensor, frame: Frame, drawing: Drawing = POINTS) -> Tensor:
     """Correct a result by its lone samples: at them, and around them as far as the image shows one surface.
 
-    Returns the minimiser u of
+    The result is the minimiser u of
 
         sum_i t_i (hold m / sigma_i)^2 (u(x_i) - f_i)^2
             + sum_{x~y} w(x, y) (u(x) - u(y) - share (n(x) - n(y)))^2
@@ -66,6 +66,9 @@ def drawn_to_samples(depth: Tensor, frame: Frame, drawing: Drawing = POINTS) -> 
         depth: (B, 1, H, W) n.
         frame: with lone samples.
         drawing: the share, how samples are held, and the step.
+
+    Returns:
+        u, (B, 1, H, W).
     """
     A = sampling_operator(frame.high_size, frame.low_size, "point")
     middle = torch.stack([d[v].median() for d, v in zip(frame.depth, frame.valid, strict=True)])
