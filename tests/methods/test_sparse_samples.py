@@ -7,7 +7,7 @@ from primaldepth.core.frame import Frame
 from primaldepth.measurement.noise_estimate import estimate_sigma
 from primaldepth.methods import create
 from primaldepth.methods.holes import measured_mask
-from primaldepth.methods.sparse import drawn_to_samples, gathered
+from primaldepth.methods.sparse import gathered
 
 
 def sparse_frame(step=5, size=(60, 80)):
@@ -49,39 +49,6 @@ def test_spread_around_a_plane_counts_as_noise():
     found = gathered(Frame(depth, frame.valid, frame.guide, sigma=frame.sigma))
     assert float(found.sigma[..., 7:9].min()) > 0.1
     assert float(found.sigma[..., :4].max()) < 0.02
-
-
-def test_results_are_drawn_to_samples_of_their_surface():
-    """A result that is 10 cm off on one side of an edge is corrected there, and left alone beyond."""
-    frame, _ = sparse_frame()
-    left = torch.arange(80) < 40
-    truth = torch.where(left, 2.0, 3.0).expand(1, 1, 60, 80)
-    guide = torch.where(left, 0.2, 0.8).expand(1, 3, 60, 80)
-    frame = Frame(truth, frame.valid, guide, sigma=torch.full_like(truth, 1e-3))
-    found = drawn_to_samples(truth + torch.where(left, 0.1, 0.0), frame)
-    torch.testing.assert_close(found, truth, atol=2e-3, rtol=0.0)
-
-
-def test_edges_that_a_result_has_blurred_come_from_the_image():
-    """A ramp of 20 pixels between two walls becomes the step of the image, at the right column."""
-    frame, _ = sparse_frame()
-    column = torch.arange(80)
-    truth = torch.where(column < 41, 2.0, 3.0).expand(1, 1, 60, 80)
-    guide = torch.where(column < 41, 0.2, 0.8).expand(1, 3, 60, 80)
-    ramp = (2.0 + (column - 30) / 20).clamp(2.0, 3.0).expand(1, 1, 60, 80)
-    frame = Frame(truth, frame.valid, guide, sigma=torch.full_like(truth, 1e-3))
-    found = drawn_to_samples(ramp, frame)
-    assert float((ramp - truth).square().mean().sqrt()) > 0.1
-    assert float((found - truth).square().mean().sqrt()) < 0.03
-
-
-def test_noise_of_samples_counts_for_less_than_half():
-    frame, truth = sparse_frame()
-    noise = torch.randn(truth.shape, generator=torch.Generator().manual_seed(1))
-    guide = torch.zeros_like(frame.guide)
-    noisy = Frame(truth + 0.02 * noise, frame.valid, guide, sigma=frame.sigma)
-    found = drawn_to_samples(truth, noisy)
-    assert float((found - truth).square().mean().sqrt()) < 0.01
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.8])

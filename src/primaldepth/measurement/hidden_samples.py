@@ -7,7 +7,7 @@ from primaldepth.operators.sampling import Resample
 from primaldepth.variational.colour_pairs import NEIGHBOURS, colour_weights
 from primaldepth.variational.quadratic import PairedQuadratic
 
-# Chosen on rendered scans, see docs/own-files.md.
+# Chosen on rendered scans, see docs/samples.md.
 FADE = 2e-4  # weight of a pixel that nothing holds, where a pair of pixels of one colour weighs 1
 HOLD = 10.0  # weight of a sample
 NEARER = 0.3  # of its depth: a sample is hidden if the surface before it is nearer by more

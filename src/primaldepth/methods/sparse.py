@@ -14,22 +14,14 @@ from torch import Tensor
 
 from primaldepth.core.frame import Frame, Prediction
 from primaldepth.measurement.lone_samples import Cells, cells_of
+from primaldepth.methods.drawn import POINTS, SCAN, Drawing, drawn_to_samples
 from primaldepth.methods.holes import measured_mask
-from primaldepth.methods.interpolation import noise_level
-from primaldepth.methods.network_inputs import sampling_operator
-from primaldepth.variational.colour_pairs import NEIGHBOURS, colour_weights
-from primaldepth.variational.quadratic import PairedQuadratic
 
-# Chosen on frames of NYU-Depth v2 with 500 samples each and on rendered scans, see docs/own-files.md.
+# Chosen on frames of NYU-Depth v2 with 500 samples each and on rendered scans, see docs/samples.md.
 AROUND = 2  # cells on each side whose samples a plane is fitted to
 WIDTH, FLAT = 0.65, 0.02  # cells: of the Gauss weights of samples; a slope counts as much as this distance
 MISFIT = 1.0  # share of the spread around a plane that counts as noise of its cell
-SHARE = 0.65  # of the network's slopes that the result follows
-HOLD = 0.2  # of the median depth: noise at which a sample weighs as much as a pair of pixels of one colour
 ASSUMED = 0.3  # trust in a background that nothing was measured of
-DOUBT = 0.7  # of the noise: of a residual of that size half counts
-LEAST_NOISE = 3e-3  # of the median depth: samples that are held harder would slow the solver down
-ITERATIONS, TOLERANCE = 300, 3e-5
 
 
 def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) -> Prediction:
@@ -42,17 +34,21 @@ def with_samples(predict: Callable[[Frame, Frame], Prediction], frame: Frame) ->
     Returns:
         The prediction; where samples are lone, it is corrected by what it misses at them.
     """
-    if frame.background is not None:
-        prediction = with_samples(predict, with_background(frame, frame.background))
-        return replace(prediction, measured=measured_mask(frame))
+    if frame.background is None:
+        return _drawn(predict, frame, POINTS)
+    prediction = _drawn(predict, with_background(frame, frame.background), SCAN)
+    return replace(prediction, measured=measured_mask(frame))
+
+
+def _drawn(predict: Callable[[Frame, Frame], Prediction], frame: Frame, drawing: Drawing) -> Prediction:
     found = cells_of(frame)
     if len({None if cells is None else cells.grid for cells in found}) > 1:
-        return Prediction.joined([with_samples(predict, image) for image in frame.images()])
+        return Prediction.joined([_drawn(predict, image, drawing) for image in frame.images()])
     cells = found[0]
     if cells is None:
         return predict(frame, frame)
     prediction = predict(frame, planes(frame, cells))
-    return replace(prediction, depth=drawn_to_samples(prediction.depth, frame))
+    return replace(prediction, depth=drawn_to_samples(prediction.depth, frame, drawing))
 
 
 def with_background(frame: Frame, background: Tensor) -> Frame:
@@ -181,35 +177,3 @@ def _moments(points: _Points, grid: tuple[int, int], images: int) -> Tensor:
             1, ((points.image * rows + row) * columns + column)[use], w * torch.cat([terms, extra])
         )
     return total
-
-
-def drawn_to_samples(depth: Tensor, frame: Frame) -> Tensor:
-    """Correct a result by its lone samples: at them, and around them as far as the image shows one surface.
-
-    Returns the minimiser u of
-
-        sum_i t_i (HOLD m / sigma_i)^2 (u(x_i) - f_i)^2
-            + sum_{x~y} w(x, y) (u(x) - u(y) - SHARE (n(x) - n(y)))^2
-
-    over pairs of neighbours, with the result n that was given, the weights w of `colour_weights`, the trust t
-    and noise sigma of the samples d, and their median m. What colour joins has one depth, or SHARE of the
-    slope of n, and steps lie at edges of the guide. The two err in different places: n where it has blurred
-    or missed an edge, the guide alone on slopes. The samples are drawn from n by
-    f_i = n(x_i) + e_i^3 / (e_i^2 + (DOUBT sigma_i)^2) with e_i = d_i - n(x_i): n is a mean over several
-    samples, so that a residual within their noise counts for less.
-
-    Args:
-        depth: (B, 1, H, W) n.
-        frame: with lone samples.
-    """
-    A = sampling_operator(frame.high_size, frame.low_size, "point")
-    middle = torch.stack([d[v].median() for d, v in zip(frame.depth, frame.valid, strict=True)])
-    middle = middle.view(-1, 1, 1, 1)
-    unit = middle.abs().clamp_min(1e-30)
-    n, sigma = (depth - middle) / unit, (noise_level(frame) / unit).clamp_min(LEAST_NOISE)
-    e = (frame.clean_depth() - middle) / unit - A(n)
-    f = (1.0 - SHARE) * A(n) + e.pow(3) / (e.square() + (DOUBT * sigma).square())
-    w = colour_weights(frame.guide)
-    energy = PairedQuadratic(f, frame.trust * (HOLD / sigma).square(), w, NEIGHBOURS, A)
-    found = energy.minimise((1.0 - SHARE) * n, iterations=ITERATIONS, tolerance=TOLERANCE)
-    return middle + unit * (SHARE * n + found.u)
