@@ -30,8 +30,8 @@ _SCOPE: dict[str, Any] = {
 @cache
 def _service() -> tuple[Any, asyncio.AbstractEventLoop]:
     """The service in this process; what it would compute is what arrived."""
-    from primaldepth.app.http import create_app
     from primaldepth.app.response_formats import Answer
+    from primaldepth.app.routes import create_app
     from primaldepth.app.service_settings import ServiceSettings
 
     app = create_app(ServiceSettings(page=False, method="bilinear", device="cpu", max_bytes=2**22))

@@ -36,7 +36,7 @@ def known_routes() -> list[str]:
     """Paths of every route of the service and of the framework below the page, offered or not."""
     import gradio as gr
 
-    from primaldepth.app.http import create_app
+    from primaldepth.app.routes import create_app
     from primaldepth.app.service_settings import ServiceSettings
 
     ours = create_app(ServiceSettings(method="bilinear", device="cpu")).routes

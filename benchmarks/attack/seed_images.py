@@ -12,7 +12,7 @@ from PIL import Image
 
 from benchmarks.attack import exr, hdf5, png
 from benchmarks.attack.cases import Files, Seed, Span, whole
-from primaldepth.io.depth import encode_values
+from primaldepth.io.depth_writing import encode_values
 
 SHAPE = (5, 7)
 

@@ -16,7 +16,7 @@ from benchmarks.pages.browse_page import MAX_BYTES
 from benchmarks.service_process import running
 from fastapi.testclient import TestClient
 
-from primaldepth.app.http import create_app
+from primaldepth.app.routes import create_app
 from primaldepth.app.server import create_server, listen
 from primaldepth.app.service_settings import ServiceSettings
 from waiting import wait_until

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from primaldepth.io.depth import encode_values
+from primaldepth.io.depth_writing import encode_values
 from primaldepth.io.formats import CODECS
 
 NAMES = (

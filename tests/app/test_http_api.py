@@ -11,10 +11,10 @@ from malformed import depth_bytes, good_files, guide_bytes
 from PIL import Image
 
 import primaldepth
-from primaldepth.app.http import FIELDS
 from primaldepth.app.response_formats import MEDIA_TYPES
+from primaldepth.app.routes import FIELDS
 from primaldepth.io import read_depth, read_guide
-from primaldepth.io.depth import encode_values
+from primaldepth.io.depth_writing import encode_values
 from primaldepth.samples import sample_files
 
 

@@ -9,7 +9,7 @@ import pytest
 from malformed import depth_bytes, guide_bytes
 from visitor import Visitor
 
-from primaldepth.app.page.sessions import _MOST_OPEN
+from primaldepth.app.page.abandoned_visitors import _MOST_OPEN
 from waiting import wait_until
 
 SECRET = "quartz-zebra-4711"  # noqa: S105 - a word to look for

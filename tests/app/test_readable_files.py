@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from primaldepth.app.page.abandoned_visitors import _MOST_KEPT, _MOST_LISTENING, _MOST_OPEN, Sessions
 from primaldepth.app.page.readable_files import ReadableFiles
-from primaldepth.app.page.sessions import _MOST_KEPT, _MOST_LISTENING, _MOST_OPEN, Sessions
 from primaldepth.app.page.visitor_folders import VisitorFolders
 from primaldepth.app.problems import RefusedError
 

@@ -17,9 +17,9 @@ from held_worker import METHOD, Gate
 from malformed import good_files, png
 
 from primaldepth.app.engine import Engine
-from primaldepth.app.http import _awaited
 from primaldepth.app.problems import INTERNAL, RefusedError
 from primaldepth.app.request_checks import RequestChecks
+from primaldepth.app.routes import _awaited
 from primaldepth.app.server import Server
 from primaldepth.app.service_metrics import Metrics
 from primaldepth.app.service_settings import ServiceSettings

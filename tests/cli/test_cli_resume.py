@@ -267,7 +267,7 @@ def test_a_batch_holds_its_folders_while_it_runs(
         refused.append(arguments)
         raise InputError("enough is seen")
 
-    monkeypatch.setattr("primaldepth.io.depth.write_bytes", write)
+    monkeypatch.setattr("primaldepth.io.depth_writing.write_bytes", write)
     cli("upsample", "many", "guide.png", "-o", "out", "--cloud", "clouds", *FAST)
     assert len(refused) == COUNT
     with held(Path("out"), "", name=""):

@@ -32,7 +32,7 @@ class _ClientConnection(H11Protocol):
     _refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Pause writing from now on whenever something is unsent."""
+        """Set the limit of the write buffer to 0: `pause_writing` is called as soon as anything is unsent."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)
         self._await_head()
@@ -48,7 +48,7 @@ class _ClientConnection(H11Protocol):
             self._stop_head_clock()
 
     def pause_writing(self) -> None:
-        """Start the client's time: it has not read all."""
+        """Start the time within which the client has to read what was sent."""
         super().pause_writing()
         self._deadline = self.loop.call_later(self.seconds, self._break)
 

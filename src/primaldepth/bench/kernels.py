@@ -72,7 +72,7 @@ class KernelInputs:
 
     @classmethod
     def draw(cls, shape: tuple[int, int, int], device: str, *, learn: bool = False) -> "KernelInputs":
-        """Draw depth of unit spread and weights in (0, 1); the step sizes are the classical ones.
+        """Draw a random depth map and random weights in (0, 1), with the step sizes of the classical solver.
 
         Args:
             shape: images, rows, columns.
@@ -106,7 +106,7 @@ class KernelInputs:
         return lambda: iterate(layout, (*state, dual), fixed, self.coefficients)
 
     def train(self) -> None:
-        """Run all iterations and differentiate their mean square."""
+        """Run all iterations forward and backward, with the mean square of the result as loss."""
         loss = self.run().u.square().mean()
         torch.autograd.grad(loss, (self.f, self.w, self.c, self.coefficients))
 

@@ -55,7 +55,7 @@ def bench_frame(device: str, *, holes: float = 0.0) -> Frame:
 
 
 def bench_stages(device: str, *, repeats: int = 9) -> list[BenchRow]:
-    """Return a row for each stage, for whole frames by precision, and for the sample term.
+    """Time the stages of a frame, whole frames in two precisions, and the sample term: a row each.
 
     Args:
         device: to measure on.

@@ -7,7 +7,7 @@ import typer
 
 from primaldepth.bench.kernels import BenchRow, bench_kernels
 from primaldepth.bench.models import bench_models
-from primaldepth.bench.rendering import bench_render
+from primaldepth.bench.scene_rendering import bench_render
 from primaldepth.bench.timing import machine
 from primaldepth.cli.output import note, show_json, show_table
 from primaldepth.compute.device import pick_device

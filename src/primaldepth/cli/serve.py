@@ -74,7 +74,7 @@ def _serve(settings: ServiceSettings) -> None:
     pick_device(settings.device)
     _check_packages(settings)
     from primaldepth.app import server
-    from primaldepth.app.http import create_app
+    from primaldepth.app.routes import create_app
 
     listener = server.listen(settings)
     _write_log()

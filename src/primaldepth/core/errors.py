@@ -55,7 +55,7 @@ class PrimalDepthError(Exception):
         super().__init__("; ".join(filter(None, (self.message(self.subject, self.quoted), self.hint))))
 
     def message(self, subject: str, quoted: Sequence[str]) -> str:
-        """Return "subject: found", with the given words in place of the subject and of what is quoted.
+        """Return "subject: found" with another subject, and with other words in place of those of a file.
 
         Args:
             subject: takes the place of the error's own.

@@ -147,7 +147,7 @@ class Frame:
 
     @property
     def trust(self) -> Tensor:
-        """(B, 1, h, w): confidence of valid samples, or 1 if none is known or above 0; 0 for holes."""
+        """(B, 1, h, w): confidence of each sample, or 1 if none is known or all are 0; 0 in holes."""
         return sample_trust(self.valid, self.confidence, self.depth)
 
     def clean_depth(self) -> Tensor:

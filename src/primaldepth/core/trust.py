@@ -21,7 +21,7 @@ def trusted_samples(valid: Tensor, confidence: Tensor | None) -> Tensor:
 
 
 def sample_trust(valid: Tensor, confidence: Tensor | None, like: Tensor) -> Tensor:
-    """Return the weight of each sample: its confidence, or 1 if none is known or above 0; 0 for holes.
+    """Return the weight of each sample: its confidence, or 1 if none is known or all are 0; 0 in holes.
 
     Args:
         valid: (B, 1, h, w) True where the sensor measured.

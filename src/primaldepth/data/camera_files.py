@@ -13,7 +13,7 @@ from primaldepth.core.seeds import generator
 from primaldepth.data.shards import Shards
 from primaldepth.geometry.intrinsics import Intrinsics
 from primaldepth.io.cameras import write_cameras
-from primaldepth.io.depth import write_values
+from primaldepth.io.depth_writing import write_values
 from primaldepth.io.picture_files import write_preview
 from primaldepth.sensors.base import Sensor
 

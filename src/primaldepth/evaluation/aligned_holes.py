@@ -128,7 +128,7 @@ def cosines(arrays: Arrays) -> Tensor:
 
 
 def aligned_holes_protocol(frozen: Mapping[str, Any], common: Mapping[str, Any]) -> AlignedMiddlebury:
-    """Return the protocol from its frozen description; on its own it is the first variant of Middlebury."""
+    """Build the protocol from its frozen description: the first variant, which holds all the others."""
     scenes = frozen["rendered"]
     model = BlindSpots.parse(scenes["blind_spots"], f"protocol '{common['name']}', blind_spots")
     files: list[AlignedMiddlebury] = []

@@ -125,7 +125,8 @@ class NoiseFreeProtocol(NamedFrames):
         truth = _cropped(own.per_unit * _depth(path, self._form(root, scene).unit), own.crop or scale)
         guide = _cropped(guide_tensor(image), own.crop or scale)
         if guide.shape[2:] != truth.shape[2:]:
-            raise InputError(image, f"its size differs from that of {path}")
+            ours, theirs = (f"{t.shape[3]}x{t.shape[2]}" for t in (guide, truth))
+            raise InputError(image, f"{ours} pixels, but {path} has {theirs}", "restore the set's files")
         depth = reduced(truth, scale)
         valid = torch.ones_like(depth, dtype=torch.bool)
         sigma = assumed_sigma(depth, valid)

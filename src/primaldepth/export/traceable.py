@@ -109,12 +109,12 @@ class ConvolvedPairs(PairOperators):
         return self._differences[channels - 1]
 
     def slope(self) -> LinearOperator:
-        """Return `PairwiseSlope` for any size."""
+        """Return a convolution that equals the operator `PairwiseSlope` for images of any size."""
         return self._slope
 
 
 class TraceableSolver(PrimalDualNet):
-    """`PrimalDualNet` with the coefficients as numbers and no use of the image's size.
+    """`PrimalDualNet` for tracing: coefficients are constants, and nothing depends on the image's size.
 
     Samples have to come by an operator whose norm is 1.
     """
@@ -146,7 +146,7 @@ class TraceableSolver(PrimalDualNet):
         return ConvolvedPairs(self.ends, (self.once, self.twice), self.slopes, image)
 
     def rows(self, samples: SampleTerm | None) -> list[list[float]]:
-        """Return the coefficients as numbers."""
+        """Return the coefficients of each iteration as plain numbers, which tracing keeps as constants."""
         return self.numbers
 
 

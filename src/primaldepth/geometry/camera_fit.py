@@ -115,7 +115,7 @@ def _rival(z: Tensor, place: tuple[int, int, int], reach: int) -> float:
 def with_view(
     cameras: Cameras, view: View, depth_size: tuple[int, int], image_size: tuple[int, int]
 ) -> Cameras:
-    """Return cameras in which the depth is laid over the image as the view says.
+    """Turn the depth camera so that the depth lies over the image as a view says, and return the cameras.
 
     The depth camera is turned; where it had none of its own it gets one, with the image's lens and its own
     field of view.

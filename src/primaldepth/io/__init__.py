@@ -1,7 +1,7 @@
 """Bytes to arrays and back: depth files, guide images, confidence maps, written whole or not at all."""
 
 from primaldepth.io.atomic import atomic_path, write_bytes
-from primaldepth.io.depth import output_unit, write_depth
+from primaldepth.io.depth_writing import output_unit, write_depth
 from primaldepth.io.rasters import read_confidence, read_depth, read_guide
 from primaldepth.io.units import DepthMap, Kind, Unit
 

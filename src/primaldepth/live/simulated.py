@@ -95,7 +95,7 @@ class Simulated(LiveSource):
         return Item(depth.astype(np.float32), pixels, cameras=Cameras(self.camera), unit="m")
 
     def seen(self, camera: Intrinsics, index: int) -> TrueView:
-        """Return the truth of frame `index` for a camera in its place."""
+        """Return the true depth and image that a camera sees from its pose in frame `index`."""
         return seen_from(camera, self.pose(index))
 
     def pose(self, index: int) -> Pose:

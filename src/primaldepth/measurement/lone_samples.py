@@ -113,6 +113,6 @@ def _side(density: float) -> int | None:
 
 
 def _density(valid: Tensor) -> float:
-    """Return the share of valid samples in the neighbourhood of samples; there is at least one."""
+    """Return the share of valid pixels among all pixels near a valid one; at least one is valid."""
     weight = valid.float()
     return float(weight.sum() / max_pool2d(weight, AROUND, stride=1, padding=AROUND // 2).sum())

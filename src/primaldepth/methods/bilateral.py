@@ -79,7 +79,7 @@ class Axis:
 
     @classmethod
     def reaching(cls, n_in: int, n_out: int, sigma: float, taps: int | None = None) -> "Axis":
-        """Return the axis out to 2 sigma and to the samples next to the pixel.
+        """Return the axis whose Gaussian window ends at 2 sigma, but not before one sample on each side.
 
         Args:
             n_in: samples along the axis.

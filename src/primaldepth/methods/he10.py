@@ -86,7 +86,7 @@ class WeightedMean:
 
     @classmethod
     def by(cls, weight: Tensor, reach: tuple[int, int]) -> "WeightedMean":
-        """Prepare means by weights (B, 1, H, W), at least 0."""
+        """Prepare the mean over windows with these weights, (B, 1, H, W), none of them below 0."""
         total = _box(weight, reach)
         known = total > 0
         return cls(weight, torch.where(known, total, 1.0), known, reach)

@@ -125,7 +125,7 @@ class Estimate:
 
     @property
     def affinities(self) -> Tensor:
-        """Expected differences of depth."""
+        """The difference of depth that the network expects of each pair of pixels, (B, N, H, W)."""
         return self.features.affinities
 
     @property

@@ -224,7 +224,7 @@ class PrimalDualNet(nn.Module):
         rows: Iterable[Iterable[Number]],
         alphas: Iterable[Number],
     ) -> Tensor:
-        """Minimise any of the energies through the one primal-dual step, with these operators and numbers.
+        """Run the unrolled primal-dual iterations of the network's energy with the given operators.
 
         Args:
             f: (B, 1, H, W) first estimate.

@@ -202,7 +202,11 @@ def save_model(
     tensors = {name: _stored(tensor, half) for name, tensor in net.state_dict().items()}
     for name, tensor in tensors.items():
         if not bool(torch.isfinite(tensor).all()):
-            raise InputError(weights, f"'{name}' holds NaN or values too large", "nothing was written")
+            raise InputError(
+                weights,
+                f"not written: '{name}' holds NaN or values too large for {tensor.dtype}",
+                "train again with a lower rate, or store float32",
+            )
     data = save(tensors)
     complete = ModelCard(**{**dict(card), "sha256": hashlib.sha256(data).hexdigest()})
     write_bytes(weights, data)

@@ -297,7 +297,7 @@ def _check_metres(given: _LoadedSamples, registered: bool) -> None:
 
 
 def known_cameras(cameras: object, size: tuple[int, int], depth_size: tuple[int, int]) -> Cameras | None:
-    """Return cameras read from a file, as they are, or with one that is the guide's.
+    """Return the user's cameras: a file is read, and a single camera is taken for the guide's.
 
     Args:
         cameras: as the user gave them.

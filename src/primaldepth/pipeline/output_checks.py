@@ -8,7 +8,7 @@ import numpy as np
 
 from primaldepth.core.errors import InputError, MissingDependencyError, Worded, did_you_mean
 from primaldepth.io.atomic import check_extension, check_place
-from primaldepth.io.depth import check_stored, largest_stored, output_unit, writer_for
+from primaldepth.io.depth_writing import check_stored, largest_stored, output_unit, writer_for
 from primaldepth.io.units import per_metre, whole_stored
 from primaldepth.pipeline.load import GIVE_CAMERAS, Inputs
 from primaldepth.pipeline.outputs import OUTPUTS

@@ -21,7 +21,7 @@ from primaldepth.geometry.clouds import PointCloud
 from primaldepth.geometry.meshing import depth_mesh
 from primaldepth.geometry.normals import surface_normals
 from primaldepth.io import DepthMap, Unit, output_unit, write_bytes
-from primaldepth.io.depth import largest_stored, write_values
+from primaldepth.io.depth_writing import largest_stored, write_values
 from primaldepth.io.formats import CODECS, png
 from primaldepth.io.formats.base import row_blocks
 from primaldepth.io.mesh import write_mesh

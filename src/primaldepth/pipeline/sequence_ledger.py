@@ -1,4 +1,4 @@
-"""The ledger of a sequence, where each result depends on the frames before it."""
+"""The list of finished frames of a sequence, where each result depends on the frames before it."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

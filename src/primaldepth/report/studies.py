@@ -186,7 +186,7 @@ class Studies:
         return views, list(missing)
 
     def _views(self, part: Protocol) -> list[VariantRows]:
-        """Run one way to make samples, at the scales that the settings ask for."""
+        """Run the methods of the study on one variant of a protocol, at the scales of the settings."""
         q = self.settings
         scales = [scale for scale in part.scales if scale in q.camera_scales.get(part.name, part.scales)]
         own = {name: tuple(s for s in scales if has_weights(name, s)) for name in q.camera_methods}

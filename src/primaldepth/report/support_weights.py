@@ -79,7 +79,7 @@ def guide_support(case: Case, pixel: Pixel, method: str) -> Support:
 
 
 def network_support(case: Case, pixel: Pixel, net: DepthNet) -> Support:
-    """Return the weights by a network's affinities and, if it has a solver, its learned scales.
+    """Return the affinities of a network around a pixel and, if it has a solver, the weights made of them.
 
     Args:
         case: whose frame is read.
@@ -162,7 +162,7 @@ def surroundings(case: Case, pixel: Pixel, window: int, radius: int = 80) -> byt
 
 
 def support_figure(rows: Sequence[Support]) -> bytes:
-    """Draw one row per source of weights: window, Delta_a, Delta_d, w."""
+    """Draw one row per source of weights: the image around the pixel, affinities, distances, weights."""
     titles = ("window", r"$\Delta_a$", r"$\Delta_d$", "$w$")
     with drawing(4.8, 0.3 + 1.2 * len(rows)) as canvas:
         grid = canvas.figure.subplots(len(rows), 4, squeeze=False)

@@ -46,7 +46,9 @@ def phasor_sigma(amplitude: Tensor, wave_number: float, read: float, shot: float
 
 
 def tof_sigma(depth: Tensor, valid: Tensor) -> Tensor:
-    """Return `phasor_sigma` of a grey surface facing the camera: a = 1 / (2 r^2), r the local mean.
+    """Return the noise of a time-of-flight camera that faces grey surfaces.
+
+    `phasor_sigma` with the amplitude a = 1 / (2 r^2), r the local mean of the distance.
 
     Args:
         depth: (B, 1, h, w) radial distances in metres.

@@ -90,7 +90,7 @@ class Triangulation(Sensor):
         return self._measured(d, there, noise)
 
     def _measured(self, d: Tensor, matched: Tensor, noise: Noise) -> Samples:
-        """Return the samples of the disparities that were found."""
+        """Turn matched disparities into samples with noise, in the sensor's steps and within its range."""
         stepped = ((d + self.noise * noise.normal(d)) / self.step).round() * self.step
         z = self.baseline_focal / stepped.clamp_min(self.step)
         z = z * (1.0 + self.relative * noise.normal(z)).clamp_min(0.1)

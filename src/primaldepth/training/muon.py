@@ -74,7 +74,7 @@ class Muon(torch.optim.AdamW):
         return found
 
     def _step_together(self, weights: list[Tensor], group: dict[str, Any]) -> None:
-        """Make a step of matrices of one shape; without a gradient AdamW leaves them alone after it."""
+        """Make a step of matrices of one shape, and take their gradients away so that AdamW skips them."""
         sums = [self._sum(weight) for weight in weights]
         G = torch.stack([weight.grad.flatten(1) for weight in weights if weight.grad is not None])
         M = torch.stack([each.flatten(1) for each in sums]).lerp_(G, 1.0 - group["momentum"])

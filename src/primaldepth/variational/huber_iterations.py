@@ -142,7 +142,7 @@ def _definition(
 
 
 def _kernel(like: Tensor, offsets: Sequence[Offset]) -> ModuleType | None:
-    """Return the module of the backend in force, or None if it is torch or the pairs are no half window."""
+    """Import the kernels of the backend in use; None for torch, or if the pairs are no half window."""
     size = 1 + 2 * max(-dy for dy, _ in offsets)
     name = KERNELS.get(pick_backend(like))
     if name is None or size < 3 or tuple(offsets) != half_window(size):

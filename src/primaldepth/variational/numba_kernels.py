@@ -48,7 +48,7 @@ def _reads_pairs(K: Any, F: Huber, *given: Tensor) -> bool:
 
 
 def _weighted(update: DualUpdate) -> WeightedStep:
-    """Return the step as base + slope times the weights of the penalty; a single number has no slope."""
+    """Return a dual step size as base + slope * w; a single number becomes the base, with slope 0."""
     sigma = update.sigma
     return sigma if isinstance(sigma, WeightedStep) else WeightedStep(float(sigma), 0.0, update.F.w)
 
@@ -97,7 +97,7 @@ def _slope_value(K: Any, F: Any, u: Tensor) -> Tensor:
 
 
 def _selected(update: DualUpdate) -> DualUpdate:
-    """Return the update with the outer operator, its input mapped by the inner one."""
+    """Rewrite an update with K = outer(inner(x)) as one with K = outer, which reads inner(u_bar)."""
     return replace(update, K=update.K.outer, u_bar=update.K.inner(update.u_bar))
 
 

@@ -14,10 +14,10 @@ from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from primaldepth.app.engine import Engine
+from primaldepth.app.page.abandoned_visitors import Sessions
 from primaldepth.app.page.layout import FILE_TYPES, build
 from primaldepth.app.page.readable_files import ReadableFiles
 from primaldepth.app.page.route_checks import RouteChecks
-from primaldepth.app.page.sessions import Sessions
 from primaldepth.app.page.theme import theme
 from primaldepth.app.page.transfers import Transfers
 from primaldepth.app.page.visitor_folders import VisitorFolders
@@ -103,7 +103,7 @@ async def _tidy_for_ever(folders: VisitorFolders) -> None:
 
 
 class _Refusal:
-    """404, or 405 where the path is known but not the method: the page at `/` would answer otherwise."""
+    """Answer what the API does not know with 404 or 405, before the page, which is mounted at `/`, can."""
 
     def __init__(self, known: list[BaseRoute]) -> None:
         self._routes = [route for route in known if isinstance(route, Route)]

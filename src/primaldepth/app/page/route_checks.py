@@ -15,9 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from primaldepth.app.page.abandoned_visitors import Sessions
 from primaldepth.app.page.event_checks import MOST_BYTES, SESSION, rewritten
 from primaldepth.app.page.readable_files import ReadableFiles
-from primaldepth.app.page.sessions import Sessions
 from primaldepth.app.page.transfers import Transfers
 from primaldepth.app.problems import Problem, RefusedError, problem_of_status
 

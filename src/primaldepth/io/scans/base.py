@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from primaldepth.geometry.views import PosedView
 from primaldepth.io.atomic import write_bytes
-from primaldepth.io.depth import write_values
+from primaldepth.io.depth_writing import write_values
 from primaldepth.io.files import read_file
 from primaldepth.io.formats import jpeg, png
 from primaldepth.io.formats.base import MAX_FILE_BYTES, Source

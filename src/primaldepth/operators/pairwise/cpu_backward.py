@@ -167,7 +167,7 @@ def dual_backward(
     row: list[float],
     grad_w: Tensor,
 ) -> tuple[Tensor, float, float]:
-    """Undo p+ = clamp((p + sigma K u_bar) / (1 + sigma eps), -w, w) and div = K' p+.
+    """Pass gradients back through p+ = clamp((p + sigma K u_bar) / (1 + sigma eps), -w, w) and div = K' p+.
 
     Args:
         grad_p: (B, N, H, W) gradient of p+; becomes that of p.

@@ -19,7 +19,10 @@ BLOCK_ROWS = 8  # of one pair at a time; with three channels half as many as in 
 
 @numba.njit(fastmath=True, cache=True)
 def departure(z: Array, y: int, left: int, there: int, start: int, a: float, c: float, out: Array) -> None:
-    """Write u - u' + a (v_y + v_y') + c (v_x + v_x') to `out`: u at (y, left ..), u' at (there, start ..)."""
+    """Write how far the pairs of a row depart from their slope: u - u' + a (v_y + v_y') + c (v_x + v_x').
+
+    u lies at (y, left ..), u' at (there, start ..).
+    """
     end, stop = left + out.size, start + out.size
     u, v_y, v_x = z[0, y, left:end], z[1, y, left:end], z[2, y, left:end]
     u_, v_y_, v_x_ = z[0, there, start:stop], z[1, there, start:stop], z[2, there, start:stop]

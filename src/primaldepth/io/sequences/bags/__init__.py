@@ -155,5 +155,7 @@ def _types(ros: int, root: Path) -> Any:
 def _read_message(data: bytes, ros: int, kind: str, root: Path) -> Any:
     types = _types(ros, root)
     if kind not in types.fielddefs:
-        raise InputError(root, f"messages of type {shortened(kind)} are not read")
+        raise InputError(
+            root, f"messages of type {shortened(kind)} are not read", "record images as sensor_msgs/Image"
+        )
     return types.deserialize_ros1(data, kind) if ros == 1 else types.deserialize_cdr(data, kind)

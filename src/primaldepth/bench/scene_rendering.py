@@ -70,7 +70,7 @@ def _store(folder: Path, arrays: Mapping[str, np.ndarray]) -> float:
 
 
 def _reading(folder: Path, device: str) -> BenchRow:
-    """Measure `Shards.load` against safetensors and a stack of its tensors; floor: each byte copied once."""
+    """Time `Shards.load` beside safetensors and torch.stack; the floor is the time to copy each byte."""
     shards = Shards(folder)
     files = [folder / entry.file for entry in shards.manifest.shards]
     moved = 2 * sum(spec.nbytes for spec in shards.specs.values()) * len(shards)
