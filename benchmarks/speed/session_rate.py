@@ -51,7 +51,7 @@ def memory() -> int:
 def rate(arguments: argparse.Namespace, holes: float) -> dict[str, float]:
     """Return the rate over all frames but the first, their seconds, and memory after and before."""
     source = frames(arguments.height, arguments.width, arguments.scale, holes, arguments.device)
-    with Session(method=arguments.method, unit="m", noise=0.02, device=arguments.device) as session:
+    with Session(method=arguments.method, unit="m", device=arguments.device) as session:
         start = time.perf_counter()
         for _ in range(FIRST):
             session.push(*next(source))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from primaldepth.bench import rendering as render_bench
+from primaldepth.bench import scene_rendering as render_bench
 from primaldepth.scenes.scene_source import RenderSettings
 
 

@@ -8,7 +8,7 @@ import pytest
 from small_files import Cli
 
 from primaldepth.io import DepthMap, read_depth, write_depth
-from primaldepth.io import depth as io_depth
+from primaldepth.io import depth_writing as io_depth
 from primaldepth.pipeline import ledger, sequence_ledger
 from primaldepth.pipeline.ledger import LEDGER_NAME as JOURNAL
 from primaldepth.pipeline.sequence_ledger import MEMORY_NAME as MEMORY
